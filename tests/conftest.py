@@ -47,7 +47,7 @@ def demo(tmp_path_factory):
     return once_per_run(tmp_path_factory, "demo", make)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run():
     """Run the command line in this process: ``run("degree", "--train", path, input=..., status=0)``."""
 

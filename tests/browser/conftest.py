@@ -11,13 +11,13 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from few import few
 from once_per_run import once_per_run
+from web import listening
 
 ROOT = Path(__file__).parents[2]
 LOOKS = {
@@ -197,10 +197,8 @@ def site(tmp_path_factory):
     # `make test` has just built it
     folder = os.environ.get("CGBENCH_SITE") or once_per_run(tmp_path_factory, "site", make)
     handler = functools.partial(QuietHandler, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with listening(handler) as address:
+        yield f"{address}/"
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):

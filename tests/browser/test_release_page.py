@@ -166,9 +166,9 @@ def test_on_paper(opened, page_file):
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
-def test_no_script_but_its_own(browser, page_file):
+def test_no_script_but_its_own(new_page, page_file):
     """The policy holds: nothing that somebody puts in is run, styled or fetched."""
-    page = browser.new_page()
+    page = new_page()
     refused, failed = [], []
     page.on("console", lambda message: refused.append(message.text))
     page.on("requestfailed", lambda request: failed.append((request.url, request.failure)))
@@ -187,4 +187,3 @@ def test_no_script_but_its_own(browser, page_file):
     assert page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
     told = [line for line in refused if "Content Security Policy" in line]
     assert len(told) == len(refused) >= 4
-    page.close()

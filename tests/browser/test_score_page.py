@@ -70,15 +70,13 @@ def test_a_bin_lists_its_examples(opened, page_file):
     assert page.locator("select[name=bin]").input_value() == link.get_attribute("data-bin")
 
 
-def test_a_table_is_copied_as_latex(browser, page_file):
-    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
+def test_a_table_is_copied_as_latex(new_page, page_file):
+    page = new_page(permissions=["clipboard-read", "clipboard-write"])
     page.goto(page_file.as_uri())
     button = page.locator("#systems ~ button.copy").first
     button.click()
     expect(button).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()").startswith(r"\begin{tabular}{l")
-    context.close()
 
 
 def test_every_seed_with_another_output_is_shown(opened, tmp_path):

@@ -7,19 +7,17 @@ STARTS_OF_SECOND_COLUMNS = """() => Array.from(document.querySelectorAll("articl
 
 
 @pytest.mark.parametrize("path", ["how-to/consistency/", "reference/formats/", "reference/options/score/"])
-def test_the_second_column_is_in_sight(browser, site, path):
-    page = browser.new_page(viewport={"width": 400, "height": 900})
+def test_the_second_column_is_in_sight(new_page, site, path):
+    page = new_page(viewport={"width": 400, "height": 900})
     page.goto(f"{site}{path}")
     starts = page.evaluate(STARTS_OF_SECOND_COLUMNS)
-    page.close()
     assert starts and max(starts) < 0.6 * 400, starts
 
 
-def test_formulas_are_typeset_and_fit(browser, site):
-    page = browser.new_page(viewport={"width": 400, "height": 900})
+def test_formulas_are_typeset_and_fit(new_page, site):
+    page = new_page(viewport={"width": 400, "height": 900})
     for path, formulas in {"explanation/uncertainty/": 5, "explanation/is-it-the-composition/": 3}.items():
         page.goto(f"{site}{path}")
         widths = page.evaluate("() => Array.from(document.querySelectorAll('math'), (formula) => formula.scrollWidth)")
         assert len(widths) == formulas and max(widths) <= 400, widths
         assert not page.locator("article :text('\\frac')").count() and not page.locator("merror").count()
-    page.close()

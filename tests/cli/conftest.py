@@ -1,3 +1,4 @@
+import json
 import shutil
 
 import pytest
@@ -26,3 +27,14 @@ def release(built, tmp_path):
     """A copy of the release ``built`` of the test's module, to be changed."""
     shutil.copytree(built, tmp_path / "release")
     return tmp_path / "release"
+
+
+@pytest.fixture
+def failed(run):
+    """What ``verify`` says of a release that does not pass: the details of failed checks by their names."""
+
+    def call(release):
+        checks = json.loads(run("verify", release, "--format", "json", status=1).stdout)["checks"]
+        return {check["check"]: check["detail"] for check in checks if check["ok"] is False}
+
+    return call

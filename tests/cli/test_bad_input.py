@@ -34,9 +34,19 @@ def build(run, tmp_path):
     return call
 
 
-def test_unequal_line_counts(build):
-    message = build(pool=("a\nb\nc\n", "x\n"))
-    assert "pool.de has 3 lines" in message and "pool.en has 1" in message
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ({"pool": ("a\nb\nc\n", "x\n")}, ("pool.de has 3 lines", "pool.en has 1")),
+        ({"train": ("", "")}, ("train.de: the corpus is empty",)),
+        ({"pool": ("", "")}, ("pool.de: the corpus is empty",)),
+        ({"train": ("\n\n", " \n\n")}, ("train.en: the corpus is empty: it has no words",)),
+        ({"pool": ("q q q\n", "r r r\n")}, ("fewer than 3 times in the training corpus: 1,", "share too few words")),
+    ],
+)
+def test_texts_of_which_nothing_can_be_built(build, texts, expected):
+    message = build(**texts)
+    assert all(part in message for part in expected)
 
 
 @pytest.mark.parametrize("name", ["train", "pool"])
@@ -46,15 +56,6 @@ def test_not_utf8(build, name, side):
     texts[side] = texts[side][:12] + "a Mädchen\n".encode("latin-1") + texts[side][18:]
     message = build(**{name: texts})
     assert f"{name}.{('de', 'en')[side]}, line 3: not UTF-8" in message
-
-
-def test_empty_corpora(build):
-    assert "train.de: the corpus is empty" in build(train=("", ""))
-    assert "pool.de: the corpus is empty" in build(pool=("", ""))
-
-
-def test_a_training_corpus_without_a_word(build):
-    assert "train.en: the corpus is empty: it has no words" in build(train=("\n\n", " \n\n"))
 
 
 def test_missing_file(run, demo, tmp_path):
@@ -85,6 +86,7 @@ def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_pa
         ),
         (("--languages", "de,de"), "two different codes are needed"),
         (("--lm", "text.arpa"), "text.arpa: "),
+        (("--set", "uncertainty=rmy"), "did you mean rmi?"),
     ],
 )
 def test_a_dry_run_finds_what_the_run_would(corpora, run, tmp_path, monkeypatch, words, expected):
@@ -94,25 +96,7 @@ def test_a_dry_run_finds_what_the_run_would(corpora, run, tmp_path, monkeypatch,
         said = run("build-react", *corpora, *SMALL, *words, "--out", tmp_path / "x", *more, status=2).stderr
         assert expected in said and said.count("\n") == 1
         assert more != ("--dry-run",) or not (tmp_path / "x").exists()
-
-
-def test_no_candidate_above_the_minimum_length(build):
-    message = build()
-    assert "no pair of the pool is within the length bounds" in message and "min_length" in message
-
-
-def test_no_known_words(build):
-    message = build(pool=("q q q\n", "r r r\n"))
-    assert (
-        "a word that occurs fewer than 3 times in the training corpus: 1," in message
-        and "share too few words" in message
-    )
-
-
-def test_everything_occurs_in_training(build):
-    message = build("--set", "min_length=1")
-    assert "seen pairs" in message and "): 1, repeats: 0" in message
-    assert "give a pool of other text" in message and "too few words" not in message
+    assert not list((tmp_path / "x.work" / ".cgbench").glob("member-*"))
 
 
 def test_an_output_folder_that_holds_something_else(build, tmp_path):
@@ -158,7 +142,6 @@ def test_fewer_candidates_than_asked_for_is_a_warning(build):
         (("--preset", "raect"), "did you mean react?"),
         (("--model", "smal"), "did you mean small?"),
         (("--columns", "1"), "--columns 1: it must be two names"),
-        (("--languages", "de,de"), "--languages de,de: two different codes"),
         (("--config", "missing.yaml"), "missing.yaml: no such file"),
     ],
 )
@@ -180,22 +163,11 @@ def test_moses_needs_to_know_the_languages(run, demo, tmp_path):
     assert "--languages" in result.stderr
 
 
-def test_an_unknown_measure_is_found_before_training(run, corpora, tmp_path):
-    result = run("build-react", *corpora, *SMALL, "--set", "uncertainty=rmy", "--out", tmp_path / "x", status=2)
-    assert "did you mean rmi?" in result.stderr
-    assert not (tmp_path / "x").exists()
-
-
 def test_an_ensemble_folder_without_members(run, corpora, tmp_path):
     (tmp_path / "e").mkdir()
     words = [*corpora, "--preset", "demo", "--ensemble", tmp_path / "e", "--out", tmp_path / "x"]
     result = run("build-react", *words, status=2)
     assert "contains no trained model" in result.stderr
-
-
-def test_unknown_commands_and_options_exit_2(run):
-    run("build-raect", status=2)
-    run("build-react", "--frobnicate", status=2)
 
 
 @pytest.mark.parametrize(

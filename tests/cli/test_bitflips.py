@@ -39,14 +39,10 @@ def test_every_flipped_bit_is_named_or_refused(flips, tmp_path):
         if path.parts[:2] == (module.WORK, ".cgbench") and len(path.parts) > 3:
             assert (outcome, said) == ("named", str(path))
         outcomes[str(path)] = outcome
-    assert {name for name, outcome in outcomes.items() if outcome == "refused"} >= {
-        *(
-            f"release/{name}"
-            for name in ("README.md", CANDIDATES, "manifest.json", "split.jsonl", "test.de", "test.en")
-        ),
-        *(f"release.work/ensemble/{name}" for name in ("ensemble.json", "member-1/config.json")),
-        "release.work/ensemble/member-1/model.safetensors",
-    }
+    release = ("README.md", CANDIDATES, "manifest.json", "split.jsonl", "test.de", "test.en")
+    ensemble = ("ensemble.json", "member-1/config.json", "member-1/model.safetensors")
+    names = [f"release/{name}" for name in release] + [f"release.work/ensemble/{name}" for name in ensemble]
+    assert {outcomes[name] for name in names} == {"refused"}
     assert outcomes["release.work/.cgbench/release.json"] == "made again"
     assert set(outcomes.values()) <= set(module.HARMLESS), outcomes
     assert len(outcomes) > 30

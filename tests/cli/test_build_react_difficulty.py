@@ -35,9 +35,8 @@ def test_candidates_are_ranked_by_it_and_keep_every_other_figure(folder, run):
     assert figures["selected"]["difficulty"]["mean"] < figures["difficulty"]["mean"]
     assert [one["path"] for one in release.manifest["inputs"]["difficulty"]] == ["easy.txt"]
     assert "--difficulty" in release.manifest["command"] and "select_by=easiness" in release.manifest["command"]
-    assert "difficulty, from an external model (lowest values first)" in release.path("README.md").read_text(
-        encoding="utf-8"
-    )
+    card = release.path("README.md").read_text(encoding="utf-8")
+    assert "difficulty, from an external model (lowest values first)" in card
     text = run("verify", folder / "release").stdout
     assert "DIFFERS" not in text and "easy.txt" in text
 

@@ -9,15 +9,10 @@ FEW = (*SMALL, "--set", "candidates=40", "--set", "select=5", "--set", "beam=1")
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, corpora):
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
+def built(tmp_path_factory, corpora, run):
     out = tmp_path_factory.mktemp("valid") / "out"
     words = ("build-react", *corpora, *FEW, "--set", "training.validate_every=4", "--out", out)
-    result = CliRunner().invoke(main, [str(word) for word in (*words, "--until", "uncertainty")])
-    assert result.exit_code == 0, result.output + result.stderr
+    run(*words, "--until", "uncertainty")
     return out
 
 

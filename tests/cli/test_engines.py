@@ -138,10 +138,10 @@ def test_shards_of_a_corpus_are_counted_on_ray(cluster, demo, tmp_path):
             "--corpus",
             *corpus,
             *engine,
-            "--out",
-            tmp_path / name,
             "--format",
             "json",
+            "--out",
+            tmp_path / name,
         ]
         command = [sys.executable, "-m", "cgbench", *map(str, words)]
         said[name] = subprocess.run(command, capture_output=True, check=True).stdout

@@ -12,14 +12,8 @@ from cgbench.models.training.request import TrainRequest, begin
 from cgbench.reproduction.tables import all_benchmarks
 
 SMALL = {
-    "model.encoder_layers": 2,
-    "model.decoder_layers": 2,
-    "model.width": 16,
-    "model.feedforward_width": 16,
-    "model.attention_heads": 2,
-    "training.max_updates": 3,
-    "training.max_tokens": 400,
-    "training.max_length": 60,
+    **{"model.encoder_layers": 2, "model.decoder_layers": 2, "model.width": 16, "model.feedforward_width": 16},
+    **{"model.attention_heads": 2, "training.max_updates": 3, "training.max_tokens": 400, "training.max_length": 60},
     "text.merges": 100,
 }
 NO_HEADS = {"model.attention_heads": "", "model.feedforward_width": ""}
@@ -55,16 +49,10 @@ def settings(**changes):
 
 
 @pytest.fixture(scope="module")
-def transformer(corpus, tmp_path_factory):
+def transformer(corpus, run, tmp_path_factory):
     """A checkpoint whose subwords all others take, so that they can be one ensemble with it."""
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
     out = tmp_path_factory.mktemp("model") / "transformer"
-    words = ["train", "--arch", "transformer", *corpus, "--out", out, *settings()]
-    result = CliRunner().invoke(main, [str(word) for word in words])
-    assert result.exit_code == 0, result.output + result.stderr
+    run("train", "--arch", "transformer", *corpus, "--out", out, *settings())
     return out
 
 
@@ -85,10 +73,8 @@ def through(few_lines, corpus, transformer, run, tmp_path):
         assert len(rows) == 4 and all(row["rmi"] > 0 for row in rows)
         (tmp_path / "text").write_text("".join(row["hypothesis"] + "\n" for row in rows))
         for metric in ("bleu", "exact"):
-            scored = run(
-                "score", metric, "--ref", few_lines / "valid.en", "--hyp", tmp_path / "text", "--format", "json"
-            )
-            assert 0 <= json.loads(scored.stdout)["value"] < 50
+            scored = ("score", metric, "--ref", few_lines / "valid.en", "--hyp", tmp_path / "text", "--format", "json")
+            assert 0 <= json.loads(run(*scored).stdout)["value"] < 50
         return json.loads((out / "config.json").read_text())
 
     return call
@@ -116,8 +102,6 @@ def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run
     run(*words, "--model", "tiny", "--arch", "universal", "--set", "text.merges=50")
     config = json.loads((tmp_path / "m/config.json").read_text())
     assert (config["model"]["architecture"], config["model"]["width"], config["preset"]) == ("universal", 32, "tiny")
-    from cgbench.models.training.request import TrainRequest, begin
-
     assert begin(TrainRequest("corpus", "out", arch="universal")).preset.model == UniversalConfig()
 
 

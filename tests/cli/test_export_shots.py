@@ -67,9 +67,8 @@ def test_the_signature_of_a_release_is_no_code(small_release, tmp_path):
 
     pairs = export_pairs(small_release)
     hostile = 'x")\nimport os; os.abort()  # """ {name} \ud800'
-    object.__setattr__(
-        pairs, "release", Release(small_release.folder, {**small_release.manifest, "signature": hostile})
-    )
+    forged = Release(small_release.folder, {**small_release.manifest, "signature": hostile})
+    object.__setattr__(pairs, "release", forged)
     write_inspect(pairs, tmp_path)
     text = (tmp_path / "cgbench_de_en.py").read_text(encoding="utf-8")
     assert f"version={json.dumps(hostile)}" in text
@@ -102,9 +101,8 @@ def test_inspect_runs_the_task_and_its_log_is_scored(release, run, demo, tmp_pat
 def test_a_task_of_lm_eval_has_shots_for_each_document(release, run, demo, tmp_path, chosen):
     run("export", release, "--to", "lm-eval", "--out", tmp_path / "task", *shots_of(demo))
     rows = pyarrow.parquet.read_table(tmp_path / "task/test.parquet").to_pylist()
-    assert [[(one["source"], one["target"]) for one in row["shots"]] for row in rows] == [
-        list(choice.pairs) for choice in chosen
-    ]
+    shown = [[(shot["source"], shot["target"]) for shot in row["shots"]] for row in rows]
+    assert shown == [list(choice.pairs) for choice in chosen]
     assert [row["prompt_degree"] for row in rows] == [choice.prompt_degree for choice in chosen]
     text = (tmp_path / "task/cgbench_de_en.yaml").read_text(encoding="utf-8")
     assert "sampler: !function pairs.OwnShots\n" in text and "num_fewshot: 3\n" in text
@@ -125,15 +123,13 @@ def test_lm_eval_shows_each_document_its_own_shots(release, run, demo, tmp_path,
         "json.dump([one['arguments'][0][0] for one in evaluate()], open('prompts.json', 'w'))\n"
     )
     environment = {**os.environ, "HF_DATASETS_CACHE": str(tmp_path / "cache"), "HF_HOME": str(tmp_path / "home")}
-    done = subprocess.run(
-        [program, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, env=environment
-    )
+    options = {"capture_output": True, "text": True, "check": False, "env": environment}
+    done = subprocess.run([program, "-c", code], cwd=tmp_path, **options)
     assert "was exported with 3 few-shot examples per sentence: run it with --num_fewshot 3" in done.stderr
     assert done.returncode == 0, done.stderr[-2000:]
     sources = Release.open(release).lines("source")
-    for prompt, source, choice in zip(
-        json.loads((tmp_path / "prompts.json").read_text()), sources, chosen, strict=True
-    ):
+    prompts = json.loads((tmp_path / "prompts.json").read_text())
+    for prompt, source, choice in zip(prompts, sources, chosen, strict=True):
         shown = "".join(f"German: {one}\nEnglish: {other}\n\n" for one, other in choice.pairs)
         assert prompt == f"{shown}German: {source}\nEnglish:"
 

@@ -140,9 +140,8 @@ def test_prompts(whole, refused, tmp_path):
     address = f"hf:{whole / 'gpt2'}"
     assert "needs a prompt; set --prompt" in refused(address)
     assert "--prompt: Jinja needs a server" in refused(address, "--prompt", "{{ source }}")
-    assert "--prompt: 'Translate this:' is no file, and has no {source}" in refused(
-        address, "--prompt", "Translate this:"
-    )
+    said = refused(address, "--prompt", "Translate this:")
+    assert "--prompt: 'Translate this:' is no file, and has no {source}" in said
     assert "cannot be read" in refused(f"{address}?prompt={tmp_path / 'none'}")
     (tmp_path / "prompt").write_text("der\n")
     assert "prompt: the template 'der' has no {source}" in refused(f"{address}?prompt={tmp_path / 'prompt'}")

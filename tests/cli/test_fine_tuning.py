@@ -49,10 +49,8 @@ def test_what_is_refused(given, run, tmp_path):
     ):
         found = run("train", *words, "--train", given[1], given[1], "--out", tmp_path / "out", status=2)
         assert said in found.stderr and len(found.stderr.splitlines()) == 1
-    found = run(
-        "train-ensemble", "--init", tmp_path, "--train", given[1], given[1], "--out", tmp_path / "out", status=2
-    )
-    assert "not an external model" in found.stderr
+    words = ("--init", tmp_path, "--train", given[1], given[1], "--out", tmp_path / "out")
+    assert "not an external model" in run("train-ensemble", *words, status=2).stderr
 
 
 def test_over_an_encoder_the_checkpoint_is_ours(given, run, tmp_path):
@@ -83,7 +81,5 @@ def test_over_bart_members_translate_are_scored_and_measured(kind, given, run, t
     translated = run("translate", given[1], "--model", tmp_path / "both", "--uncertainty", "--format", "json").stdout
     assert len(rows) == len(LINES) and all(row["rmi"] >= 0 for row in rows)
     found = [json.loads(line) for line in translated.splitlines()]
-    alike = [
-        (one["rmi"], two["rmi"]) for one, two in zip(rows, found, strict=True) if one["hypothesis"] == two["hypothesis"]
-    ]
-    assert alike and all(one == pytest.approx(two, rel=1e-3, abs=1e-6) for one, two in alike)
+    alike = [pair for pair in zip(rows, found, strict=True) if pair[0]["hypothesis"] == pair[1]["hypothesis"]]
+    assert alike and all(one["rmi"] == pytest.approx(two["rmi"], rel=1e-3, abs=1e-6) for one, two in alike)

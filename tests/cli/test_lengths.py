@@ -13,12 +13,8 @@ TRAINED, POSITIONS = 20, 38  # tokens with the end, of sentences of training and
 
 
 @pytest.fixture(scope="module", params=["roberta", "bart"])
-def model(request, tmp_path_factory):
+def model(request, run, tmp_path_factory):
     """An R-Dangle over a pre-trained encoder (BART: and its decoder), trained for one update."""
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
     folder = tmp_path_factory.mktemp(request.param)
     start = {"roberta": write_roberta, "bart": write_bart}[request.param](folder / "base")
     settings = {
@@ -32,8 +28,7 @@ def model(request, tmp_path_factory):
     words += [f"--set=model.{name}={value}" for name, value in settings.items()]
     words += [f"--set=training.{one}" for one in (f"max_length={TRAINED}", "max_tokens=64", "max_updates=1")]
     words += ["--set=text.unit=words"] * (request.param == "roberta")
-    result = CliRunner().invoke(main, [str(word) for word in [*words, "--out", folder / "m"]])
-    assert result.exit_code == 0, result.output + result.stderr
+    run(*words, "--out", folder / "m")
     return folder / "m"
 
 
@@ -56,9 +51,7 @@ def refused(run, tmp_path):
 
 def test_a_source_longer_than_those_of_training(model, refused, tmp_path):
     unit = "words" if model.parent.name.startswith("roberta") else "subwords"
-    said = (
-        f"line 2: {TRAINED + 3} {unit} with the end token, but the model was trained on at most {TRAINED} (and 1 more"
-    )
+    said = f"line 2: {TRAINED + 3} {unit} with the end token, but the model was trained on at most {TRAINED} (and 1 m"
     long = [2, TRAINED + 2, POSITIONS + 9]
     assert said in refused(long, [1, 1, 1], "translate", "--model", model)
     for more in ((), ("--hypotheses", tmp_path / "h")):

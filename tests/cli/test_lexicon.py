@@ -149,15 +149,14 @@ def test_bad_calls_of_geca(train, run, tmp_path):
 
 def test_geca_mixes_new_pairs_into_a_training_text(train, run, tmp_path):
     words = ["augment", "geca", train, "--size", "1", "--samples", "0"]
-    new = {tuple(row.split("\t")) for row in _mixed(run, words, tmp_path / "new.tsv")}
-    rows = [tuple(row.split("\t")) for row in _mixed(run, [*words, "--mix", "0.25"], tmp_path / "mixed.tsv")]
-    assert set(rows) == new | set(TRAIN)
+    run(*words, "--out", tmp_path / "new.tsv")
+    run(*words, "--mix", "0.25", "--out", tmp_path / "mixed.tsv")
+    new, rows = (
+        [tuple(row.split("\t")) for row in (tmp_path / name).read_text().splitlines()]
+        for name in ("new.tsv", "mixed.tsv")
+    )
+    assert set(rows) == {*new, *TRAIN}
     assert sum(row in new for row in rows) / len(rows) == pytest.approx(0.25, abs=0.05)
-
-
-def _mixed(run, words, out):
-    run(*words, "--out", out)
-    return out.read_text().splitlines()
 
 
 def test_a_lexicon_goes_into_a_model_and_its_checkpoint(train, run, tmp_path):

@@ -16,11 +16,9 @@ def updates(number, *more):
 
 def files(folder):
     """A checkpoint as it is published: without what going on needs."""
-    return {
-        name: data
-        for name, data in contents(folder).items()
-        if not name.startswith(".cgbench") and name.split("/")[-1] not in (STATE, BEST)
-    }
+    found = contents(folder)
+    published = (name for name in found if not name.startswith(".cgbench"))
+    return {name: found[name] for name in published if name.split("/")[-1] not in (STATE, BEST)}
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +67,8 @@ def test_linear_rates_do_not_go_on(corpus, run, tmp_path):
     assert "linear" not in run(*words, *updates(2)).stderr
     for plan in (("--dry-run",), ()):
         said = run(*words, *updates(3, *plan)).stderr
-        assert (
-            "warning: the existing members with 2 updates" in said and "those with 3 are trained from scratch" in said
-        )
+        assert "warning: the existing members with 2 updates" in said
+        assert "those with 3 are trained from scratch" in said
     run("train-ensemble", *corpus, *linear, *updates(3), "--members", "1", "--out", tmp_path / "whole")
     assert files(tmp_path / "e") == files(tmp_path / "whole")
 

@@ -10,20 +10,17 @@ SETTINGS = ("--set", "training.max_updates=6", "--set", "training.checkpoint_eve
 
 
 @pytest.fixture(scope="module")
-def ensemble(tmp_path_factory, demo):
-    from click.testing import CliRunner
+def train(demo, run):
+    """Train an ensemble of two members with words of one's own."""
+    corpora = [demo / f"{name}.{side}" for name in ("train", "valid") for side in ("de", "en")]
+    words = ("train-ensemble", "--train", *corpora[:2], "--valid", *corpora[2:], "--members", "2", "--model", "tiny")
+    return lambda *more: run(*words, *SETTINGS, *more)
 
-    from cgbench.cli import main
 
+@pytest.fixture(scope="module")
+def ensemble(train, tmp_path_factory):
     out = tmp_path_factory.mktemp("ensemble") / "e"
-    words = [
-        *("train-ensemble", "--train", demo / "train.de", demo / "train.en", "--valid", demo / "valid.de"),
-        *(demo / "valid.en", "--members", "2", "--model", "tiny", "--out", out, "--jobs", "1", *SETTINGS),
-        *("--format", "json"),
-    ]
-    result = CliRunner().invoke(main, [str(word) for word in words])
-    assert result.exit_code == 0, result.output + result.stderr
-    (out.parent / "screen").write_text(result.stdout)
+    (out.parent / "screen").write_text(train("--out", out, "--jobs", "1", "--format", "json").stdout)
     return out
 
 
@@ -41,18 +38,15 @@ def test_members_differ_by_their_seed_alone(ensemble):
 
 
 @pytest.mark.parametrize("jobs", few([1, 2], 1))
-def test_jobs_change_no_byte_and_a_finished_ensemble_is_kept(ensemble, demo, run, tmp_path, jobs):
+def test_jobs_change_no_byte_and_a_finished_ensemble_is_kept(ensemble, train, tmp_path, jobs):
     if jobs == 1:
         shutil.copytree(ensemble, tmp_path / "e")
-    words = [
-        *("train-ensemble", "--train", demo / "train.de", demo / "train.en", "--valid", demo / "valid.de"),
-        *(demo / "valid.en", "--members", "2", "--model", "tiny", "--out", tmp_path / "e", *SETTINGS, "--explain"),
-    ]
-    run(*words, "--jobs", jobs)
+    words = ("--out", tmp_path / "e", "--explain")
+    train(*words, "--jobs", jobs)
     for number in (0, 1):
         name = f"member-{number}/model.safetensors"
         assert (tmp_path / "e" / name).read_bytes() == (ensemble / name).read_bytes()
-    assert run(*words).stderr.count("kept") == 3
+    assert train(*words).stderr.count("kept") == 3
 
 
 def test_translate_keeps_lines_in_their_place(ensemble, demo, run):

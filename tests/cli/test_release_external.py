@@ -166,10 +166,7 @@ def test_notes_stay_when_it_is_built_again_and_change_no_signature(built, corpor
 
 def test_a_release_without_text_holds_none(without_text, built, run):
     manifest = json.loads((without_text / "manifest.json").read_text())
-    assert (
-        manifest["text"] == "none"
-        and manifest["signature"] != json.loads((built / "manifest.json").read_text())["signature"]
-    )
+    assert manifest["text"] == "none" and manifest["signature"] != Release.open(built).signature
     assert {*manifest["texts"]} == {"test.de", "test.en"} and not list(without_text.glob("test.*"))
     words = {word for side in ("de", "en") for line in text(built, side) for word in line.split() if len(word) > 5}
     for name, data in release_bytes(without_text).items():
@@ -262,9 +259,8 @@ def test_an_export_is_whole_the_same_every_time_and_replaced(release, run, tmp_p
     run("export", release, "--to", target, "--out", out)
     assert release_bytes(out) == first
     (out / "mine").write_text("")
-    assert (
-        "mine: does not belong to the export" in run("export", release, "--to", target, "--out", out, status=2).stderr
-    )
+    said = run("export", release, "--to", target, "--out", out, status=2).stderr
+    assert "mine: does not belong to the export" in said
     assert (out / "mine").exists()
 
 
@@ -291,10 +287,7 @@ def test_what_is_not_exported(release, without_text, run, tmp_path):
     assert "--to lmeval: no such target; did you mean lm-eval?" in refused("--to", "lmeval")
     assert "--to zip: no such target; there is inspect, lm-eval, mt-metrics-eval" in refused("--to", "zip")
     assert "this release has no text" in refused("--to", "lm-eval", folder=without_text)
-    assert (
-        "release: the folder holds something else"
-        in run("export", release, "--to", "lm-eval", "--out", release, status=2).stderr
-    )
+    assert "release: the folder holds something else" in refused("--to", "lm-eval", "--out", release)
     (release / "test.de").write_text((release / "test.de").read_text().replace(" ", "  ", 1))
     said = refused("--to", "lm-eval")
     assert "does not pass verify: test.de: SHA-256 is" in said and "see cgbench verify" in said
@@ -319,20 +312,6 @@ def test_lm_eval_runs_the_task_with_its_dummy_model(release, run, tmp_path, monk
     run("export", release, "--to", "lm-eval", "--out", tmp_path / "task")
     monkeypatch.chdir(tmp_path)  # not where the task is
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    found = lm_eval.simple_evaluate(
-        model="dummy",
-        tasks=["cgbench_de_en"],
-        task_manager=TaskManager(include_path=str(tmp_path / "task"), include_defaults=False),
-        log_samples=True,
-        bootstrap_iters=0,
-    )
-    samples = found["samples"]["cgbench_de_en"]
-    assert [sample["doc"]["source"] for sample in samples] == text(release, "de")
-    assert samples[0]["arguments"][0][0] == f"German: {text(release, 'de')[0]}\nEnglish:"
-    assert [sample["target"] for sample in samples] == [f" {line}" for line in text(release, "en")]
-    scores = found["results"]["cgbench_de_en"]
-    assert {"bleu,first-line", "chrf,first-line", "ter,first-line"} <= set(scores)
-    assert samples[0]["filtered_resps"] == ["lol"]
 
     def evaluate(folder, **more):
         manager = TaskManager(include_path=str(folder), include_defaults=False)
@@ -340,6 +319,14 @@ def test_lm_eval_runs_the_task_with_its_dummy_model(release, run, tmp_path, monk
             model="dummy", tasks=["cgbench_de_en"], task_manager=manager, bootstrap_iters=0, log_samples=True, **more
         )
 
+    found = evaluate(tmp_path / "task")
+    samples = found["samples"]["cgbench_de_en"]
+    assert [sample["doc"]["source"] for sample in samples] == text(release, "de")
+    assert samples[0]["arguments"][0][0] == f"German: {text(release, 'de')[0]}\nEnglish:"
+    assert [sample["target"] for sample in samples] == [f" {line}" for line in text(release, "en")]
+    scores = found["results"]["cgbench_de_en"]
+    assert {"bleu,first-line", "chrf,first-line", "ter,first-line"} <= set(scores)
+    assert samples[0]["filtered_resps"] == ["lol"]
     for sample in evaluate(tmp_path / "task", num_fewshot=3)["samples"]["cgbench_de_en"]:
         *shots, last = sample["arguments"][0][0].split("\n\n")
         assert last == f"German: {sample['doc']['source']}\nEnglish:" and len(shots) == 3
@@ -374,13 +361,9 @@ def test_the_task_says_what_the_harness_asks_for(release, run, tmp_path):
         assert re.findall(pattern, answer)[0].strip() == "the cat"
     # Reasoning is taken out as `translate` does; the harness takes the fallback "" where nothing matches.
     for answer in (
-        *(
-            "<think>\nHm.\n</think>\n\nthe cat",
-            "Hm.\n</think> the cat\nor",
-            "<think>a</think>\n<think>b</think>the cat",
-            "Sure! <think>a</think>the cat",
-        ),
-        *("<think>Hm.\nthe cat", "<think>Hm.</think>", "the cat <think>Hm"),
+        *("<think>\nHm.\n</think>\n\nthe cat", "Hm.\n</think> the cat\nor"),
+        "<think>a</think>\n<think>b</think>the cat",
+        *("Sure! <think>a</think>the cat", "<think>Hm.\nthe cat", "<think>Hm.</think>", "the cat <think>Hm"),
     ):
         line = next(iter((cut_reasoning(answer) or "").splitlines()), "")
         assert [match.strip() for match in re.findall(pattern, answer)] == ([line] if line else []), answer
@@ -408,9 +391,8 @@ def test_few_shot_examples_are_no_test_pairs(release, run, tmp_path, monkeypatch
 
     run("export", release, "--to", "lm-eval", "--out", tmp_path / "task")
     shots = pyarrow.parquet.read_table(tmp_path / "task/fewshot.parquet").to_pydict()
-    candidates = {
-        (row["source"], row["target"]): row["stage"] for _, row in Release.open(release).candidates.iterrows()
-    }
+    table = Release.open(release).candidates
+    candidates = dict(zip(zip(table["source"], table["target"], strict=True), table["stage"], strict=True))
     assert len(shots["source"]) > 100
     assert {candidates[pair] for pair in zip(shots["source"], shots["target"], strict=True)} <= {"rest", "window"}
     assert not set(shots["source"]) & set(text(release, "de")) and not set(shots["target"]) & set(text(release, "en"))

@@ -12,26 +12,26 @@ from cgbench.reproduction.report import read_results
 from cgbench.reproduction.tables import all_benchmarks, all_tables
 
 RUN = ("reproduce", "run", "lexicon-8", "--scale", "smoke", "--offline", "--jobs", "1", "--device", "cpu")
+THREE = ("--systems", "LSTM+Lex Simple,SyntAtt,GECA", "--seeds", "2")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(run, tmp_path_factory):
     """The runs of three systems with two seeds."""
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
     out = tmp_path_factory.mktemp("reproduction")
-    words = [*RUN, "--systems", "LSTM+Lex Simple,SyntAtt,GECA", "--seeds", "2", "--out", str(out)]
-    result = CliRunner().invoke(main, words)
-    assert result.exit_code == 0, result.output + result.stderr
+    run(*RUN, *THREE, "--out", out)
     return out
 
 
-TABLES = {"lexicon": range(1, 9), "devil": range(1, 11), "r-dangle": range(1, 7)} | {
-    "composition": range(1, 8),
-    "lrf": range(1, 6),
-}
+@pytest.fixture
+def copied(folder, tmp_path):
+    """A copy of them, to be changed."""
+    shutil.copytree(folder, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+TABLES = {"lexicon": range(1, 9), "devil": range(1, 11), "r-dangle": range(1, 7)}
+TABLES |= {"composition": range(1, 8), "lrf": range(1, 6)}
 
 
 def test_every_table_of_the_papers_is_listed_and_every_row_runs_or_has_its_reason(run):
@@ -156,35 +156,29 @@ def test_runs_leave_figures_and_translations_and_no_model(folder):
 
 
 @pytest.mark.slow
-def test_finished_runs_are_kept_and_a_removed_one_is_made_again_to_the_same_figures(run, folder, tmp_path):
-    out = tmp_path / "copy"
-    shutil.copytree(folder, out)
-    gone = next(out.glob("runs/colors.lstm-lex-simple.smoke.seed-2/*/"))
+def test_finished_runs_are_kept_and_a_removed_one_is_made_again_to_the_same_figures(run, copied):
+    gone = next(copied.glob("runs/colors.lstm-lex-simple.smoke.seed-2/*/"))
     before = json.loads((gone / "result.json").read_text())["figures"], (gone / "metrics.jsonl").read_bytes()
     shutil.rmtree(gone)
-    said = run(*RUN, "--systems", "LSTM+Lex Simple,SyntAtt,GECA", "--seeds", "2", "--out", out).stderr
+    said = run(*RUN, *THREE, "--out", copied).stderr
     assert "5 of 6 runs are done" in said and "seed-2: done" in said
     after = json.loads((gone / "result.json").read_text())["figures"], (gone / "metrics.jsonl").read_bytes()
     assert before == after
 
 
-def test_data_that_have_changed_are_made_again(run, folder, tmp_path):
-    out = tmp_path / "copy"
-    shutil.copytree(folder, out)
-    path = out / "data" / "colors" / "train.tgt"
+def test_data_that_have_changed_are_made_again(run, copied):
+    path = copied / "data" / "colors" / "train.tgt"
     before = path.read_bytes()
     path.write_bytes(before.replace(b"RED", b"BLUE"))
-    said = run(*RUN, "--systems", "LSTM+Lex Simple,SyntAtt,GECA", "--seeds", "2", "--out", out).stderr
+    said = run(*RUN, *THREE, "--out", copied).stderr
     assert "6 of 6 runs are done" in said and path.read_bytes() == before
 
 
-def test_what_is_no_result_is_passed_over_and_what_there_is_is_said(run, folder, tmp_path):
-    out = tmp_path / "copy"
-    shutil.copytree(folder, out)
-    next(out.glob("runs/colors.syntatt.smoke.seed-1/*/result.json")).write_text('{"a": 1}')
-    shown = run("reproduce", "show", out, "--scale", "smoke")
+def test_what_is_no_result_is_passed_over_and_what_there_is_is_said(run, copied):
+    next(copied.glob("runs/colors.syntatt.smoke.seed-1/*/result.json")).write_text('{"a": 1}')
+    shown = run("reproduce", "show", copied, "--scale", "smoke")
     assert "not a result of cgbench reproduce" in shown.stderr and "SyntAtt" in shown.stdout
-    error = run("reproduce", "show", out, "--table", "devil-3", "--scale", "smoke", status=2).stderr
+    error = run("reproduce", "show", copied, "--table", "devil-3", "--scale", "smoke", status=2).stderr
     assert "no run with --scale smoke that --table shows; there is Colors, GECA (--scale smoke); " in error
 
 
@@ -203,15 +197,12 @@ def test_one_damaged_result_does_not_end_the_report(folder, tmp_path):
     assert all("not a result of cgbench reproduce" in warning for warning in warnings)
 
 
-def test_runs_of_which_one_has_a_figure_that_others_lack(run, folder, tmp_path):
-    out = tmp_path / "copy"
-    shutil.copytree(folder, out)
-    for path in sorted(out.glob("runs/*/*/result.json")):
+def test_runs_of_which_one_has_a_figure_that_others_lack(run, copied):
+    for path in sorted(copied.glob("runs/*/*/result.json")):
         data = json.loads(path.read_text())
-        path.write_text(
-            json.dumps(data | {"system": "ours", "figures": data["figures"] | {f"only {data['seed']}": 1.0}})
-        )
-    assert "only" not in run("reproduce", "show", out, "--scale", "smoke").stdout
+        data["figures"][f"only {data['seed']}"] = 1.0
+        path.write_text(json.dumps(data | {"system": "ours"}))
+    assert "only" not in run("reproduce", "show", copied, "--scale", "smoke").stdout
 
 
 def test_ctrl_c_says_that_the_command_goes_on(run, tmp_path, monkeypatch):
@@ -264,12 +255,10 @@ def test_show_puts_ours_beside_the_published_ones(run, folder, tmp_path):
     assert "| LSTM+Lex Simple |" in run(*words, "--format", "markdown").stdout
 
 
-def test_older_settings_are_left_out_with_a_warning(run, folder, tmp_path):
-    out = tmp_path / "copy"
-    shutil.copytree(folder, out)
-    path = next(out.glob("runs/colors.syntatt.smoke.seed-1/*/result.json"))
+def test_older_settings_are_left_out_with_a_warning(run, copied):
+    path = next(copied.glob("runs/colors.syntatt.smoke.seed-1/*/result.json"))
     path.write_text(json.dumps(json.loads(path.read_text()) | {"settings": "older", "ended": 1}))
-    shown = run("reproduce", "show", out, "--scale", "smoke", "--table", "lexicon-3", "--format", "json")
+    shown = run("reproduce", "show", copied, "--scale", "smoke", "--table", "lexicon-3", "--format", "json")
     assert "1 older setting left out" in shown.stderr
     line = next(row for row in json.loads(shown.stdout) if row["system"] == "SyntAtt")
     assert line["seeds"] == 1 and line["low"] < line["difference"] < line["high"]

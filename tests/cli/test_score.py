@@ -150,9 +150,8 @@ def test_systems_runs_and_a_test_in_every_form(files, run):
     assert first["difference"] == 25.0 and 0 < first["p_value"] <= first["p_holm"] <= 1
     assert first["ci_low"] <= 50 <= first["ci_high"]
     assert rows[1]["p_value"] is None and rows[1]["stdev"] is None
-    assert first["signature"].startswith(
-        "nrefs:1|bs:200|paired:components|runs:2+1|seed:12345|case:mixed|tok:blanks|version:"
-    )
+    parts = "nrefs:1|bs:200|paired:components|runs:2+1|seed:12345|case:mixed|tok:blanks|version:"
+    assert first["signature"].startswith(parts)
     text = run(*words).stdout
     for form in ("text", "markdown", "latex", "tsv"):
         shown = run(*words, "--format", form).stdout
@@ -196,10 +195,8 @@ def test_bins_of_perplexity(files, run):
 
 
 def test_categories_of_a_table_without_a_header(tmp_path, run):
-    table = (
-        "John ran .\trun ( John )\tprim_to_subj_proper\nA b .\tb ( a )\tcp_recursion\nC d .\td ( c )\tpp_recursion\n"
-    )
-    (tmp_path / "gen.tsv.gz").write_bytes(gzip.compress(table.encode()))
+    rows = "John ran .\trun ( John )\tprim_to_subj_proper\nA b .\tb ( a )\tcp_recursion\nC d .\td ( c )\tpp_recursion\n"
+    (tmp_path / "gen.tsv.gz").write_bytes(gzip.compress(rows.encode()))
     write(tmp_path / "hyp", ["run ( John )", "x", "d ( c )"])
     table = tmp_path / "gen.tsv.gz"
     words = ["score", "exact", "--ref", f"{table}:2", "--hyp", f"lstm={tmp_path / 'hyp'}", "--table", table]
@@ -235,10 +232,8 @@ def test_case_and_ends_on_request(files, run, values):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "ended"]
     assert "marks such as </s>" in run(*words, status=2).stderr
     assert values(*words, "--accept-text") == [0] and values(*words, "--preset", "lexicon") == [100]
-    assert (
-        "--preset sacrebleu: exact match has only the preset lexicon"
-        in run(*words, "--preset", "sacrebleu", status=2).stderr
-    )
+    refused = run(*words, "--preset", "sacrebleu", status=2).stderr
+    assert "--preset sacrebleu: exact match has only the preset lexicon" in refused
 
 
 def test_what_each_test_leaves_out_is_said(files, compounds, run):
@@ -411,9 +406,8 @@ def test_cter_in_bins(compounds, run, by, labels):
 )
 def test_bad_input_is_one_line(files, run, words, message):
     write(files / "short", ["x"])
-    result = run(
-        "score", "exact", "--ref", files / "ref", *(word.replace("{}", str(files)) for word in words), status=2
-    )
+    words = [word.replace("{}", str(files)) for word in words]
+    result = run("score", "exact", "--ref", files / "ref", *words, status=2)
     assert message.replace("{}", str(files)) in result.stderr
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and result.stdout == ""
 

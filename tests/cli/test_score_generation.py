@@ -140,9 +140,8 @@ def test_runs_that_differ_in_their_prompt_are_said_to(texts, run):
     runs = f"{texts / 'one'},{texts / 'two'}"
 
     def said(*words):
-        found = run(
-            "score", "exact", "--ref", texts / "reference", *words, "--accept-text", "--format", "json", "--confidence"
-        )
+        options = ("--ref", texts / "reference", "--accept-text", "--format", "json", "--confidence")
+        found = run("score", "exact", *words, *options)
         rows = json.loads(found.stdout)
         return (rows[0] if isinstance(rows, list) else rows)["signature"].split("|"), found.stderr
 

@@ -71,6 +71,7 @@ def test_a_control_set_is_that_of_exact_match(exact, run, monkeypatch):
 
 
 SCORES = [0.81, 0.5, -0.25, 0.9]
+COMET = [{"src": "s", "mt": "t", "ref": "r", "COMET": score, "errors": [{"text": "t"}]} for score in SCORES]
 FORMS = {
     "plain.txt": "0.81\n0.5\n-0.25\n0.9\n",
     "dos.txt": "0.81\r\n0.5\r\n-0.25\r\n0.9\r\n",
@@ -81,15 +82,7 @@ FORMS = {
         json.dumps({"source": "s", "reference": "r", "hypothesis": "h", "prediction": score}) + "\n" for score in SCORES
     ),
     # comet/cli/score.py: --to_json; XCOMET has "errors", too
-    "comet.json": json.dumps(
-        {
-            "out/a.txt": [
-                {"src": "s", "mt": "t", "ref": "r", "COMET": score, "errors": [{"text": "t", "confidence": 0.5}]}
-                for score in SCORES
-            ]
-        },
-        indent=4,
-    ),
+    "comet.json": json.dumps({"out/a.txt": COMET}, indent=4),
     # eole/inference_engine.py: a converted COMET model; an estimator of eole's own
     "eole.txt": "\n".join(map(str, SCORES)) + "\n",
     "eole.tsv:3": "".join(f"a translation\t-1.25\t{score}\n" for score in SCORES),
@@ -153,17 +146,8 @@ def test_missing_scores_are_dropped_from_all_systems_and_counted(tmp_path, run):
     write(tmp_path / "a", [1, "nan", 3, 4])
     write(tmp_path / "b", [2, 2, "inf", 8])
     write(tmp_path / "ref", ["x", "x", "x y", "x y"])
-    words = [
-        "score",
-        "import",
-        "--scores",
-        tmp_path / "a",
-        "--scores",
-        tmp_path / "b",
-        "--drop-missing",
-        "--format",
-        "json",
-    ]
+    words = ["score", "import", "--scores", tmp_path / "a", "--scores", tmp_path / "b", "--drop-missing"]
+    words += ["--format", "json"]
     result = run(*words, "--ref", tmp_path / "ref", "--by", "length")
     a, b = json.loads(result.stdout)
     assert (a["n"], a["value"], b["value"]) == (2, 2.5, 5.0)
@@ -197,16 +181,20 @@ def test_rows_are_joined_by_their_ids(tmp_path, run):
 BAD = {
     "another length": (["1\n2\n3\n", "1\n2\n"], [], "b has 2 scores and "),
     "no number": (["1\n2\n", "1\nx\n"], [], "b, row 2: 'x' is not a score; give a number such as 0.5"),
-    "decimal comma": (
-        ["1\n2\n", "1\n82,88\n"],
-        [],
-        "b, row 2: '82,88' is not a score; write it with a decimal point, 82.88",
-    ),
+    "decimal comma": (["1\n2\n", "1\n82,88\n"], [], "b, row 2: '82,88' is not a score; write it with a decimal point"),
     "thousands": (["1\n2\n", "1\n1,182.5\n"], [], "b, row 2: '1,182.5' is not a score; give a number such as 0.5"),
     "underscore": (["1\n2\n", "1\n1_1\n"], [], "b, row 2: '1_1' is not a score"),
     "missing": (["1\n2\n3\n", "nan\n1\ninf\n"], [], "b: 2 of 3 scores are missing or infinite: rows 1 (nan), 3 (inf)."),
     "all missing": (["nan\n1\n", "1\nnan\n"], ["--drop-missing"], "no example is left"),
     "outside the scale": (["0.5\n1\n", "0.5\n83.1\n"], ["--scale", "0:1"], "b, row 2: 83.1 is outside the scale"),
+    "too large": (["1\n2\n", "1e200\n2\n"], [], "row 1: 1e200 is too large a score"),
+    "another script": (["1\n2\n", "1\n٣\n"], [], "row 2: '٣' is not a score"),
+    "a raised digit": (["1\n2\n", "1\n²\n"], [], "row 2: '²' is not a score"),
+    "a word": (["1\n2\n", "0.7\nTrue\n"], [], "row 2: 'True', but other rows have numbers other than 0 and 1"),
+    "share of a word": (["1\n2\n"] * 2, ["--statistic", "share:True"], "'True' is not a number; write share:0.8"),
+    "endless share": (["1\n2\n"] * 2, ["--statistic", "share:1e999"], "'1e999' is not a number; write share:0.8"),
+    "scale of another script": (["1\n2\n"] * 2, ["--scale", "\u0660:3"], "give the lowest and the highest score"),
+    "scale with underscore": (["1\n2\n"] * 2, ["--scale", "0:1_0"], "give the lowest and the highest score"),
     "no scale": (["1\n2\n", "1\n2\n"], ["--scale", "1:0"], "--scale 1:0: give the lowest and the highest score"),
     "no statistic": (["1\n2\n", "1\n2\n"], ["--statistic", "meen"], "--statistic meen; did you mean mean?"),
     "McNemar": (["1\n2\n", "1\n2\n"], ["--paired", "mcnemar"], "needs examples that are right or wrong"),
@@ -262,10 +250,8 @@ def test_a_system_without_any_score_is_left_out_and_named(tmp_path, run):
     words = ("score", "import", "--scores", file)
     assert "refA: 4 of 4 scores are missing" in run(*words, status=2).stderr
     found = run(*words, "--drop-missing", "--format", "json")
-    assert [(row["system"], row["n"], row["value"]) for row in json.loads(found.stdout)] == [
-        ("one", 3, -2.0),
-        ("two", 3, -3.0),
-    ]
+    rows = [(row["system"], row["n"], row["value"]) for row in json.loads(found.stdout)]
+    assert rows == [("one", 3, -2.0), ("two", 3, -3.0)]
     assert "left out, because they have no scores: refA" in found.stderr
     assert "1 of 4 examples are left out" in found.stderr
     file.write_text("refA\tNone\nrefB\tNone\n")
@@ -294,11 +280,7 @@ def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
         words = ["score", "import", "--scores", f"x={tmp_path / one}"]
         for more in (["--scores", f"y={tmp_path / other}"], ["--control-scores", f"x={tmp_path / other}"]):
             error = run(*words, *more, status=2).stderr
-            assert (
-                "they seem to have different scales; convert them to one scale, or give the scale if they have the same"
-                in error
-            )
-            assert "--scale, such as 0:100" in error
+            assert "they seem to have different scales; convert them" in error and "--scale, such as 0:100" in error
         run(*words, "--scores", f"y={tmp_path / other}", "--scale", "0:100")
     error = run("score", "import", "--scores", f"x={tmp_path / 'a'},{tmp_path / 'b'}", status=2).stderr
     assert "different scales" in error  # two runs of one system
@@ -311,25 +293,6 @@ def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
                                          status=2).stderr  # fmt: skip
     for one, other in (("a", "right"), ("right", "counts"), ("b", "counts"), ("right100", "b")):
         run("score", "import", "--scores", f"x={tmp_path / one}", "--scores", f"y={tmp_path / other}")
-
-
-@pytest.mark.parametrize(
-    ("scores", "words", "said"),
-    [
-        (["1e200", "2"], [], "row 1: 1e200 is too large a score"),
-        (["1", "٣"], [], "row 2: '٣' is not a score"),
-        (["1", "²"], [], "row 2: '²' is not a score"),
-        (["1", "1_0"], [], "row 2: '1_0' is not a score"),
-        (["0.7", "True"], [], "row 2: 'True', but other rows have numbers other than 0 and 1"),
-        (["1", "2"], ["--statistic", "share:True"], "'True' is not a number; write share:0.8"),
-        (["1", "2"], ["--statistic", "share:1e999"], "'1e999' is not a number; write share:0.8"),
-        (["1", "2"], ["--scale", "\u0660:3"], "give the lowest and the highest score"),
-        (["1", "2"], ["--scale", "0:1_0"], "give the lowest and the highest score"),
-    ],
-)
-def test_scores_that_no_statistic_is_right_of(tmp_path, run, scores, words, said):
-    path = write(tmp_path / "a", scores * 3)
-    assert said in run("score", "import", "--scores", path, *words, "--format", "json", status=2).stderr
 
 
 def test_words_for_right_and_wrong_are_one_and_zero(tmp_path, values):

@@ -98,14 +98,14 @@ def inspect_log(value, epochs=1):
         for epoch in range(1, epochs + 1)
         for row in range(6)
     ]
-    return {"version": 2, "status": "success", "eval": {"task": "t", "task_version": 0}, "samples": samples}
+    return HEADER | {"samples": samples}
 
 
 def test_inspect_as_json_and_packed(tmp_path, run):
     log = inspect_log(lambda row, epoch: "C" if (row + epoch) % 3 else "I", epochs=2)
     (tmp_path / "a.json").write_text(json.dumps(log))
     with zipfile.ZipFile(tmp_path / "b.eval", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", json.dumps({key: log[key] for key in ("version", "status", "eval")}))
+        archive.writestr("header.json", json.dumps(HEADER))
         for sample in log["samples"]:
             archive.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
     words = ["score", "import", "--scores", f"a={tmp_path / 'a.json'}", "--scores", f"b={tmp_path / 'b.eval'}"]

@@ -10,10 +10,10 @@ import pytest
 
 @pytest.fixture
 def texts(small_release, tmp_path):
-    """A release, and one hypothesis per pair; as lines they give the score that every log must give."""
+    """A release, a hypothesis per pair, and the ids of pairs; as lines they give the score that every log must give."""
     lines = [f"{target} {row % 3}" for row, target in enumerate(small_release.lines("target"))]
     (tmp_path / "lines.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return small_release, lines
+    return small_release, lines, [row["line"] for row in small_release.split()]
 
 
 def shuffled(rows):
@@ -35,21 +35,16 @@ def lm_eval(path, lines, ids, filters=("first-line",)):
 
 
 def wmt(path, lines, ids):
+    name = "cgbench_###_degree_0.5_###_deu_Latn_###_eng_Latn_###_line-{}"
     rows = [
-        {
-            "doc_id": f"cgbench_###_degree_0.5_###_deu_Latn_###_eng_Latn_###_line-{key}",
-            "hypothesis": line,
-            "metadata": {},
-        }
-        for key, line in zip(ids, lines, strict=True)
+        {"doc_id": name.format(key), "hypothesis": line, "metadata": {}} for key, line in zip(ids, lines, strict=True)
     ]
     return write_rows(path.with_suffix(".jsonl"), shuffled(rows))
 
 
 def wmt_by_rows(path, lines, ids):
-    return write_rows(
-        path.with_suffix(".jsonl"), shuffled([{"doc_id": row, "hypothesis": line} for row, line in enumerate(lines, 1)])
-    )
+    rows = [{"doc_id": row, "hypothesis": line} for row, line in enumerate(lines, 1)]
+    return write_rows(path.with_suffix(".jsonl"), shuffled(rows))
 
 
 def sample(key, line, epoch=1):
@@ -87,8 +82,7 @@ def scores(run, *words, **options):
 
 @pytest.mark.parametrize("write", [lm_eval, wmt, wmt_by_rows, inspect_json, inspect_eval])
 def test_a_log_gives_the_score_of_its_lines(texts, tmp_path, run, write):
-    release, lines = texts
-    ids = [row["line"] for row in release.split()]
+    release, lines, ids = texts
     assert ids != sorted(map(str, ids))  # so that names of files do not sort by row
     log = write(tmp_path / "log", lines, ids)
     words = ["--release", release.folder, "--hyp"]
@@ -97,8 +91,8 @@ def test_a_log_gives_the_score_of_its_lines(texts, tmp_path, run, write):
 
 
 def test_without_a_release_ids_are_row_numbers(texts, tmp_path, run):
-    _, lines = texts
-    reference = texts[0].text_path("target")
+    release, lines, _ = texts
+    reference = release.text_path("target")
     log = lm_eval(tmp_path / "log", lines, None)
     (plain,), (found,) = (
         scores(run, "chrf", "--ref", reference, "--hyp", f"a={name}") for name in (tmp_path / "lines.txt", log)
@@ -107,14 +101,12 @@ def test_without_a_release_ids_are_row_numbers(texts, tmp_path, run):
 
 
 def test_ids_of_a_column(texts, tmp_path, run):
-    release, lines = texts
+    release, lines, _ = texts
     rows = [{"name": f"n{row}", "reference": text} for row, text in enumerate(release.lines("target"))]
     reference = write_rows(tmp_path / "reference.jsonl", rows)
     names = [row["name"] for row in rows]
-    log = write_rows(
-        tmp_path / "log.jsonl",
-        shuffled([{"doc_id": key, "hypothesis": one} for key, one in zip(names, lines, strict=True)]),
-    )
+    answers = [{"doc_id": key, "hypothesis": line} for key, line in zip(names, lines, strict=True)]
+    log = write_rows(tmp_path / "log.jsonl", shuffled(answers))
     words = ["bleu", "--ref", reference, "--hyp", f"a={log}"]
     (found,) = scores(run, *words, "--id", "name")
     (plain,) = scores(run, "bleu", "--ref", reference, "--hyp", f"a={tmp_path / 'lines.txt'}")
@@ -124,8 +116,7 @@ def test_ids_of_a_column(texts, tmp_path, run):
 
 
 def test_epochs_are_runs(texts, tmp_path, run):
-    release, lines = texts
-    ids = [row["line"] for row in release.split()]
+    release, lines, ids = texts
     log = inspect_eval(tmp_path / "log", lines, ids, epochs=3)
     (found,) = scores(run, "bleu", "--release", release.folder, "--hyp", f"a={log}")
     assert found["runs"] == 3
@@ -133,8 +124,7 @@ def test_epochs_are_runs(texts, tmp_path, run):
 
 def test_an_eval_compressed_with_zstandard_is_read(texts, tmp_path, run):
     """As inspect_ai 0.3.285 writes it; Python's zipfile reads it from 3.14 on."""
-    release, lines = texts
-    ids = [row["line"] for row in release.split()]
+    release, lines, ids = texts
     log = inspect_eval(tmp_path / "log", lines, ids, zipfile.ZIP_STORED)
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path) as archive:
@@ -149,10 +139,8 @@ def test_an_eval_compressed_with_zstandard_is_read(texts, tmp_path, run):
     place = damaged.index(b"\x28\xb5\x2f\xfd")
     damaged[place : place + 8] = bytes(8)
     path.write_bytes(damaged)
-    assert (
-        "not a readable log of inspect"
-        in run("score", "bleu", "--release", release.folder, "--hyp", log, status=2).stderr
-    )
+    error = run("score", "bleu", "--release", release.folder, "--hyp", log, status=2).stderr
+    assert "not a readable log of inspect" in error
 
 
 def write_zstandard(path, entries):
@@ -167,8 +155,7 @@ def write_zstandard(path, entries):
 
 
 def test_a_log_that_lacks_an_example_is_refused(texts, tmp_path, run):
-    release, lines = texts
-    ids = [row["line"] for row in release.split()]
+    release, lines, ids = texts
     log = wmt(tmp_path / "log", lines[:-2], ids[:-2])
     said = run("score", "bleu", "--release", release.folder, "--hyp", f"a={log}", status=2).stderr
     assert f"has no answer for 2 of {len(lines)} examples (line {ids[-2]})" in said
@@ -181,9 +168,7 @@ def test_a_log_that_lacks_an_example_is_refused(texts, tmp_path, run):
 
 def test_a_table_whose_doc_id_repeats_is_read_by_rows(tmp_path, run):
     """A document of several segments."""
-    table = write_rows(
-        tmp_path / "table.jsonl", [{"doc_id": "a", "hypothesis": "a b"}, {"doc_id": "a", "hypothesis": "c d"}]
-    )
+    table = write_rows(tmp_path / "table.jsonl", [{"doc_id": "a", "hypothesis": text} for text in ("a b", "c d")])
     (tmp_path / "two.txt").write_text("a b\nc d\n")
     (found,) = scores(run, "exact", "--ref", tmp_path / "two.txt", "--hyp", f"a={table}")
     assert found["value"] == 100
@@ -208,7 +193,7 @@ def test_wrong_logs(tmp_path, run, rows, said):
 
 
 def test_a_filter_is_chosen(texts, tmp_path, run):
-    release, lines = texts
+    release, lines, _ = texts
     log = lm_eval(tmp_path / "log", lines, None, filters=("strict", "first-line"))
     words = ["score", "bleu", "--release", release.folder, "--hyp"]
     assert "several filters" in run(*words, f"a={log}", status=2).stderr
@@ -218,7 +203,7 @@ def test_a_filter_is_chosen(texts, tmp_path, run):
 
 def test_scores_of_a_log_are_in_the_order_of_the_release(texts, tmp_path, run):
     """Values that differ by row, by a feature of the release: each sample's value is its row's source length."""
-    release, lines = texts
+    release, lines, _ = texts
     rows = release.split()
     samples = [
         {**sample(row["line"], line), "scores": {"s": {"value": row["source_length"]}}}
@@ -234,7 +219,7 @@ def test_scores_of_a_log_are_in_the_order_of_the_release(texts, tmp_path, run):
 
 @pytest.mark.parametrize("epoch", [[1], "two", -1, True])
 def test_an_epoch_is_a_number(texts, tmp_path, run, epoch):
-    release, lines = texts
+    release, lines, _ = texts
     path = tmp_path / "log.json"
     samples = [sample(row["line"], line, epoch) for row, line in zip(release.split(), lines, strict=True)]
     path.write_text(json.dumps({**header(), "samples": [sample("x", "y"), *samples]}))
@@ -244,7 +229,7 @@ def test_an_epoch_is_a_number(texts, tmp_path, run, epoch):
 
 def test_reasoning_in_a_log_is_left_out_as_in_translate(run, texts, tmp_path):
     """Three answers that a harness cut from the reasoning, and one whose reasoning does not end."""
-    release, lines = texts
+    release, lines, _ = texts
     responses = list(lines)
     responses[0] = f"<think>\nHm.\n</think>\n\n{lines[0]}\nGerman"
     responses[1] = f"Hm.\n</think>\n{lines[1]}"  # the prompt ended in <think>
@@ -269,10 +254,8 @@ def test_reasoning_in_a_log_is_left_out_as_in_translate(run, texts, tmp_path):
     log = {"eval": {}, "samples": [sample(row["line"], text) for row, text in
                                    zip(release.split(), responses, strict=True)]}  # fmt: skip
     for one, text in zip(log["samples"], responses, strict=True):
-        one["output"]["completion"], one["scores"]["translation"]["answer"] = (
-            text.replace("\nGerman", ""),
-            text.strip().split("\n")[0],
-        )
+        one["output"]["completion"] = text.replace("\nGerman", "")
+        one["scores"]["translation"]["answer"] = text.strip().split("\n")[0]
     (tmp_path / "log.json").write_text(json.dumps(log), encoding="utf-8")
     for name in ("log.json", "log.json:translation"):
         result = run(*words, f"a={tmp_path / name}")

@@ -75,9 +75,8 @@ def test_five_forms_of_reasoning(run, tmp_path):
     translated(run, fake, tmp_path / "source", tmp_path / "out", "--prompt", "Say: {source}")
     expected = ["" if form == "unclosed" else translation(f"{form} a") for form in REASONING]
     assert (tmp_path / "out").read_text().splitlines() == expected
-    assert record(tmp_path / "out")["answers"] == {
-        "asked": 5, "incomplete": 1, "causes": {"reasoning": 5, "unclosed": 1}
-    }  # fmt: skip
+    causes = {"reasoning": 5, "unclosed": 1}
+    assert record(tmp_path / "out")["answers"] == {"asked": 5, "incomplete": 1, "causes": causes}
 
 
 def test_another_rule_does_not_overwrite_an_output(source, run, tmp_path):
@@ -127,10 +126,8 @@ def test_columns_and_the_system_message(run, tmp_path):
 
 def test_an_output_for_each_prompt(source, run, tmp_path):
     (tmp_path / "formal.txt").write_text("Formal: {source}\n")
-    fake, words = (
-        Speaker({"Formal": "formal", "": "short"}),
-        ("--prompt", tmp_path / "formal.txt", "--prompt", "{source}"),
-    )
+    fake = Speaker({"Formal": "formal", "": "short"})
+    words = ("--prompt", tmp_path / "formal.txt", "--prompt", "{source}")
     translated(run, fake, source, tmp_path / "llm.en", *words)
     outputs = tmp_path / "llm.formal.en", tmp_path / "llm.prompt-2.en"
     assert [path.read_text().split() for path in outputs] == [["formal"] * 3, ["short"] * 3]
@@ -175,6 +172,5 @@ def test_measures_of_samples(source, run, tmp_path):
     found = run("score", "exact", "--ref", reference, "--hyp", f"llm={out}:hypothesis", *by, "--accept-text")
     assert "semantic_entropy" in found.stdout
     for wrong in (("--uncertainty",), ("--uncertainty", "--format", "json")):
-        assert "is measured over samples" in translated(
-            run, fake, source, out, "--prompt", "{source}", *wrong, status=2
-        )
+        error = translated(run, fake, source, out, "--prompt", "{source}", *wrong, status=2)
+        assert "is measured over samples" in error

@@ -40,9 +40,8 @@ def test_the_sidecar_says_all_of_it(ask, tmp_path):
     assert (made["system"]["seed"], made["system"]["top_p"], made["cut"]) == (3, 0.9, 1)
     found = made["server"]
     cached = sum(len(line) % 3 for line in (*LINES[:2], *LINES[1:4]) if line)
-    assert found.pop("cost_usd") == pytest.approx(
-        ((fake.input - cached) * 2.5 + cached * 1.25 + fake.output * 10) / 1e6, rel=1e-12
-    )
+    cost = ((fake.input - cached) * 2.5 + cached * 1.25 + fake.output * 10) / 1e6
+    assert found.pop("cost_usd") == pytest.approx(cost, rel=1e-12)
     usage = found.pop("usage")
     assert (usage["input"], usage["output"]) == (fake.input, fake.output)
     found.pop("cost_usd_at_most")
@@ -93,9 +92,8 @@ def test_a_dry_run_is_a_bound_and_writes_nothing(ask, tmp_path):
 def test_a_budget_ends_the_run_with_one_line(ask, tmp_path):
     with serving(fake := Fake()) as url:
         error = ask(url, "out", "--budget", "900tokens", status=2).stderr
-        assert (
-            error.startswith("error: --budget 900tokens: the next request might exceed it (") and error.count("\n") == 1
-        )
+        assert error.startswith("error: --budget 900tokens: the next request might exceed it (")
+        assert error.count("\n") == 1
         assert fake.input + fake.output <= 900 and not (tmp_path / "out").exists()
         ask(url, "out")
         assert sorted(fake.asked) == ["a b", "c d e", "f"]
@@ -161,10 +159,7 @@ def test_a_completion_ends_at_a_line_break_unless_a_rule_reads_on(ask):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (
-            '{"custom_id": "x", "response": {"status_code": 200, "body": {}}, "error": null}\n',
-            "answers no request of this",
-        ),
+        ('{"custom_id": "x", "response": {"status_code": 200, "body": {}}}\n', "answers no request of this"),
         ('{"custom_id": "x"}\n', "line 1: not a line of a batch output file"),
         ("\n[]\n", "line 2: not a line of a batch output file"),
         ("", "answers no request of this command"),

@@ -24,14 +24,7 @@ def texts(tmp_path, monkeypatch):
 
 def test_a_row_and_its_signature(texts, run):
     lines = run(*texts).stdout.splitlines()
-    assert lines[0].split() == [
-        "test",
-        "examples",
-        "mean",
-        "length",
-        "degree",
-        *["word", "2", "word", "2", "%", "word", "3", "word", "3", "%"],
-    ]
+    assert " ".join(lines[0].split()) == "test examples mean length degree word 2 word 2 % word 3 word 3 %"
     assert lines[1].split() == ["test.en", "3", "4.33", "0.600", "4", "44.4", "5", "71.4"]  # 4 of 9, 5 of 7
     assert lines[3].startswith("signature  STATS|orders:2+3|min:3|tok:none|case:mixed|train:")
     assert lines[4].startswith("short      STATS|o:2+3|m:3|t:none|c:mixed|tr:")
@@ -143,9 +136,8 @@ def test_both_sides_of_a_corpus_are_read(texts, run, more, packed):
     assert f"{good} has 3 lines" in message or f"{short} has 1 lines" in message
     assert "one line per pair" in message
     assert f"{latin}, line 2: not UTF-8" in run("stats", "--train", *order(good, latin), *test, status=2).stderr
-    assert (
-        f"{latin}, line 2: not UTF-8" in run("stats", "--train", good, "--test", *order(good, latin), status=2).stderr
-    )
+    message = run("stats", "--train", good, "--test", *order(good, latin), status=2).stderr
+    assert f"{latin}, line 2: not UTF-8" in message
 
 
 @pytest.mark.parametrize(
@@ -201,10 +193,7 @@ def test_a_training_text_that_moved_or_changed(release, run, demo, tmp_path):
     assert "give its current path with --train" in result.stderr
     train = demo / "train.de", demo / "train.en"
     found = run("stats", "--release", moved, "--train", *train, "--format", "json").stdout
-    rows, expected = (
-        json.loads(text) for text in (found, run("stats", "--release", release, "--format", "json").stdout)
-    )
-    assert rows == expected
+    assert json.loads(found) == json.loads(run("stats", "--release", release, "--format", "json").stdout)
     assert "give as many" in run("stats", "--release", moved, "--train", tmp_path / "x.tsv", status=2).stderr
     result = run("stats", "--release", moved, "--train", *reversed(train), status=2)
     assert "not the file that the release was built from" in result.stderr

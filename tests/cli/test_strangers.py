@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_build import release_bytes
+from small_build import copy_build, release_bytes
 
 from cgbench.errors import InputError
 from cgbench.files import check_output, write_json
@@ -22,8 +22,6 @@ def one_line(result):
 
 @pytest.fixture
 def release(small_release, tmp_path):
-    from small_build import copy_build
-
     return copy_build(small_release.folder, tmp_path / "release")
 
 

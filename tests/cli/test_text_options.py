@@ -80,18 +80,8 @@ def test_the_length_limit_of_a_build_is_that_of_its_translations(run, tmp_path, 
     (tmp_path / "t.tsv").write_text("a b\tc d\n" * 3)
     (tmp_path / "p.tsv").write_text("b a\td c\n")
     words = ["build-react", "--train", tmp_path / "t.tsv", "--pool", tmp_path / "p.tsv", *ONE, "--set", "min_length=1"]
-    words += [
-        "--set",
-        "drop=0",
-        "--set",
-        "drop_reference=0",
-        "--until",
-        "uncertainty",
-        "--out",
-        tmp_path / "out",
-        "--device",
-        "cpu",
-    ]
+    words += ["--set", "drop=0", "--set", "drop_reference=0", "--until", "uncertainty", "--device", "cpu"]
+    words += ["--out", tmp_path / "out"]
     run(*words)
     run(*words, "--set", "max_length_ratio=4", "--set", "max_length_extra=3")
     assert said == [{"max_length_ratio": 1.2, "max_length_extra": 10}, {"max_length_ratio": 4.0, "max_length_extra": 3}]

@@ -8,22 +8,15 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
-EN = [
-    "the dog sees the cat",
-    "the cat sees a house",
-    "a dog runs",
-    "the house stands",
-    "a cat runs",
-    "a dog sleeps",
-] * 4
-DE = [
-    "der hund sieht die katze",
-    "die katze sieht ein haus",
-    "ein hund rennt",
-    "das haus steht",
-    "ein kater rennt",
-    "ein hund schläft",
-] * 4
+PAIRS = {
+    "the dog sees the cat": "der hund sieht die katze",
+    "the cat sees a house": "die katze sieht ein haus",
+    "a dog runs": "ein hund rennt",
+    "the house stands": "das haus steht",
+    "a cat runs": "ein kater rennt",
+    "a dog sleeps": "ein hund schläft",
+}
+EN, DE = [*PAIRS] * 4, [*PAIRS.values()] * 4
 
 
 @pytest.fixture(scope="module")

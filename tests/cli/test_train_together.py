@@ -34,9 +34,8 @@ def of_torchrun(corpus, tmp_path_factory):
 
 def start(words):
     command = [sys.executable, "-m", "cgbench", *map(str, words)]
-    return subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
-    )
+    streams = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
+    return subprocess.Popen(command, **streams, start_new_session=True)
 
 
 def wait_for(process, condition):

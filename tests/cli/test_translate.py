@@ -11,21 +11,13 @@ from cgbench.models.translation import translate
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory, demo):
+def model(tmp_path_factory, run):
     """A model of words, trained on short sentences: every other word is unknown, every longer line too long."""
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
     folder = tmp_path_factory.mktemp("model")
     (folder / "s").write_text("der hund läuft\ndie katze schläft\n" * 8, encoding="utf-8")
     (folder / "t").write_text("the dog runs\nthe cat sleeps\n" * 8)
-    words = [
-        *("train", "--train", folder / "s", folder / "t", "--model", "tiny", "--out", folder / "m"),
-        *("--set", "text.unit=words", "--set", "training.max_length=6", "--set", "training.max_updates=8"),
-    ]
-    result = CliRunner().invoke(main, [str(word) for word in words])
-    assert result.exit_code == 0, result.output + result.stderr
+    words = ("train", "--train", folder / "s", folder / "t", "--model", "tiny", "--set", "training.max_updates=8")
+    run(*words, "--set", "text.unit=words", "--set", "training.max_length=6", "--out", folder / "m")
     return folder / "m"
 
 

@@ -3,6 +3,8 @@ import json
 import os
 import shutil
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from few import few
 from small_build import CANDIDATES, copy_build, rehash, release_bytes, rewrite
@@ -24,8 +26,20 @@ def failed(release):
     return {check.name: check.detail for check in verify(release).failed}
 
 
-def read_manifest(release):
-    return json.loads((release / "manifest.json").read_text())
+@contextlib.contextmanager
+def changed_manifest(release):
+    """What the manifest says, to be changed in place; its digest stays."""
+    manifest = json.loads((release / "manifest.json").read_text())
+    yield manifest
+    (release / "manifest.json").write_text(json.dumps(manifest))
+
+
+def change_row(release, name, number, change):
+    """Change a row of a file of JSON lines; checksums agree with it."""
+    rows = (release / name).read_text().splitlines()
+    rows[number] = json.dumps(change(json.loads(rows[number])))
+    (release / name).write_text("".join(f"{row}\n" for row in rows))
+    rehash(release)
 
 
 def test_a_release_is_in_order(release, run):
@@ -75,59 +89,45 @@ def test_what_was_changed_is_named(release):
 
 
 def test_the_split_is_drawn_again_so_a_consistent_forgery_shows(release):
-    rows = (release / "split.jsonl").read_text().splitlines()
-    row = json.loads(rows[0])
-    row["line"] += 1
-    (release / "split.jsonl").write_text("\n".join([json.dumps(row), *rows[1:]]) + "\n")
-    rehash(release)
+    change_row(release, "split.jsonl", 0, lambda row: row | {"line": row["line"] + 1})
     assert set(failed(release)) == {"split redrawn", "tables"}
 
 
 def test_a_row_has_the_figures_of_its_candidate(release):
-    first, *rows = (release / "split.jsonl").read_text().splitlines()
-    row = json.loads(first)
-    (release / "split.jsonl").write_text("\n".join([json.dumps({**row, "rmi": row["rmi"] + 1}), *rows]) + "\n")
-    rehash(release)
-    assert f"row 1: rmi is {row['rmi'] + 1}, but {row['rmi']} in the candidates" in failed(release).values()
+    change_row(release, "split.jsonl", 0, lambda row: row | {"rmi": -1})
+    assert any(detail.startswith("row 1: rmi is -1, but ") for detail in failed(release).values())
 
 
 def test_figures_are_checked_against_the_text(release):
-    rows = [json.loads(line) for line in (release / "split.jsonl").read_text().splitlines()]
-    rows[2]["target_length"] += 1
-    (release / "split.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    rehash(release)
-    problems = failed(release)
-    assert problems["split rows"].startswith("row 3: lengths")
+    change_row(release, "split.jsonl", 2, lambda row: row | {"target_length": row["target_length"] + 1})
+    assert failed(release)["split rows"].startswith("row 3: lengths")
 
 
 @pytest.mark.parametrize("key", ["dropped", "candidates", "rare_word", "selected"])
 def test_every_count(release, key):
-    manifest = read_manifest(release)
-    manifest["counts"][key] += 1
-    (release / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(release) as manifest:
+        manifest["counts"][key] += 1
     assert "counts" in failed(release)
 
 
 @pytest.mark.parametrize("path", [("degree", "mean"), ("uncertainty", "q50"), ("selected", "degree", "q100")])
 def test_every_figure(release, path):
-    manifest = read_manifest(release)
-    figures = manifest["figures"]
-    for key in path[:-1]:
-        figures = figures[key]
-    figures[path[-1]] += 1e-9
+    with changed_manifest(release) as manifest:
+        figures = manifest["figures"]
+        for key in path[:-1]:
+            figures = figures[key]
+        figures[path[-1]] += 1e-9
     rewrite(release, manifest)
     assert set(failed(release)) == {"statistics"}
 
 
 def test_correlations_are_computed_again(release):
-    rows = (release / "correlations.jsonl").read_text().splitlines(keepends=True)
-    row = json.loads(rows[3])
-    assert row["first"] == "degree" and row["rho"] is not None
-    row["rho"] += 1e-6
-    (release / "correlations.jsonl").write_text("".join([*rows[:3], json.dumps(row) + "\n", *rows[4:]]))
-    rehash(release)
-    problems = failed(release)
-    assert problems == {"correlations": "row 4: does not match the candidates (1 such rows)"}
+    def change(row):
+        assert row["first"] == "degree"
+        return row | {"rho": row["rho"] + 1e-6}
+
+    change_row(release, "correlations.jsonl", 3, change)
+    assert failed(release) == {"correlations": "row 4: does not match the candidates (1 such rows)"}
 
 
 def test_other_words_of_the_same_number(release):
@@ -141,37 +141,33 @@ def test_other_words_of_the_same_number(release):
 
 
 def test_a_file_left_out_of_the_manifest(release):
-    manifest = read_manifest(release)
-    del manifest["files"]["test.de"]
-    (release / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(release) as manifest:
+        del manifest["files"]["test.de"]
     assert "test.de" in failed(release)["files"]
 
 
 @pytest.mark.parametrize("key", ["files", "until"])
 def test_a_manifest_without_a_part_is_an_error(release, run, key):
-    manifest = read_manifest(release)
-    del manifest[key]
-    (release / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(release) as manifest:
+        del manifest[key]
     assert "not that of a cgbench release" in run("verify", release, status=2).stderr
 
 
 def test_a_manifest_cannot_point_outside_its_folder(release):
-    manifest = read_manifest(release)
-    manifest["files"]["../../etc/passwd"] = "0"
-    (release / "manifest.json").write_text(json.dumps(manifest))
-    problems = failed(release)
-    assert problems["../../etc/passwd"] == "the name leads out of the folder"
+    with changed_manifest(release) as manifest:
+        manifest["files"]["../../etc/passwd"] = "0"
+    assert failed(release)["../../etc/passwd"] == "the name leads out of the folder"
 
 
 @pytest.mark.parametrize(
     "path", [("version",), ("counts", "too_long"), ("inputs", "train", "pairs"), ("signature",), ("digest",)]
 )
 def test_whatever_the_manifest_says_is_covered(release, path):
-    manifest = read_manifest(release)
-    inner = manifest
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = "0" * 64 if path == ("digest",) else [9]
+    with changed_manifest(release) as manifest:
+        inner = manifest
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = "0" * 64 if path == ("digest",) else [9]
     (release / "manifest.json").write_text(to_json(manifest))
     assert "manifest.json" in failed(release)
 
@@ -199,39 +195,26 @@ def test_what_people_write_in_the_card_is_theirs(release, run):
     assert set(failed(release)) == {"README.md"}
 
 
-def write(path, table):
-    import pyarrow.parquet
-
-    pyarrow.parquet.write_table(table, path)
-
-
 @pytest.mark.parametrize("name", [CANDIDATES, TEST])
 def test_the_tables_hold_the_pairs_that_they_say(release, name):
-    import pyarrow
-    import pyarrow.parquet
-
     table = pyarrow.parquet.read_table(release / name)
     rows = table["translation"].to_pylist()
     rows[3]["en"] += " ."
-    write(release / name, table.set_column(0, "translation", pyarrow.array(rows)))
+    pyarrow.parquet.write_table(table.set_column(0, "translation", pyarrow.array(rows)), release / name)
     rehash(release)
-    problems = failed(release)
-    assert problems == {"tables": f"{name}, row 4: the text does not match its hash (1 such rows)"}
-    write(release / name, table.drop_columns(["translation"]))
+    assert failed(release) == {"tables": f"{name}, row 4: the text does not match its hash (1 such rows)"}
+    pyarrow.parquet.write_table(table.drop_columns(["translation"]), release / name)
     rehash(release)
     assert failed(release) == {"tables": f"{name} has no text"}
 
 
 def test_the_table_of_the_test_set_has_the_rows_of_the_split(release):
-    import pyarrow
-    import pyarrow.parquet
-
     table = pyarrow.parquet.read_table(release / TEST)
     place = table.column_names.index("rank")
-    write(release / TEST, table.set_column(place, "rank", pyarrow.array([*table["rank"].to_pylist()[:-1], 1])))
+    ranks = pyarrow.array([*table["rank"].to_pylist()[:-1], 1])
+    pyarrow.parquet.write_table(table.set_column(place, "rank", ranks), release / TEST)
     rehash(release)
-    problems = failed(release)
-    assert problems == {"tables": f"{TEST}: does not match split.jsonl"}
+    assert failed(release) == {"tables": f"{TEST}: does not match split.jsonl"}
 
 
 def test_the_folder_of_tables_is_no_link(release, tmp_path):
@@ -242,19 +225,18 @@ def test_the_folder_of_tables_is_no_link(release, tmp_path):
 
 
 def test_white_space_in_the_manifest_is_a_change_too(release):
-    manifest = read_manifest(release)
-    (release / "manifest.json").write_text(json.dumps(manifest))
+    with changed_manifest(release):
+        pass
     assert "not in the format" in failed(release)["manifest.json"]
 
 
 def test_a_digest_cannot_be_left_out(release):
     """Else whoever changes a line of the manifest need only remove another."""
-    manifest = read_manifest(release)
-    digest = manifest.pop("digest")
+    with changed_manifest(release) as manifest:
+        del manifest["digest"]
     write_json(release / "manifest.json", manifest)
     problems = failed(release)
     assert set(problems) == {"manifest.json"} and "has no digest" in problems["manifest.json"]
-    write_json(release / "manifest.json", {**manifest, "digest": digest})
 
 
 @pytest.mark.parametrize("name", ["test.de", CANDIDATES, "README.md"])
@@ -287,28 +269,26 @@ def test_a_manifest_that_is_no_ordinary_file(release, run, tmp_path, kind):
 @pytest.mark.parametrize("language", ["../de", "de\n", "", "parquet", 7])
 def test_a_language_cannot_lead_outside(release, run, tmp_path, language):
     (tmp_path / "test.x").write_text("secret")
-    manifest = read_manifest(release)
-    manifest["languages"][0] = language
+    with changed_manifest(release) as manifest:
+        manifest["languages"][0] = language
     rewrite(release, manifest)
     for words in (("verify", release), ("stats", "--release", release)):
         assert "does not name two languages" in run(*words, status=2).stderr
 
 
-def test_inputs_that_the_system_makes_up_are_not_read(release, run):
-    manifest = read_manifest(release)
-    manifest["inputs"]["train"]["files"][0]["path"] = "/proc/self/environ"
-    manifest["inputs"]["train"]["files"][1]["path"] = "/dev/zero"
+def test_inputs_that_the_system_makes_up_are_not_read(release):
+    with changed_manifest(release) as manifest:
+        manifest["inputs"]["train"]["files"][0]["path"] = "/proc/self/environ"
+        manifest["inputs"]["train"]["files"][1]["path"] = "/dev/zero"
     rewrite(release, manifest)
-    checks = {
-        one["check"]: one["ok"] for one in json.loads(run("verify", release, "--format", "json").stdout)["checks"]
-    }
+    checks = {check.name: check.ok for check in verify(release)}
     assert checks["train /proc/self/environ"] is None and checks["train /dev/zero"] is None
 
 
 def test_no_escape_sequence_reaches_the_terminal(release, run):
-    manifest = read_manifest(release)
-    manifest["files"]["a\x1b]0;owned\x07\n ok"] = "\x9b31m"
-    manifest["inputs"]["train"]["files"][0]["path"] = "\x1b[2J/nowhere\x9b"
+    with changed_manifest(release) as manifest:
+        manifest["files"]["a\x1b]0;owned\x07\n ok"] = "\x9b31m"
+        manifest["inputs"]["train"]["files"][0]["path"] = "\x1b[2J/nowhere\x9b"
     rewrite(release, manifest)
     text = run("verify", release, status=1).stdout
     assert not set(text) & {"\x1b", "\x07", "\x9b"} and "\\x1b]0;owned\\x07\\n ok" in text

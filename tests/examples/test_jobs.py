@@ -38,12 +38,8 @@ def run(name, tmp_path, commands=COMMANDS, **variables):
         (tmp_path / "bin" / command).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / "bin" / command).chmod(0o755)
     paths = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(FOLDER.parent)}
-    done = subprocess.run(
-        ["bash", FOLDER / name, tmp_path / "data", tmp_path / "out"],
-        env={**os.environ, **paths, **SMALL, **variables},
-        capture_output=True,
-        text=True,
-    )
+    words, environment = ["bash", FOLDER / name, tmp_path / "data", tmp_path / "out"], os.environ | paths | SMALL
+    done = subprocess.run(words, env=environment | variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, done.stderr
 
@@ -170,10 +166,8 @@ def smcalflow(count, seed, names, flip=False):
 def test_smcalflow(data, tmp_path):
     pytest.importorskip("torch")
     write(data / "num128.train.jsonl", smcalflow(100, 1, ["Elli", "David"]))
-    write(
-        data / "num128.test.jsonl",
-        smcalflow(200, 2, [*(f"Name{number}" for number in range(20)), *["Elli", "David"] * 10], flip=True),
-    )
+    names = [*(f"Name{number}" for number in range(20)), *["Elli", "David"] * 10]
+    write(data / "num128.test.jsonl", smcalflow(200, 2, names, flip=True))
     printed, _ = run("smcalflow.sh", tmp_path)
     assert printed.count("written to ") == 2
     assert "person0" in (tmp_path / "out" / "release" / "test.plan").read_text()
@@ -188,15 +182,12 @@ def test_statistics_with_tags(data, tmp_path):
     lines = cogs(120, 1, ["Emma", "Liam"])
     write(data / "train.tsv", lines)
     write(data / "gen.tsv", cogs(120, 2, ["Emma", "Noah"]))
-    trees = (line.split("\t")[0].split() for line in lines)
-    bank = "\n".join(
-        "".join(
-            f"{place}\t{word}\t_\tX\t{TAGS.get(word, 'NN')}" + "\t_" * 5 + "\n" for place, word in enumerate(tree, 1)
-        )
-        for tree in trees
-    )
+    bank = []
+    for line in lines:
+        tree = line.split("\t")[0].split()
+        bank += [f"{at}\t{word}\t_\tX\t{TAGS.get(word, 'NN')}" + "\t_" * 5 for at, word in enumerate(tree, 1)] + [""]
     for part in ("train", "dev"):
-        write(data / f"en_ewt-ud-{part}.conllu.gz", bank.splitlines())
+        write(data / f"en_ewt-ud-{part}.conllu.gz", bank)
     printed, said = run("stats.sh", tmp_path, STEPS="20")
     assert "TAG_ACC" in printed + said
     assert "|pos:model-best@" in printed
@@ -217,8 +208,11 @@ def test_stop_and_go_on(demo, data, tmp_path):
     assert "BLEU|" in rest
 
 
-def taken(asked):
-    """The commands that a script asked for, without their names; the command line takes each."""
+def dry_run(name, tmp_path, commands=COMMANDS, **variables):
+    """The commands of a script, written down instead of run, without their names; the command line takes each."""
+    asked = tmp_path / "asked"
+    note = f'printf "%s\\0" "$@" >> {asked}; printf "\\n" >> {asked}'
+    run(name, tmp_path, {**commands, "cgbench": note}, **variables)
     lines = [line.rstrip("\0").split("\0") for line in asked.read_text().splitlines()]
     for words in lines:
         command, context = main, click.Context(main, info_name="cgbench")
@@ -234,25 +228,16 @@ def test_the_run_on_real_text_asks_for_what_there_is(data, tmp_path):
     for package in ("sacremoses", "matplotlib"):
         pytest.importorskip(package)
     pairs = [(f"sentence {number} .", f"Satz {number} .") for number in range(250)]
-    for name, suffixes in (
-        ("wmt-20k/train", ("en.gz", "de.gz")),
-        ("react/valid", ("en.gz", "de.gz")),
-        ("react/test", ("en.gz", "de.gz")),
-        ("multi30k/train.lc.norm.tok", ("en.gz", "de.gz")),
-    ):
+    for name in ("wmt-20k/train", "react/valid", "react/test", "multi30k/train.lc.norm.tok"):
         (data / name).parent.mkdir(exist_ok=True)
-        for suffix, side in zip(suffixes, zip(*pairs, strict=True), strict=True):
-            write(data / f"{name}.{suffix}", side)
+        for language, side in zip(("en", "de"), zip(*pairs, strict=True), strict=True):
+            write(data / f"{name}.{language}.gz", side)
     for folder in ("tatoeba-de-en", "wmt-opennmt"):
         (data / folder).mkdir()
     write(data / "tatoeba-de-en" / "deu.txt.gz", map("\t".join, pairs))
     for name, side in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
         write(data / "wmt-opennmt" / f"{name}-train.txt.gz", side)
-    asked = tmp_path / "asked"
-    note = f'printf "%s\\0" "$@" >> {asked}; printf "\\n" >> {asked}'
-    run("real-run.sh", tmp_path, {**COMMANDS, "cgbench": note}, PAIRS="200", SEEDS="1 2")
-
-    lines = taken(asked)
+    lines = dry_run("real-run.sh", tmp_path, PAIRS="200", SEEDS="1 2")
     trained = [words for words in lines if "--valid" in words]
     assert len(trained) == 1 + 4 + 2 * 5
     assert len([words for words in lines if "--model" in words and "--output" in words]) == 2 * 5 * 5
@@ -277,10 +262,7 @@ def test_the_controls_ask_for_what_there_is(data, tmp_path):
             write(out / "candidates" / f"candidates.{form}{language}", lines)
             for name in ("parts-new", "parts-train"):
                 write(out / name / f"probes.{form}{side}", lines)
-    asked = tmp_path / "asked"
-    note = f'printf "%s\\0" "$@" >> {asked}; printf "\\n" >> {asked}'
-    run("controls.sh", tmp_path, {**COMMANDS, "cgbench": note, "apertium": "cat"}, SEEDS="1 2")
-    lines = taken(asked)
+    lines = dry_run("controls.sh", tmp_path, {**COMMANDS, "apertium": "cat"}, SEEDS="1 2")
     assert len([words for words in lines if "--valid" in words]) == 2
     assert len([words for words in lines if "--output" in words]) == 3 * (1 + 2)
     assert len([words for words in lines if "--probe-hyp" in words]) == 2

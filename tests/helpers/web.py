@@ -19,6 +19,20 @@ class Web:
 
 
 @contextmanager
+def listening(handler):
+    """Answer requests by a handler on this machine; yields the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
 def served():
     web = Web()
 
@@ -61,13 +75,5 @@ def served():
         def log_message(self, *words):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    web.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with listening(Handler) as web.url:
         yield web
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -91,19 +91,7 @@ def test_sizes_that_do_not_fit():
             chosen(range(10), range(10), seed=1, **sizes)
 
 
-def test_the_highest_perplexities_go_first_by_hand():
-    # perplexities 0 10 20 ... 90 of candidates 0 to 9: 8 and 9 go. Uncertainty as above: 7 is dropped, 6 5 4 drawn from
-    perplexity = np.arange(10) * 10.0
-    first = {"dropped_perplexity": (perplexity, 2)}
-    result, drawn = chosen(range(10), range(10), drop=1, window=3, count=3, seed=1, first=first)
-    assert drawn == {4, 5, 6}
-    assert [STAGES[stage] for stage in result.stage[7:]] == ["dropped", "dropped_perplexity", "dropped_perplexity"]
-    assert result.rank.tolist() == list(range(9, -1, -1))
-    with pytest.raises(ValueError):
-        chosen(range(10), range(10), drop=1, window=8, count=1, seed=1, first=first)
-
-
-def test_the_least_likely_references_go_next_by_hand():
+def test_the_highest_perplexities_and_then_the_least_likely_references_go_first_by_hand():
     # 8 and 9 go for their perplexity. Of the others' references, 3 is no number and 0 the least likely: both go. Of
     # what is left, by uncertainty, 7 is dropped and 6 5 4 are drawn from.
     reference = np.array([9.0, 1, 1, np.nan, 1, 1, 1, 1, 99, 99])
@@ -136,9 +124,8 @@ def test_what_references_are_dropped_by():
     ):
         used = config | change
         _, stages = select_rows(columns, used, selection_sizes(used, 6))
-        assert [row for row, stage in enumerate(stages) if stage == "dropped_reference"] == (
-            [] if place is None else [place]
-        )
+        dropped = [row for row, stage in enumerate(stages) if stage == "dropped_reference"]
+        assert dropped == ([] if place is None else [place])
     with pytest.raises(InputError, match="drop_by: there is no measure 'reference_var'; there is reference_log_prob"):
         select_rows(columns, config | {"drop_by": "reference_var"}, selection_sizes(config, 6))
 

@@ -116,11 +116,8 @@ def test_differences_are_of_examples_judged_for_both():
     human, metric = case()
     other = np.where(np.arange(580) < 60, human - 1, np.nan)
     found = human_means({"a": human, "b": other}, {"a": metric, "b": metric}, baseline="a")
-    assert [(one.system, one.against, one.judged) for one in found] == [
-        ("a", None, 80),
-        ("b", None, 60),
-        ("b", "a", 60),
-    ]
+    rows = [(one.system, one.against, one.judged) for one in found]
+    assert rows == [("a", None, 80), ("b", None, 60), ("b", "a", 60)]
     assert found[2].powered == pytest.approx(-1) and found[2].p_value < 1e-6
 
 
@@ -137,9 +134,8 @@ def test_judgements_are_joined_by_row_or_by_id(tmp_path):
     blank = write(tmp_path, "b.tsv", ["human", *(str(one) if row < 50 else "" for row, one in enumerate(right))])
     some = write(tmp_path, "h.tsv", ["id\thuman", *(f"x{row}\t{right[row]}" for row in rng.permutation(50))])
     by_row = import_scores({"a": f"{scores}:score"}, judgements={"people": {"a": f"{blank}:human"}})
-    by_id = import_scores(
-        {"a": f"{scores}:score"}, judgements={"people": {"a": f"{some}:human"}}, examples={"ids": "id"}
-    )
+    people = {"people": {"a": f"{some}:human"}}
+    by_id = import_scores({"a": f"{scores}:score"}, judgements=people, examples={"ids": "id"})
     assert by_row.scored.people == by_id.scored.people and by_row.scored.people[0].judged == 50
     one = by_row.scored.people[0]
     assert one.narrower > 0.3 and one.powered_low < 100 * right.mean() < one.powered_high
@@ -157,12 +153,8 @@ def test_what_people_cannot_tell_is_one_line(tmp_path):
     with pytest.raises(InputError, match="0 of 15 examples of stratum d1 have a judgement"):
         import_scores({"a": scores}, judgements={"people": {"a": half}, "strata": "document"}, examples={"table": path})
     with pytest.raises(InputError, match=r"examples with a judgement are in 1 cluster\(s\) .*document.*; intervals"):
-        import_scores(
-            {"a": scores},
-            judgements={"people": {"a": half}},
-            comparison={"cluster": ["document"]},
-            examples={"table": path},
-        )
+        options = {"comparison": {"cluster": ["document"]}, "examples": {"table": path}}
+        import_scores({"a": scores}, judgements={"people": {"a": half}}, **options)
     with pytest.raises(InputError, match="no scores of a system of that name"):
         import_scores({"a": scores}, judgements={"people": {"b": scores}})
     with pytest.raises(InputError, match="strata='x' needs people"):

@@ -71,17 +71,12 @@ def test_without_variance_of_examples_seeds_are_all_there_is():
 
 
 def test_without_variance_of_seeds_examples_are_all_there_is():
-    covariance = np.array([[4.0, 1.0], [1.0, 4.0]])
-    found = contrast(np.array([52.0]), np.array([50.0]), covariance_of_examples(covariance, 300))
-    assert found.error == pytest.approx(np.sqrt(6)) and found.p_value() == pytest.approx(
-        2 * stats.t.sf(2 / np.sqrt(6), 299)
-    )
-    same = np.full((4, 4), 2.0)
+    single, same = np.array([[4.0, 1.0], [1.0, 4.0]]), np.full((4, 4), 2.0)
     same[:2, 2:] = same[2:, :2] = 0.5
-    found = contrast(np.array([52.0, 52.0]), np.array([50.0, 50.0]), covariance_of_examples(same, 300))
-    assert found.error == pytest.approx(np.sqrt(3)) and found.p_value() == pytest.approx(
-        2 * stats.t.sf(2 / np.sqrt(3), 299)
-    )
+    for runs, covariance, variance in ((1, single, 6), (2, same, 3)):
+        found = contrast(np.full(runs, 52.0), np.full(runs, 50.0), covariance_of_examples(covariance, 300))
+        assert found.error == pytest.approx(np.sqrt(variance))
+        assert found.p_value() == pytest.approx(2 * stats.t.sf(2 / np.sqrt(variance), 299))
 
 
 def slow(first, second, covariance, units):

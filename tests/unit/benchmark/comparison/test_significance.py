@@ -6,6 +6,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
+from cgbench.benchmark.comparison import significance
 from cgbench.benchmark.comparison.comparison import Comparison, compare
 from cgbench.benchmark.comparison.intervals import percentile_interval
 from cgbench.benchmark.comparison.significance import (
@@ -50,14 +51,11 @@ def three():
     rng = random.Random(3)
     words = [f"w{number}" for number in range(40)]
     references = [" ".join(rng.choices(words, k=rng.randrange(4, 20))) for _ in range(300)]
-    systems = []
-    for noise in (0.20, 0.22, 0.30):
-        systems.append(
-            [
-                " ".join(rng.choice(words) if rng.random() < noise else word for word in one.split())
-                for one in references
-            ]
-        )
+
+    def noisy(line, noise):
+        return " ".join(rng.choice(words) if rng.random() < noise else word for word in line.split())
+
+    systems = [[noisy(line, noise) for line in references] for noise in (0.20, 0.22, 0.30)]
     return references, systems
 
 
@@ -84,8 +82,6 @@ def test_p_values_of_bleu_are_those_of_sacrebleu(three, test, code, samples):
 
 
 def test_draws_do_not_depend_on_their_blocks(monkeypatch):
-    from cgbench.benchmark.comparison import significance
-
     whole = np.concatenate(list(bootstrap_counts(37, 200, 5)))
     monkeypatch.setattr(significance, "_MEMORY", 1)  # blocks of 64
     parts = list(bootstrap_counts(37, 200, 5))
@@ -94,8 +90,6 @@ def test_draws_do_not_depend_on_their_blocks(monkeypatch):
 
 
 def test_randomization_does_not_depend_on_its_blocks(monkeypatch):
-    from cgbench.benchmark.comparison import significance
-
     rng = np.random.default_rng(1)
     first, second = ones(rng.integers(2, size=37)), ones(rng.integers(2, size=37))
     whole = randomization_p(first, second, 500, 7)
@@ -242,8 +236,6 @@ def test_all_pairs_have_the_p_values_of_two_systems_alone(test):
 
 
 def test_all_pairs_draw_the_samples_once(monkeypatch):
-    from cgbench.benchmark.comparison import significance
-
     drawn = []
     blocks = significance._blocks
     monkeypatch.setattr(significance, "_blocks", lambda *given: drawn.append(given) or blocks(*given))
@@ -310,9 +302,8 @@ def test_cter_aggregate_resamples_groups(tmp_path):
     (tmp_path / "lexicon").write_text("dog\tD\ncat\tC\n")
     (tmp_path / "atoms").write_text("N\tdog\tdog\nN\tcat\tcat\n")
     compounds = Column("compounds", ["dog"] * 5 + ["cat"] * 5)
-    metric = Cter(
-        compounds, compounds, TranslationLexicon.read(str(tmp_path / "lexicon")), Atoms.read(str(tmp_path / "atoms"))
-    )
+    lexicon, atoms = TranslationLexicon.read(str(tmp_path / "lexicon")), Atoms.read(str(tmp_path / "atoms"))
+    metric = Cter(compounds, compounds, lexicon, atoms)
     statistics = metric.statistics(["D"] * 5 + ["x"] + ["C"] * 4)
     units = metric.collect(statistics, np.arange(10))[None]
     values = bootstrap([units], metric.compute, 200, 1)[0]

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from cgbench import evaluate
 from cgbench.benchmark.consistency.linked_translations import consistency
@@ -10,19 +9,11 @@ from cgbench.benchmark.consistency.request import ConsistencyRequest
 from cgbench.benchmark.parts.folder import Piece, Place, write_parts
 from cgbench.benchmark.score.by_outputs import judge_run, source_parts
 from cgbench.benchmark.score.residual import Outcomes, Residual
-from cgbench.cli import main
 from cgbench.errors import InputError
 
 SETTINGS = {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}}
-MANIFEST = {
-    "side": "source",
-    "match": "outputs",
-    "k": 5,
-    "pieces": "ngrams",
-    "settings": SETTINGS,
-    "inputs": {},
-    "test": {},
-}
+MANIFEST = {"side": "source", "match": "outputs", "k": 5, "pieces": "ngrams", "settings": SETTINGS}
+MANIFEST |= {"inputs": {}, "test": {}}
 
 
 @pytest.fixture(scope="module")
@@ -128,25 +119,22 @@ def test_folds_that_say_the_same_change_nothing(parts):
     assert Residual(of_rows, 4).statistics(Outcomes(run.probes, run.rows, folds)) == pytest.approx(plain)
 
 
-def test_the_command(parts, tmp_path):
+def test_the_command(parts, run, tmp_path):
     folder, _, outputs = parts
     for name, texts in zip(("hyp", "probes"), outputs["breaks"], strict=True):
         (tmp_path / name).write_text("\n".join(texts) + "\n")
-    command = ["consistency", "score", str(folder.folder), "--hyp", f"a={tmp_path / 'hyp'}"]
-    result = CliRunner().invoke(main, [*command, "--probe-hyp", f"a={tmp_path / 'probes'}"])
-    assert result.exit_code == 0 and "residual" in result.output and "predicted" in result.output
+    command = ["consistency", "score", folder.folder, "--hyp", f"a={tmp_path / 'hyp'}"]
+    probes = ["--probe-hyp", f"a={tmp_path / 'probes'}"]
+    printed = run(*command, *probes).output
+    assert "residual" in printed and "predicted" in printed
     for extra, said in (
         ([], "needs the translations of its probes; give --probe-hyp"),
         (["--probe-hyp", f"b={tmp_path / 'probes'}"], "b is not one of the systems"),
         (["--probe-hyp", f"a={tmp_path / 'hyp'}"], "has 120 lines and"),
-        (
-            ["--probe-hyp", f"a={tmp_path / 'probes'}", "--per-example", str(tmp_path / "rows.tsv")],
-            "no score of single",
-        ),
-        (["--probe-hyp", f"a={tmp_path / 'probes'}", "--cluster", "piece"], "--cluster has no effect on a folder"),
+        ([*probes, "--per-example", str(tmp_path / "rows.tsv")], "no score of single"),
+        ([*probes, "--cluster", "piece"], "--cluster has no effect on a folder"),
     ):
-        refused = CliRunner().invoke(main, [*command, *extra])
-        assert refused.exit_code == 2 and said in refused.output
+        assert said in run(*command, *extra, status=2).stderr
 
 
 def test_a_table_of_items_has_no_probes(tmp_path):

@@ -3,11 +3,9 @@
 import random
 
 import pytest
-from click.testing import CliRunner
 
 from cgbench.benchmark.consistency.items import Tokens, read_items
 from cgbench.benchmark.consistency.make import make_items
-from cgbench.cli import main
 from cgbench.errors import InputError
 from cgbench.text.columns import read_column
 
@@ -149,20 +147,15 @@ def test_wrong_options_give_one_line(tmp_path, given, said):
         make_items(TEXT, **{"out": tmp_path / "out.tsv", **given})
 
 
-def test_the_commands_make_and_score(tmp_path):
+def test_the_commands_make_and_score(run, tmp_path):
     text, pieces, out = tmp_path / "mono.en", tmp_path / "pieces.txt", tmp_path / "out.tsv"
     text.write_text("".join(f"{line}\n" for line in TEXT))
     pieces.write_text("the dog\nTom\n")
-    words = ["consistency", "make", text, "--pieces", pieces, "--out", out]
     for _ in range(2):  # the same command replaces its result
-        result = CliRunner().invoke(main, list(map(str, words)))
-        assert result.exit_code == 0, result.stderr
-        assert result.stdout.startswith("2 items of 2 pieces, 5 sentences\ntranslate ")
-    hypotheses = tmp_path / "system.de"
+        printed = run("consistency", "make", text, "--pieces", pieces, "--out", out).stdout
+        assert printed.startswith("2 items of 2 pieces, 5 sentences\ntranslate ")
+    hypotheses, table = tmp_path / "system.de", tmp_path / "rows.tsv"
     hypotheses.write_text("".join(f"{' '.join(Tokens.of(row.source).words)}\n" for row in read_items(out)))
-    table = tmp_path / "rows.tsv"
-    words = ["consistency", "score", out, "--hyp", f"copy={hypotheses}", "--per-example", table]
-    result = CliRunner().invoke(main, list(map(str, words)))
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|characters:1+2")
+    printed = run("consistency", "score", out, "--hyp", f"copy={hypotheses}", "--per-example", table).stdout
+    assert printed.startswith("consistency|items:2|clusters:piece(2)|characters:1+2")
     assert table.read_text().splitlines()[0] == "row\tsystem\trun\tscore"

@@ -5,14 +5,12 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from twins_split import chernoff
 
 from cgbench.benchmark.divergence import measure
 from cgbench.benchmark.divergence.chance import Chance
 from cgbench.benchmark.divergence.elements import element_type, elements_of
 from cgbench.benchmark.divergence.measure import divergences, text_divergences
-from cgbench.cli import main
 
 LINES = ["a b c", "a c b", "b b a", "c d", "d c a b", "a b", "b c d", "a d"]
 
@@ -67,20 +65,18 @@ def test_no_z_if_random_splits_do_not_differ():
     assert str(Chance(0.25, 0.125, -0.01, 200)).endswith("(z +0.0)")
 
 
-def test_stats_shows_them(tmp_path):
+def test_stats_shows_them(run, tmp_path):
     for name, lines in (("train", LINES[:5] * 2), ("test", LINES[5:])):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-    words = ["stats", "--train", str(tmp_path / "train"), "--test", str(tmp_path / "test"), "--divergence", "words"]
-
-    def said(*options):
-        return CliRunner().invoke(main, [*words, *options])
-
-    chance = json.loads(said("--format", "json", "--random-splits", "20").stdout)["divergence"]["atom_chance"]
+    words = ["stats", "--train", tmp_path / "train", "--test", tmp_path / "test", "--divergence", "words"]
+    chance = json.loads(run(*words, "--format", "json", "--random-splits", "20").stdout)["divergence"]["atom_chance"]
     assert chance["splits"] == 20
-    assert f"{chance['mean']:.4f} ± {chance['sd']:.4f}" in said("--random-splits", "20").stdout
-    cells = [line.split("\t") for line in said("--random-splits", "20", "--format", "tsv").stdout.splitlines()]
+    assert f"{chance['mean']:.4f} ± {chance['sd']:.4f}" in run(*words, "--random-splits", "20").stdout
+    table = run(*words, "--random-splits", "20", "--format", "tsv").stdout
+    cells = [line.split("\t") for line in table.splitlines()]
     row = dict(zip(*cells[-2:], strict=True))
     assert float(row["random atom sd"]) == chance["sd"]
-    assert json.loads(said("--format", "json", "--random-splits", "0").stdout)["divergence"]["atom_chance"] is None
-    refused = said("--random-splits", "1")
-    assert refused.exit_code == 2 and "--random-splits 1: a standard deviation needs at least 2" in refused.output
+    without = json.loads(run(*words, "--format", "json", "--random-splits", "0").stdout)
+    assert without["divergence"]["atom_chance"] is None
+    refused = run(*words, "--random-splits", "1", status=2).stderr
+    assert "--random-splits 1: a standard deviation needs at least 2" in refused

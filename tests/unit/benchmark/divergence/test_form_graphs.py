@@ -18,11 +18,8 @@ def test_scan():
         "around of jump", "around to left", "twice of around", "direct of turn", "direct to right",
         "and first twice", "and second direct",
     ]  # fmt: skip
-    assert edges[7:] == [
-        "around ( of jump , to left )",
-        "direct ( of turn , to right )",
-        "and ( first twice , second direct )",
-    ]
+    assert edges[7:9] == ["around ( of jump , to left )", "direct ( of turn , to right )"]
+    assert edges[9:] == ["and ( first twice , second direct )"]
     assert within[:2] == [(0, 7), (1, 7)]
 
 

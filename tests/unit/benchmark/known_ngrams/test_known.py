@@ -62,11 +62,6 @@ def test_an_example_to_check_by_eye():
     assert "sat on the mat" in ngrams and "the cat" not in ngrams
 
 
-def test_ngrams_end_with_their_sentence():
-    ngrams = KnownNgrams.learn(["a b", "c d"] * 3)
-    assert ngrams.cover("a b c d") == [("a", "b"), ("c", "d")]
-
-
 def test_the_length_of_ngrams_lines_and_words_has_no_limit(tmp_path: Path):
     rng = np.random.default_rng(0)
     long = [f"w{number}" for number in rng.permutation(70_000)]
@@ -162,12 +157,6 @@ def test_bad_input_is_named(tmp_path: Path):
         KnownNgrams.learn(bad)
     with pytest.raises(InputError, match="min_count=0: it must be a whole number, at least 1"):
         KnownNgrams.learn([], min_count=0)
-
-
-def test_an_empty_corpus_knows_nothing():
-    ngrams = KnownNgrams.learn([])
-    assert len(ngrams) == 0 and ngrams.longest == 0
-    assert ngrams.cover("a b") == [("a",), ("b",)]
 
 
 def test_equality_hash_and_repr(tmp_path):

@@ -76,19 +76,7 @@ def test_every_example_is_in_one_bin():
 
 @pytest.mark.parametrize(
     "how",
-    [
-        "0",
-        "-1,0,-1",
-        "quantiles:0",
-        "quantiles:x",
-        "a,b",
-        "nan,",
-        "2,1",
-        "width:3",
-        ",",
-        "1001",
-        "quantiles:99999999999",
-    ],
+    ["0", "-1,0,-1", "quantiles:0", "quantiles:x", "a,b", "nan,", "2,1", "width:3", ",", "1001", f"quantiles:{10**11}"],
 )
 def test_bins_that_cannot_be_read(how):
     with pytest.raises(InputError, match="bins="):

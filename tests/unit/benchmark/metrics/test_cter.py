@@ -298,9 +298,8 @@ def test_every_flag_of_the_published_evaluator(kind):
     assert set(metric.kinds) == {kind}
     # the same errors as rules
     rules = map(convert_rules, metric.rules())
-    assert [int("0" not in passed(*pair)) for pair in zip(rules, hypotheses, strict=True)] == [
-        row["correct"] for row in rows
-    ]
+    by_rules = [int("0" not in passed(*pair)) for pair in zip(rules, hypotheses, strict=True)]
+    assert by_rules == [row["correct"] for row in rows]
 
 
 @needs("cognition/lexicon", "cognition/cg-test.zh")

@@ -61,10 +61,8 @@ def test_tables_of_csordas_et_al_agree_with_each_other():
     best, scalings, iid = values("devil T3"), values("devil T7"), values("devil T8", "IID exact match")
     for model in ("Transformer", "Universal"):
         for benchmark in {name for name, system in best if system == model}:
-            own = [
-                value for (name, system), value in scalings.items() if name == benchmark and system.startswith(model)
-            ]
-            assert max(own) == best[benchmark, model], (benchmark, model)
+            own = max(value for key, value in scalings.items() if key[0] == benchmark and key[1].startswith(model))
+            assert own == best[benchmark, model], (benchmark, model)
     assert len(scalings) == 48 and len(iid) == 15 and iid.keys() <= best.keys()
     assert {key for key, value in iid.items() if value != 100} == {("Mathematics place_value", "Transformer")}
 

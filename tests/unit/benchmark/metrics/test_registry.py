@@ -31,15 +31,8 @@ def package(monkeypatch):
 
 
 def test_the_example_of_the_documentation():
-    found = evaluate(
-        "word-recall",
-        SYSTEMS,
-        REFERENCES,
-        paired=True,
-        by="length",
-        breakdown={"bins": [3]},
-        comparison={"samples": 100},
-    )
+    options = {"by": "length", "breakdown": {"bins": [3]}, "comparison": {"samples": 100}}
+    found = evaluate("word-recall", SYSTEMS, REFERENCES, paired=True, **options)
     assert found.figures == {"good": {"score": pytest.approx(100 * 12 / 14)}, "bad": {"score": pytest.approx(300 / 14)}}
     assert found.signature.startswith("word-recall|nrefs:1|")
     good, bad = found.results
