@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas
 import pytest
+from parts_manifest import MANIFEST
 
 import cgbench
 from cgbench.benchmark.consistency.request import ConsistencyRequest, ItemsRequest
@@ -31,10 +32,6 @@ NO_ROWS = {"train", "lm", "items", "text", "out", "lexicon", "rules", "verdicts"
 N = 12
 TEXTS = [f"a {row} b" for row in range(N)]
 ORDER = random.Random(1).sample(range(N), N)
-SETTINGS = {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}}
-MANIFEST = {
-    "side": "target", "match": "words", "k": 1, "pieces": "ngrams", "settings": SETTINGS, "inputs": {}, "test": {},
-}  # fmt: skip
 
 
 def table(column, texts=TEXTS, order=ORDER):

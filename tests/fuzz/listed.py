@@ -56,15 +56,14 @@ def _score(options, folder):
 
 def parts():
     """Folders of ``cgbench parts``, for ``score --parts``."""
+    from parts_manifest import MANIFEST
+
     from cgbench.benchmark.parts.folder import Piece, Place, write_parts
 
     pieces = [Piece(text, 3, probes) for text, probes in PIECES]
     places = [[Place(*place) for place in row] for row in ROWS]
-    settings = {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}}
-    manifest = {"side": "target", "match": "exact", "k": 1, "pieces": "ngrams", "settings": settings}
-    manifest |= {"inputs": {}, "test": {}}
     with tempfile.TemporaryDirectory() as place:
-        write_parts(Path(place) / "r", pieces, PROBES, places, manifest)
+        write_parts(Path(place) / "r", pieces, PROBES, places, MANIFEST | {"match": "exact", "k": 1})
         files = collected(Path(place))
     options = {"references": TEXTS, "parts": "r", "probe_systems": [target for _, target in PROBES]}
     for name in sorted(files):

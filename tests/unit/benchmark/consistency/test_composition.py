@@ -1,6 +1,7 @@
 """The residual composition error without references: a system that composes, one that does not, and what is refused."""
 
 import numpy as np
+import parts_manifest
 import pytest
 
 from cgbench import evaluate
@@ -11,9 +12,7 @@ from cgbench.benchmark.score.by_outputs import judge_run, source_parts
 from cgbench.benchmark.score.residual import Outcomes, Residual
 from cgbench.errors import InputError
 
-SETTINGS = {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}}
-MANIFEST = {"side": "source", "match": "outputs", "k": 5, "pieces": "ngrams", "settings": SETTINGS}
-MANIFEST |= {"inputs": {}, "test": {}}
+MANIFEST = parts_manifest.MANIFEST | {"side": "source", "match": "outputs", "k": 5}
 
 
 @pytest.fixture(scope="module")
