@@ -50,33 +50,27 @@ class Scale:
 def draw(chart: Chart) -> Markup:
     """A chart with its marks, names and axes, and the values of rows."""
     names = short_names([series.name for series in chart.series])
-    room = max(map(len, names), default=0)
+    room = 7.2 * max(map(len, names), default=0)
     if chart.rows:
-        notes = max((len(series.note) for series in chart.series), default=0)
-        x, y = Scale(*chart.scale(), 14 + 7.2 * room, WIDTH - 46 - 5.5 * notes), Scale(0, 1, 14, 33)
-        bottom = y(len(names))
-        elements = [
-            *_x_axis(x, bottom, chart.value_name, 6),
-            *[_line([(x(0), 6), (x(0), bottom)], "median")] * chart.signed,
-        ]
-        height = bottom + 34
+        notes = 5.5 * max((len(series.note) for series in chart.series), default=0)
+        x, y = Scale(*chart.scale(), 14 + room, WIDTH - 46 - notes), Scale(0, 1, 14, 33)
+        heights, bottom = [float(row) for row in range(len(names))], y(len(names))
+        elements, height = _x_axis(x, bottom, chart.value_name, 6), bottom + 34
+        elements += [_line([(x(0), 6), (x(0), bottom)], "median")] if chart.signed else []
     else:
-        x, y = Scale(-0.5, len(chart.labels) - 0.5, 44, WIDTH - 8 - 6.8 * room), Scale(*chart.scale(), 210, 20)
-        elements, bottom = _labels(chart, x)
-        elements += _y_axis(y, x.end, chart.value_name)
-        elements.append(_text(x.end, bottom + 14, chart.label_name, "label", text_anchor="end"))
-        height = bottom + 20
-    name_heights = range(len(names)) if chart.rows else chart.name_heights()
-    for index, (series, name) in enumerate(zip(chart.series, names, strict=True)):
-        colour = series.colour_at(index)
+        x, y = Scale(-0.5, len(chart.labels) - 0.5, 44, WIDTH - 8 - room), Scale(*chart.scale(), 210, 20)
+        heights, (elements, bottom) = chart.name_heights(), _labels(chart, x)
+        label = _text(x.end, bottom + 14, chart.label_name, "label", text_anchor="end")
+        elements, height = [*elements, *_y_axis(y, x.end, chart.value_name), label], bottom + 20
+    for index, (series, name, at_height) in enumerate(zip(chart.series, names, heights, strict=True)):
+        colour, name_y = series.colour_at(index), y(at_height) + 4
         dashes = DASHES[sum(divmod(colour, len(COLOURS))) % len(DASHES)]  # others for each use of a colour
         for mark in chart.marks(index):
             places = [point[::-1] if chart.rows else point for point in mark.points]
             points = [(x(along), y(up)) for along, up in places]
             class_ = f"{mark.shape} {'few' if mark.colour is None else _class(colour)}"
             at, middle = points[0]
-            if mark.shape in RADIUS:
-                radius = RADIUS[mark.shape]
+            if radius := RADIUS.get(mark.shape):
                 elements.append(_element("circle", title=mark.words, cx=at, cy=middle, r=radius, class_=class_))
             elif mark.shape == "stroke":
                 elements.append(_line([(at, middle - 6), (at, middle + 6)], class_, mark.words))
@@ -84,11 +78,11 @@ def draw(chart: Chart) -> Markup:
                 is_dashed = mark.shape == "line" and not chart.rows
                 elements.append(_line(points, class_, stroke_dasharray=dashes if is_dashed else ""))
         if chart.rows:
-            elements.append(_text(x.start - 8, y(index) + 4, name, "tick", series.name, text_anchor="end"))
+            elements.append(_text(x.start - 8, name_y, name, "tick", series.name, text_anchor="end"))
             value = chart.value_text(series) or "–"  # noqa: RUF001
-            elements.append(_text(WIDTH - 2, y(index) + 4, value, "value", text_anchor="end"))
+            elements.append(_text(WIDTH - 2, name_y, value, "value", text_anchor="end"))
         else:
-            elements.append(_text(x.end + 4, y(name_heights[index]) + 4, name, f"name {_class(colour)}", series.name))
+            elements.append(_text(x.end + 4, name_y, name, f"name {_class(colour)}", series.name))
     return _svg(elements, height, chart.title)
 
 
