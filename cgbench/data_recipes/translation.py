@@ -61,10 +61,10 @@ def aligned(files: Sequence[Path], read: Callable[[Path], Iterable[str]]) -> Ite
 
     :raises InputError: they have different numbers of lines.
     """
-    for row, pair in enumerate(zip_longest(*map(read, files)), 1):
-        if None in pair:
-            raise InputError(f"{files[pair[0] is not None]}: row {row} is missing; the file may be cut short")
-        yield pair
+    for row, (source, target) in enumerate(zip_longest(*map(read, files)), 1):
+        if source is None or target is None:
+            raise InputError(f"{files[source is not None]}: row {row} is missing; the file may be cut short")
+        yield source, target
 
 
 def tokenized(pairs: Iterable[Pair], text_name: str, engine: Engine) -> Iterator[Pair]:

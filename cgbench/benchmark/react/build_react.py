@@ -21,7 +21,6 @@ from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, scan_parts
 from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
-from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import pair_measures
@@ -156,7 +155,9 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
             for index, step in enumerate(plan.scans)
         )
     # Candidates: the highest degrees, without repeats and without seen text.
-    candidates = workspace.run(plan.candidates, lambda out: _cut(out, plan, scans, pools, (train, *exclude)))
+    filters, seen = request.filters, (train, *exclude)
+    bounds = Bounds(filters.min_length, filters.max_length, filters.degree_side)
+    candidates = workspace.run(plan.candidates, lambda out: _cut(out, plan, scans, pools, bounds, seen))
     counts = _counts(pools, scans, candidates)
     check_enough(request, counts, train)
     perplexity = (
@@ -236,7 +237,15 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     # Optionally, a control set matched to the test set.
     control = None
     if plan.request.execution.until == "release" and request.drawing.control:
-        control = _draw_control(plan, scans, pools, (train, *exclude), candidates, table, ngrams)
+        chosen = [row for row, stage in enumerate(stages) if stage == "selected"]
+        test = {name: table[name].to_numpy()[chosen] for name in ("pool", "source_length", "target_length")}
+        test["pool"] = test["pool"] - 1  # as the scans count
+        source, target = ((candidates / f"candidates.{side}").read_bytes().split(b"\n") for side in SIDES)
+        pairs = [source[row] for row in chosen], [target[row] for row in chosen]
+        words = vocabularies_of(ngrams, filters.degree_side)
+        control = draw_control(
+            scan_parts(scans), pools, test, pairs, words, seed=request.seed, bounds=bounds, seen=seen
+        )
         if request.drawing.document is not None:
             where = control.rows["pool"] + 1, control.rows["line"] + 1
             documents = documents_of(request.drawing.document, plan.inputs.pools, pools, *where)
@@ -255,10 +264,14 @@ def _check_ensembles(plan: Plan, train: ParallelText) -> None:
 
 
 def _cut(
-    out: Path, plan: Plan, scans: Sequence[Path], pools: Sequence[ParallelText], seen: Sequence[ParallelText]
+    out: Path,
+    plan: Plan,
+    scans: Sequence[Path],
+    pools: Sequence[ParallelText],
+    bounds: Bounds,
+    seen: Sequence[ParallelText],
 ) -> None:
     request = plan.request
-    bounds = Bounds(request.filters.min_length, request.filters.max_length, request.filters.degree_side)
     lengths = count_lengths([read_json(scan / "counts.json")["lengths"] for scan in scans], bounds)
     count = resolve_amount("candidates", request.filters.candidates, lengths["within_length"])
     result = cut(scan_parts(scans), pools, size=count, bounds=bounds, seed=request.seed, seen=seen)
@@ -267,33 +280,6 @@ def _cut(
     originals = original_pairs(plan.inputs.pools, rows["pool"], rows["line"], plan.train.normalisation)
     for side, lines in zip(SIDES, originals, strict=True):
         write_atomic(out / f"originals.{side}", "".join(line + "\n" for line in lines))
-
-
-def _draw_control(
-    plan: Plan,
-    scans: Sequence[Path],
-    pools: Sequence[ParallelText],
-    seen: Sequence[ParallelText],
-    candidates: Path,
-    table: Any,
-    learned: Path,
-) -> MatchedControl:
-    """The control set for the test set (stage ``selected`` in ``table``)."""
-    request = plan.request
-    chosen = [row for row, stage in enumerate(table["stage"].to_pylist()) if stage == "selected"]
-    test = {name: table[name].to_numpy()[chosen] for name in ("pool", "source_length", "target_length")}
-    test["pool"] = test["pool"] - 1  # as the scans count
-    lines = [(candidates / f"candidates.{side}").read_bytes().split(b"\n") for side in SIDES]
-    return draw_control(
-        scan_parts(scans),
-        pools,
-        test,
-        ([lines[0][row] for row in chosen], [lines[1][row] for row in chosen]),
-        vocabularies_of(learned, request.filters.degree_side),
-        seed=request.seed,
-        bounds=Bounds(request.filters.min_length, request.filters.max_length, request.filters.degree_side),
-        seen=seen,
-    )
 
 
 def _counts(pools: Sequence[ParallelText], scans: Sequence[Path], candidates: Path) -> dict[str, int]:

@@ -21,38 +21,32 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
 
     :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` belongs to other text.
     """
-    request, inputs = plan.request, plan.inputs
-    degree_side, other_side = request.filters.degree_side, SIDES[request.filters.degree_side == "source"]
-    least = request.filters.word_min_count
-    if not inputs.known:
-        paths = (getattr(train, side).path for side in (degree_side, other_side))
-        ngrams, other_words = learn_sides(*paths, min_count=request.filters.ngram_min_count, word_min_count=least)
+    filters, known = plan.request.filters, plan.inputs.known
+    degree_side, other_side = filters.degree_side, SIDES[filters.degree_side == "source"]
+    path, other_path = (getattr(train, side).path for side in (degree_side, other_side))
+    least = filters.word_min_count
+    counts = {"min_count": filters.ngram_min_count, "word_min_count": least}
+    if not known:
+        ngrams, other_words = learn_sides(path, other_path, **counts)
     else:
-        ngrams = _ngrams(out, plan, train, pools)
-        if other_side in inputs.known:
-            known, texts = KnownOfTest.load(inputs.known[other_side]), _texts(plan, pools, other_side)
-            other_words = words_of_pool(known, texts, least)
+        if degree_side in known:
+            ngrams = ngrams_of_pool(KnownOfTest.load(known[degree_side]), _texts(plan, pools, degree_side), **counts)
         else:
-            other_words = Vocabulary.learn(getattr(train, other_side).path, min_count=least)
+            ngrams = KnownNgrams.learn(path, **counts)
+        if other_side in known:
+            other_words = words_of_pool(KnownOfTest.load(known[other_side]), _texts(plan, pools, other_side), least)
+        else:
+            other_words = Vocabulary.learn(other_path, min_count=least)
     for side, words in ((degree_side, ngrams.words), (other_side, other_words)):
-        if side not in inputs.known:
+        if side not in known:
             check_known_words(getattr(train, side).path, len(words), least)
         elif not len(words):
             raise InputError(
-                f"{inputs.known[side]}: the words of the pool occur fewer than {least} times in that corpus; use a "
+                f"{known[side]}: the words of the pool occur fewer than {least} times in that corpus; use a "
                 "corpus of the same language and tokenisation, or lower word_min_count"
             )
     ngrams.save(out / NGRAMS)
     other_words.save(out / WORDS)
-
-
-def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> KnownNgrams:
-    request, inputs, side = plan.request, plan.inputs, plan.request.filters.degree_side
-    path, counts = getattr(train, side).path, {"word_min_count": request.filters.word_min_count}
-    if side in inputs.known:
-        known, texts = KnownOfTest.load(inputs.known[side]), _texts(plan, pools, side)
-        return ngrams_of_pool(known, texts, min_count=request.filters.ngram_min_count, **counts)
-    return KnownNgrams.learn(path, min_count=request.filters.ngram_min_count, **counts)
 
 
 def _texts(plan: Plan, pools: Sequence[ParallelText], side: str) -> list[Named]:
