@@ -15,6 +15,7 @@ from training_runs import PRESET, contents, log_of, train
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import read_config, read_tensors
 from cgbench.models.training.distributed import Processes
+from cgbench.models.training.ensemble_training import train_members
 
 WORKER = """
 import json, sys
@@ -27,15 +28,10 @@ with init_process_group("cpu"):
         finished = train(Path(sys.argv[2]), Path(sys.argv[3]) / name, PRESET.replace(settings), stop_after_updates=stop)
         assert finished == (stop is None)
 """
-WITHOUT_DROPOUT = {f"model.{kind}dropout": 0.0 for kind in ("", "attention_", "activation_")}
 # In float32 the order of sums decides their last bits alone; Adam, but for its epsilon, would make steps of these where
 # the gradient is nothing else, as that of a bias of keys. A large epsilon also shows the size of gradients.
-EQUAL = {
-    **WITHOUT_DROPOUT,
-    "training.precision": "float32",
-    "training.adam_epsilon": 0.1,
-    "training.learning_rate": 0.2,
-}
+EQUAL = {"training.precision": "float32", "training.adam_epsilon": 0.1, "training.learning_rate": 0.2}
+EQUAL |= {f"model.{kind}dropout": 0.0 for kind in ("", "attention_", "activation_")}
 METHODS = {
     "plain": {},
     "prototypes": {
@@ -52,15 +48,8 @@ def launch(count, corpus, out, runs):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     places = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(count)}
-    command = [
-        sys.executable,
-        "-c",
-        WORKER,
-        str(Path(__file__).parents[3] / "helpers"),
-        str(corpus),
-        str(out),
-        json.dumps(runs),
-    ]
+    helpers = Path(__file__).parents[3] / "helpers"
+    command = [sys.executable, "-c", WORKER, *map(str, (helpers, corpus, out)), json.dumps(runs)]
     started = []
     try:
         for rank in range(count):
@@ -125,8 +114,6 @@ def test_rows_are_dealt_out_and_nobody_is_left_out():
 
 
 def test_an_ensemble_is_not_trained_by_torchrun(monkeypatch):
-    from cgbench.models.training.ensemble_training import train_members
-
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match="do not use torchrun for an ensemble"):
         train_members(None, None, None, None, 1)
