@@ -25,10 +25,13 @@ from scan import machine
 import cgbench
 from cgbench.benchmark.comparison.comparison import Comparison, compare
 from cgbench.benchmark.comparison.design import Clusters, Sampling
+from cgbench.benchmark.metrics.bins import Feature
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.exposure import compare_exposure
+from cgbench.benchmark.score.scored import Binning
 from cgbench.tables import render
+from cgbench.text.columns import Column
 
 
 def trial(seed: int, n: int, gain: float, runs: int, documents: int, samples: int) -> tuple[float, float, bool]:
@@ -46,7 +49,9 @@ def trial(seed: int, n: int, gain: float, runs: int, documents: int, samples: in
     texts = [["right" if one else "wrong" for one in draw.random(n) < right + own] for own in luck]
     systems, comparison = [System("system", tuple(texts))], Comparison(samples=samples)
     results = compare(metric, systems, comparison, sampling=sampling)
-    found = compare_exposure(metric, sampling, systems, results, comparison, leaked.astype(float), lengths)
+    binning = Binning(Feature("exposure", leaked.astype(float)))
+    text = Column("text", ["word " * int(length) for length in lengths])
+    found = compare_exposure(metric, sampling, systems, results, comparison, binning, text)
     assert not isinstance(found, str)
     one, values = found.results[0].whole.figures["difference"], results[0].statistics[:, :, 0]
     assert one.value is not None and one.ci_low is not None and one.ci_high is not None

@@ -134,7 +134,7 @@ ANALYSES = {
         f"{__package__}.known_parts:score_known_parts", lambda request: request.breakdown.parts is not None
     ),
     "exposure": Analysis(
-        f"{__package__}.exposure:exposed_pairs",
+        f"{__package__}.exposure:compare_exposure",
         lambda request: request.breakdown.exposure is not None and request.by is not None,
     ),
     "anytime": Analysis(f"{__package__}.anytime:anytime_rows", lambda request: request.comparison.anytime),

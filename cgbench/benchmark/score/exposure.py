@@ -143,25 +143,17 @@ class Matched(Metric):
         return np.stack([exposed_score, matched, exposed_score - matched, without], axis=1)
 
 
-def exposed_pairs(
+def compare_exposure(
     metric: Metric, sampling: Sampling, systems: Sequence[System], results: Sequence[SystemScores],
     comparison: Comparison, binning: Binning, text: Column,
 ) -> ScoredSystems | str:  # fmt: skip
-    """:func:`compare_exposure` of the values of ``binning``, and the lengths of ``text``."""
-    sizes = lengths(text.values)
-    return compare_exposure(metric, sampling, systems, results, comparison, binning.feature.values, sizes)
-
-
-def compare_exposure(
-    metric: Metric, sampling: Sampling, systems: Sequence[System], results: Sequence[SystemScores],
-    comparison: Comparison, values: np.ndarray, lengths: np.ndarray,
-) -> ScoredSystems | str:  # fmt: skip
     """Compare exposed pairs with others of the same length; a warning where that is impossible.
 
-    :param values: the exposure of each pair; pairs with NaN are left out.
+    :param binning: by the exposure of each pair; pairs with NaN are left out. ``text``: that has the length.
     """
     if type(metric).collect is not Metric.collect:
         return f"{metric.name} groups its examples: exposed pairs are not matched on length"
+    values = binning.feature.values
     exposed, rows = values >= EXPOSED, sampling.counted(np.flatnonzero(~np.isnan(values)))
     exposed_rows = int(exposed[rows].sum())
     if min(exposed_rows, len(rows) - exposed_rows) < FEWEST:
@@ -170,5 +162,5 @@ def compare_exposure(
             f"{FEWEST} exposed and {FEWEST} other pairs"
         )
     with_intervals = changed(comparison, paired=CALIBRATED if comparison.paired else None, confidence=True)
-    matched = Matched(metric, results, exposed, lengths, rows)
+    matched = Matched(metric, results, exposed, lengths(text.values), rows)
     return score(matched, systems, with_intervals, sampling=replace(sampling, rows=rows))

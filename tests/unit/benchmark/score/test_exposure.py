@@ -11,12 +11,15 @@ import cgbench
 from cgbench.benchmark.comparison.comparison import Comparison, compare
 from cgbench.benchmark.comparison.design import Clusters, Design, Sampling
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.metrics.bins import Feature
 from cgbench.benchmark.metrics.bleu import Bleu
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score import exposure as exposure_module
 from cgbench.benchmark.score.exposure import Matched, compare_exposure, exposure_of, length_strata, new_combinations
+from cgbench.benchmark.score.scored import Binning
 from cgbench.errors import InputError
+from cgbench.text.columns import Column
 
 TRAIN = ["a b c"] * 3 + ["d e"] * 3
 
@@ -90,6 +93,11 @@ def test_others_are_weighted_to_the_lengths_of_the_exposed(monkeypatch):
     assert "exposed:4|others:4" in str(own.signature())
 
 
+def pairs_with(exposure, lengths):
+    """Bins of pairs by their exposure, and a text of these lengths."""
+    return Binning(Feature("exposure", exposure)), Column("text", ["word " * int(length) for length in lengths])
+
+
 def test_an_estimate_weighs_pairs_by_their_design(monkeypatch):
     exposed, lengths = np.array([1, 1, 0, 0], bool), np.full(4, 3.0)
     metric = ExactMatch([["a"]] * 4)
@@ -99,7 +107,7 @@ def test_an_estimate_weighs_pairs_by_their_design(monkeypatch):
     comparison = Comparison()
     monkeypatch.setattr(exposure_module, "FEWEST", 1)
     results = compare(metric, systems, comparison, sampling=sampling)
-    found = compare_exposure(metric, sampling, systems, results, comparison, exposed * 0.5, lengths)  # half is exposed
+    found = compare_exposure(metric, sampling, systems, results, comparison, *pairs_with(exposed * 0.5, lengths))
     # Weights are 2, 4, 2 and 4: 2 of 6 exposed are right, 4 of 6 others.
     assert found.results[0].whole.figures["difference"].value == pytest.approx(100 * (2 - 4) / 6)
 
@@ -131,9 +139,8 @@ def test_what_cannot_be_compared_is_left_out(monkeypatch):
     def found(metric, values):
         sampling = Sampling.of(metric, Clusters(("document",), (np.arange(8) // 2,)))
         results = [type("Result", (), {"statistics": metric.statistics(["a"] * 8)[None]})()]
-        return compare_exposure(
-            metric, sampling, [System("s", (["a"] * 8,))], results, Comparison(), values, np.ones(8)
-        )
+        systems = [System("s", (["a"] * 8,))]
+        return compare_exposure(metric, sampling, systems, results, Comparison(), *pairs_with(values, np.ones(8)))
 
     made = found(Partial([["a"]] * 8), values)
     assert "clusters:document(4)" in str(made.signature) and "exposed:2|others:4" in str(made.signature)
@@ -174,7 +181,7 @@ def estimate(seed, n, gain, runs):
     metric, systems = ExactMatch([["right"]] * n), [System("system", tuple(texts))]
     comparison = Comparison(samples=100)
     results = compare(metric, systems, comparison)
-    found = compare_exposure(metric, Sampling.of(metric), systems, results, comparison, values, lengths)
+    found = compare_exposure(metric, Sampling.of(metric), systems, results, comparison, *pairs_with(values, lengths))
     return found, (results, values > 0)
 
 
