@@ -18,15 +18,10 @@ def texts(tmp_path):
 def test_totals_and_a_row_an_example(texts, run):
     words = ("overlap", texts / "test.en", "--corpus", texts / "corpus", "--orders", "1-2,13", "--jobs", 1)
     result = run(*words, "--per-example", texts / "rows.tsv")
-    assert result.stdout.splitlines()[:7] == [
-        "2 files, 4 documents, 16 words; known: at least 1 time",
-        "",
-        "side  examples  words  degree  longest, mean  longest  whole examples",
-        "text         2      8  0.4667           3.00        3               1",
-        "",
-        "n   text: n-grams  known  containment  examples",
-        "1               8      8       1.0000         2",
-    ]
+    lines = result.stdout.splitlines()
+    assert lines[0] == "2 files, 4 documents, 16 words; known: at least 1 time"
+    assert lines[3].split() == ["text", "2", "8", "0.4667", "3.00", "3", "1"]  # degree, longest: mean, longest, whole
+    assert lines[6].split() == ["1", "8", "8", "1.0000", "2"]
     head, first, second = [line.split("\t") for line in (texts / "rows.tsv").read_text().splitlines()]
     first, second = (dict(zip(head, row, strict=True)) for row in (first, second))
     assert (first["pieces"], first["longest"], first["longest_text"]) == ("3", "3", "dog ate the")

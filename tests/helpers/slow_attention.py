@@ -1,21 +1,6 @@
-"""Attention of one sequence written out, head by head and place by place, for twins of whole architectures."""
+"""Attention of one sequence by its definition, for twins of whole architectures."""
 
-import math
-
-import torch
-
-
-def attend_slowly(query, keys, values, heads):
-    """Vectors [queries, width] mixed from ``values`` [length, width] by softmax(q·k / sqrt(d_head)) of each head."""
-    head = query.shape[1] // heads
-    result = torch.zeros_like(query)
-    for h in range(heads):
-        columns = slice(h * head, (h + 1) * head)
-        for i in range(len(query)):
-            logits = torch.stack([query[i, columns] @ key[columns] for key in keys]) / math.sqrt(head)
-            for weight, value in zip(logits.softmax(0), values, strict=True):
-                result[i, columns] += weight * value[columns]
-    return result
+from slow_dangle import attend as attend_slowly
 
 
 def memory_of(cross, states):
