@@ -249,24 +249,23 @@ def test_the_run_on_real_text_asks_for_what_there_is(data, tmp_path):
 def test_the_controls_ask_for_what_there_is(data, tmp_path):
     pytest.importorskip("sacremoses")
     pairs = [(f"sentence {number} .", f"Satz {number} .") for number in range(1_200)]
-    for folder in ("tatoeba-de-en", "multi30k"):
+    for folder in ("tatoeba-de-en", "multi30k", "react"):
         (data / folder).mkdir()
     write(data / "tatoeba-de-en" / "deu.txt.gz", map("\t".join, pairs))
+    for name in ("multi30k/train.lc.norm.tok", "react/valid", "react/test"):
+        for language, side in zip(("en", "de"), zip(*pairs, strict=True), strict=True):
+            write(data / f"{name}.{language}.gz", side[:9])
     out = tmp_path / "out"
-    for folder in ("candidates", "parts-new", "parts-train", "hypotheses"):
-        (out / folder).mkdir(parents=True)
-    for at, (language, side) in enumerate((("en", "source"), ("de", "target"))):
-        lines = [pair[at] for pair in pairs[:700]]
-        write(data / "multi30k" / f"train.lc.norm.tok.{language}.gz", lines)
-        for form in ("", "norm."):
-            write(out / "candidates" / f"candidates.{form}{language}", lines)
-            for name in ("parts-new", "parts-train"):
-                write(out / name / f"probes.{form}{side}", lines)
+    made = [f"release/{name}.{form}" for name in ("test", "control") for form in ("en", "norm.en", "de")]
+    made += [f"{folder}/probes.{form}" for folder in ("parts", "parts-train") for form in ("source", "target")]
+    for name in made:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        write(out / name, ["a sentence ."])
     lines = dry_run("controls.sh", tmp_path, {**COMMANDS, "apertium": "cat"}, SEEDS="1 2")
-    assert len([words for words in lines if "--valid" in words]) == 2
-    assert len([words for words in lines if "--output" in words]) == 3 * (1 + 2)
-    assert len([words for words in lines if "--probe-hyp" in words]) == 2
-    assert len((out / "test.en").read_text().splitlines()) == 600
+    assert len([words for words in lines if "--valid" in words]) == 1 + 4 + 5 * 2
+    assert len([words for words in lines if "--output" in words]) == 4 * 5 * 2 + 4  # the last: by the memory
+    assert len([words for words in lines if "--probe-hyp" in words]) == 3
+    assert len((out / "text" / "valid.en").read_text().splitlines()) == 1_000
 
 
 def test_every_script_is_run():
