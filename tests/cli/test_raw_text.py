@@ -13,6 +13,7 @@ from cgbench.benchmark.parts.parts import parts
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.restore import restore
 from cgbench.benchmark.score.evaluate import evaluate
+from cgbench.benchmark.validity.validate import validate
 from cgbench.text.normalisation import normaliser
 
 SIZES = ("candidates=100", "window=60", "select=40", "training.max_updates=4", "design=stratified", "sample=20")
@@ -169,6 +170,13 @@ def test_hypotheses_are_scored_in_the_form_that_they_have(raw_release):
     both = evaluate("exact", {"A": original, "B": normalised}, release=raw_release.folder)
     assert [system["exact"] for system in both.figures.values()] == [100, 100] and "norm:13a+lc" in both.signature
     assert evaluate("exact", {"A": original}, release=raw_release.folder).score == 100
+    # `validate` compares them with the same references.
+    sets = {form: texts_of(raw_release, "control", "target", normalised=form) for form in (False, True)}
+    names = ("a", "b", "c")
+    options = {"control_systems": dict.fromkeys(names, sets[True]), "metric": "bleu"}
+    scored = json.loads(validate(raw_release, dict.fromkeys(names, halves[1]), **options).report("json"))["scored"]
+    assert scored["systems"]["a"]["scores"]["test"] == pytest.approx(score[1].score, abs=1e-6)
+    assert scored["signature"].endswith("|norm:13a+lc")
 
 
 def test_a_release_without_text_is_restored_to_the_same_bytes(raw_release, raw_corpora, run, tmp_path):

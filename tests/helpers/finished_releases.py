@@ -39,6 +39,7 @@ def write_finished(
     chosen = [row for row, stage in enumerate(stages) if stage == "selected"]
     sources = [f"die katze sieht {row} vögel" for row in range(n)]
     texts = {"test.de": [sources[row] for row in chosen], "test.en": [targets[row] for row in chosen]}
+    texts["split.jsonl"] = ["{}"] * len(chosen)
     if control:
         config["control"] = True
         texts |= {"control.de": ["ein hund"] * len(control), "control.en": list(control)}

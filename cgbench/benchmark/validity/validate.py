@@ -16,8 +16,10 @@ from cgbench.benchmark.comparison.significance import SAMPLES
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.outputs.systems import Runs, System, read_systems
-from cgbench.benchmark.release.manifest import CONTROL, SPLIT, table_file
+from cgbench.benchmark.release.manifest import table_file
 from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.score.example_sets import MetricContext, read_control_set, read_test_set
+from cgbench.benchmark.score.request import Control, ScoreRequest
 from cgbench.benchmark.score.with_memory import NAME
 from cgbench.benchmark.validity.cell_effects import CellEffects, cell_effects
 from cgbench.benchmark.validity.cells import CELLS, Cells, draw_cells
@@ -206,36 +208,36 @@ def _candidates(release: Release) -> Pairs:
 
 def _ranked(release: Release, request: ValidateRequest, systems: Mapping[str, Runs]) -> RankedSystems:
     """How the test set ranks systems compared with the candidates, or with the control set."""
-    control = request.control_systems
-    if control and (lacking := sorted(set(systems) ^ set(control))):
-        raise InputError(
-            f"{argument('control_systems')}: {lacking[0]} needs hypotheses of both the test set and the control set"
-        )
     if len(systems) < FEWEST_SYSTEMS:
         raise InputError(
             f"{argument('systems')}: {len(systems)} system{'s' * (len(systems) > 1)}, but a ranking needs at least "
             f"{FEWEST_SYSTEMS}"
         )
-    references: Sequence[str]
+    normalised = None
+    references: Sequence[Sequence[str]]
     runs: Mapping[str, Sequence[Sequence[str]]]
-    if control:
-        test = Pairs("the test set", release.lines("source"), release.lines("target"), release.folder / SPLIT)
-        sources, targets = (release.set_lines("control", side) for side in SIDES)
-        easy = Pairs("the control set", sources, targets, release.folder / CONTROL)
-        references, at = [*test.references, *easy.references], len(test.references)
+    if request.control_systems:
+        # Hypotheses and references in the form in which `cgbench score` compares them.
+        control = Control(control_systems=request.control_systems)
+        asked = ScoreRequest(request.metric, systems, release=release, control=control, settings=_options(request))
+        test, easy = read_test_set(asked, MetricContext()), read_control_set(asked, MetricContext())
+        assert easy is not None  # it has systems
+        references, at, normalised = [*test.references, *easy.references], test.metric.n, test.normalised
         sets = {"test": np.arange(at), "control": np.arange(at, len(references))}
-        runs = _joined(test.read(systems), easy.read(control))
+        runs = _joined(test.systems, easy.systems)
     else:
         candidates = _candidates(release)
         selected = np.flatnonzero(np.array(release.table()["stage"].to_pylist()) == "selected")
-        references = candidates.references
+        references = [[reference] for reference in candidates.references]
         sets = {request.name or "release": selected, "candidates": np.arange(len(references))}
         runs = {system.name: system.runs for system in candidates.read(systems)}
-    metric, samples = _metric(request, references), request.samples or SAMPLES["bootstrap"]
+    metric = make_metric(request.metric, ExampleTexts(references), _options(request))
+    samples = request.samples or SAMPLES["bootstrap"]
     parts = score_parts(metric, _clusters(release, request), runs, sets, samples=samples, seed=request.seed)
     *subsets, whole = parts
     rankings = {name: rank(parts[name], parts[whole]) for name in subsets}
-    return RankedSystems(metric.name, str(metric.signature()), whole, list(runs), parts, rankings)
+    signature = str(metric.signature()) + (f"|norm:{normalised}" if normalised else "")
+    return RankedSystems(metric.name, signature, whole, list(runs), parts, rankings)
 
 
 def _joined(test: Sequence[System], control: Sequence[System]) -> dict[str, list[list[str]]]:
