@@ -144,7 +144,7 @@ def _shown(result: PowerResult, form: str) -> str:
         rows = [
             ["examples", f"{100 * result.variance.shared / now / total:.0f}%"],
             ["luck of each run on them", f"{100 * result.variance.own / now / result.runs / total:.0f}%"],
-            ["seeds: more examples do not remove it", f"{100 * result.variance.floor(result.runs) / total:.0f}%"],
+            ["seeds: more examples do not remove it", f"{100 * result.variance.between / result.runs / total:.0f}%"],
         ]
         tables.append(render([f"variance of the difference, {_examples(result, now):,} examples", "share"], rows, form))
     return "\n\n".join(tables)
