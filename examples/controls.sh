@@ -145,4 +145,3 @@ answer scores cgbench score chrf --release "$release" "${test[@]}" "${control[@]
   --baseline memory
 answer controls cgbench validate "$release" "${test[@]}" "${control[@]}" --controls "${train[@]}" --metric chrf
 answer cells cgbench validate "$release" --cells 200 "${cells[@]}" --metric chrf
-answer neighbour cgbench score chrf --release "$release" "${test[@]}" --by neighbour --side source --train "${train[0]}"

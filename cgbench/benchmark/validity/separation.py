@@ -12,6 +12,7 @@ from typing import Any
 from cgbench.benchmark.candidates.correlations import Interval, with_interval
 from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.comparison.drop import Drop
+from cgbench.benchmark.comparison.significance import LEVEL
 from cgbench.benchmark.outputs.systems import Runs
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.evaluate import evaluate
@@ -100,8 +101,10 @@ def _gap(drop: Drop) -> tuple[float | None, Interval]:
 
 
 def _verdict(drop: Drop) -> str:
-    """Whether the set separates a system from the memory: ``yes``, ``no``, or the opposite, ``reversed``."""
-    _, interval = _gap(drop)
-    if interval is None:
+    """Whether the set separates a system from the memory, by the adjusted p-value: ``yes``, ``no``, or the opposite,
+    ``reversed``."""
+    gap, interval = _gap(drop)
+    if gap is None or interval is None:
         return ""
-    return "yes" if interval[0] > 0 else "reversed" if interval[1] < 0 else "no"
+    is_separated = drop.p_holm is not None and drop.p_holm < LEVEL
+    return ("yes" if gap > 0 else "reversed") if is_separated else "no"
