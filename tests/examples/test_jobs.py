@@ -170,7 +170,7 @@ def test_smcalflow(data, tmp_path):
     write(data / "num128.test.jsonl", smcalflow(200, 2, names, flip=True))
     printed, _ = run("smcalflow.sh", tmp_path)
     assert printed.count("written to ") == 2
-    assert "person0" in (tmp_path / "out" / "release" / "test.plan").read_text()
+    assert "person0" in (tmp_path / "out" / "release" / "test.norm.plan").read_text()
 
 
 TAGS = {"The": "DT", "A": "DT", "a": "DT", "the": "DT", "saw": "VBD", "liked": "VBD", ".": ".", "that": "IN"}
