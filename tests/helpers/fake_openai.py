@@ -34,7 +34,7 @@ class Fake:
         self.model, self.delay = model, delay
         self.asked, self.answered, self.keys, self.bodies, self.paths = [], [], [], [], []
         self.in_hand = 0  # requests without a reply so far
-        self.input = self.output = 0  # tokens of all replies that were sent whole
+        self.input = self.output = 0  # tokens of all replies that are sent whole
         self.lock = threading.Lock()
 
     def trouble(self, line):
@@ -145,14 +145,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(data) + (5 if wrong == "breaks off" else 0)))
         self.end_headers()
+        if wrong not in ("html", "deep", "bomb", "refused by a filter", "surrogate", "breaks off", "half a line"):
+            with fake.lock:  # before the reply is sent, because a test may look at once
+                fake.input += reply.get("usage", {}).get("prompt_tokens", 0)
+                fake.output += reply.get("usage", {}).get("completion_tokens", 0)
+                if wrong not in ("too few", "too many", "other model", "other software"):
+                    fake.answered.append(line)
         self.wfile.write(data[: len(data) // 2] if wrong == "half a line" else data)
-        if wrong in ("html", "deep", "bomb", "refused by a filter", "surrogate", "breaks off", "half a line"):
-            return
-        with fake.lock:
-            fake.input += reply.get("usage", {}).get("prompt_tokens", 0)
-            fake.output += reply.get("usage", {}).get("completion_tokens", 0)
-            if wrong not in ("too few", "too many", "other model", "other software"):
-                fake.answered.append(line)
 
 
 @functools.cache
