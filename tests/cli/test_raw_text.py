@@ -171,10 +171,9 @@ def test_hypotheses_are_scored_in_the_form_that_they_have(raw_release):
     assert [system["exact"] for system in both.figures.values()] == [100, 100] and "norm:13a+lc" in both.signature
     assert evaluate("exact", {"A": original}, release=raw_release.folder).score == 100
     # `validate` compares them with the same references.
-    sets = {form: texts_of(raw_release, "control", "target", normalised=form) for form in (False, True)}
-    names = ("a", "b", "c")
-    options = {"control_systems": dict.fromkeys(names, sets[True]), "metric": "bleu"}
-    scored = json.loads(validate(raw_release, dict.fromkeys(names, halves[1]), **options).report("json"))["scored"]
+    easy = texts_of(raw_release, "control", "target", normalised=True)
+    systems, control = (dict.fromkeys("abc", lines) for lines in (halves[1], easy))
+    scored = json.loads(validate(raw_release, systems, control_systems=control, metric="bleu").report("json"))["scored"]
     assert scored["systems"]["a"]["scores"]["test"] == pytest.approx(score[1].score, abs=1e-6)
     assert scored["signature"].endswith("|norm:13a+lc")
 

@@ -10,11 +10,13 @@ from finished_releases import KEY, write_finished
 from small_build import list_files
 
 from cgbench.benchmark.candidates.scan import NGRAMS, WORDS
+from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.release.card_notes import add_results, marked_part
 from cgbench.benchmark.release.manifest import digest, table_file
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, default_work
+from cgbench.benchmark.validity.separation import Separation
 from cgbench.files import write_json
 from cgbench.report import release_page
 from cgbench.steps import KEY_LENGTH, STEPS
@@ -41,10 +43,6 @@ def releases(tmp_path_factory):
     return root
 
 
-def said(path):
-    return path.read_text().splitlines()
-
-
 def hyp(root, option="--hyp", stem="all"):
     return [word for name in ("a1", "a2", "b1", "b2") for word in (option, f"{name[0]}/{name}={root / stem}.{name}")]
 
@@ -68,9 +66,8 @@ def test_the_test_set_against_the_control_set(releases, run):
     words = ("validate", releases / "a", *hyp(releases, "--hyp", "test"), *hyp(releases, "--control-hyp", "control"))
     found = json.loads(run(*words, "--metric", "exact", "--samples", 400, "--format", "json").stdout)
     assert found["scored"]["parts"] == {"test": 30, "control": 25} and found["scored"]["whole"] == "control"
-    right = [
-        a == b for a, b in zip(Release.open(releases / "a").lines("target"), said(releases / "test.b1"), strict=True)
-    ]
+    targets, outputs = Release.open(releases / "a").lines("target"), (releases / "test.b1").read_text().splitlines()
+    right = [a == b for a, b in zip(targets, outputs, strict=True)]
     assert found["scored"]["systems"]["b/b1"]["scores"]["test"] == pytest.approx(100 * np.mean(right))
     assert 0 < np.mean(right) < 1
 
@@ -125,6 +122,13 @@ def test_a_memory_as_a_control(small_release, run, tmp_path):
     assert "--controls compares a memory with systems; give --hyp and --control-hyp" in refused
 
 
+def test_separation_is_adjusted_for_the_number_of_systems():
+    bounds = {"difference": -2.0, "difference_low": -3.9, "difference_high": -0.1, "p_value": 0.04}
+    systems = {"memory": Drop(30, 3), "a": Drop(30, 1, p_holm=0.08, **bounds), "b": Drop(30, 1, p_holm=0.04, **bounds)}
+    rows = Separation("chrF2", "", dict.fromkeys(systems, 29.0), systems).as_dict()["systems"]
+    assert [row["separated"] for row in rows.values()] == [None, "no", "yes"]
+
+
 @pytest.fixture
 def with_cells(tmp_path):
     """A release of 900 candidates of a degree without relation to their length, with known n-grams and a card."""
@@ -153,7 +157,7 @@ def test_degree_and_uncertainty_in_four_cells(with_cells, run, tmp_path):
     cells = [row["cell"] for row in rows]
     assert len(rows) == 120 and len({row["line"] for row in rows}) == 120 and len(set(cells)) == 4
     run(*words, "--sources", tmp_path / "cells.de")
-    assert said(tmp_path / "cells.de") == [row["source"] for row in rows]
+    assert (tmp_path / "cells.de").read_text(encoding="utf-8").splitlines() == [row["source"] for row in rows]
     # A system that is wrong wherever uncertainty is high, and twice in the others.
     targets = [f"the cat sees {(row['line'] - 1) % 7} dogs and {row['line'] - 1} birds" for row in rows]
     wrong = [cell.endswith("high uncertainty") or row in (40, 100) for row, cell in enumerate(cells)]

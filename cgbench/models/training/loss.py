@@ -33,16 +33,16 @@ class _Loss(torch.autograd.Function):
         size = logits.shape[1]
         gradient = torch.empty_like(logits) if ctx.needs_input_grad[0] else logits[:0]
         nll_loss, mean = (torch.zeros((), device=logits.device) for _ in range(2))
-        rows = max(1, SLICE // size) if logits.device.type == "cpu" else len(logits)
-        for first in range(0, len(logits), rows):
-            part = slice(first, first + rows)
-            log_p = torch.log_softmax(logits[part], 1, dtype=torch.float32)
-            ids = target[part, None]
+        step = max(1, SLICE // size) if logits.device.type == "cpu" else max(1, len(logits))
+        for first in range(0, len(logits), step):
+            rows = slice(first, first + step)
+            log_p = torch.log_softmax(logits[rows], 1, dtype=torch.float32)
+            ids = target[rows, None]
             nll_loss -= log_p.gather(1, ids).sum()
             mean += log_p.mean(1).sum()
             if len(gradient):
                 p = log_p.exp_().sub_(smoothing / size)
-                gradient[part] = p.scatter_(1, ids, p.gather(1, ids) - (1 - smoothing))
+                gradient[rows] = p.scatter_(1, ids, p.gather(1, ids) - (1 - smoothing))
         ctx.save_for_backward(gradient)
         ctx.mark_non_differentiable(nll_loss)
         return (1 - smoothing) * nll_loss - smoothing * mean, nll_loss
