@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.metrics.registry import METRICS, metric_class, registered
+from cgbench.benchmark.metrics.registry import METRICS, is_metric, metric_class, registered
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.commands.command import Command, Group
@@ -97,7 +97,7 @@ class Scores(Hinting, Group):
             from cgbench.commands.score_rules import rules_command
 
             return rules_command
-        return score_command(name) if name in METRICS or name in registered() else None
+        return score_command(name) if is_metric(name) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -106,8 +106,8 @@ class Scores(Hinting, Group):
         name = args[0].lower() if args else ""
         if args and self.get_command(ctx, name) is None and (Path(args[0]).is_file() or name in HINTS):
             ctx.fail(f"{args[0]}: {HINTS.get(name, _FILES_BY_NAME).format(metric='bleu')}")
-        known = {*METRICS, *registered()}
-        names = [word.lower() for word in takewhile(lambda word: word.lower() in known, args)]
+        words = takewhile(lambda word: not word.startswith("-"), map(str.lower, args))
+        names = list(takewhile(is_metric, words))
         if len(names) > 1:
             return " ".join(names), score_command(*names), args[len(names) :]
         return super().resolve_command(ctx, [name, *args[1:]] if args else args)

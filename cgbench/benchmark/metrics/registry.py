@@ -31,6 +31,11 @@ def registered() -> dict[str, EntryPoint]:
     return {entry_point.name.lower(): entry_point for entry_point in entry_points(group=GROUP)}
 
 
+def is_metric(name: str) -> bool:
+    """Whether a metric has this name; looks at other packages, which takes time, only if none of cgbench has it."""
+    return name in METRICS or name in registered()
+
+
 def metric_class(name: str) -> type[Metric]:
     """The class of a metric.
 
