@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import re
 import textwrap
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -67,8 +65,8 @@ class Series:
 
 
 class Mark(NamedTuple):
-    """Part of a chart: an ``interval``, a ``line``, the ``dot`` of a value; in rows the ``stroke`` of a value, and a
-    circle for the ``start`` of a dumbbell and for each ``run``.
+    """Part of a chart: an ``interval``, a ``line``, the ``dot`` of a value; in rows also the ``start`` of a dumbbell, a
+    circle, and a smaller one for each ``run``.
 
     ``points`` are pairs of a place on the axis of labels or rows, and a value; ``colour`` is None for grey.
     """
@@ -84,7 +82,7 @@ class Chart:
     """Series at the same labels, which go from left to right: a line for each, with its name at the end.
 
     :param counts: number of examples at each label, if any; ``places``: of the labels (default: in equal steps).
-    :param joined: a line joins the values of a series; ``ends``: of the scale (default: those of the values).
+    :param joined: a line joins the values of a series.
     :param rows: labels are not shown: each series is a row, with values from left to right. Of two labels, the first
         value is a circle that a line joins to the last: a dumbbell.
     :param signed: values are differences: a line marks zero, and they have a sign.
@@ -101,7 +99,6 @@ class Chart:
     rows: bool = False
     signed: bool = False
     decimals: int = 1
-    ends: tuple[float, float] | None = None
     note: str = ""
     places: Sequence[float] = ()
 
@@ -110,7 +107,7 @@ class Chart:
         values = [end for series in self.series for end in (*series.values, *series.low, *series.high)]
         values += [run for series in self.series for runs in series.runs for run in runs] if self.rows else []
         low, high = finite_range([*values, *[0.0] * self.signed])
-        return self.ends or (low - 0.06 * (high - low), high + 0.06 * (high - low))
+        return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
     def marks(self, index: int) -> Iterator[Mark]:
         """The marks of a series, what is behind first; series with intervals are next to each other."""
@@ -130,7 +127,7 @@ class Chart:
                 yield Mark("interval", [(place, low), (place, high)], colour)
             words += "; runs: " + ", ".join(f"{run:.{decimals}f}" for run in runs) if runs else ""
             if isfinite(value):
-                shape = "dot" if not self.rows else "start" if label + 1 < len(self.labels) else "stroke"
+                shape = "start" if self.rows and label + 1 < len(self.labels) else "dot"
                 dots.append(Mark(shape, [(place, value)], colour, words))
         solid = [dot.points[0] for dot in dots if dot.colour is not None]
         if self.joined and len(solid) > 1:
@@ -205,8 +202,9 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
     """Draw a chart on an axes of matplotlib: rows have their values at the points, lines their names at the end."""
     names, heights = short_names([series.name for series in chart.series]), chart.name_heights()
     shapes = {"interval": "|" if chart.rows else "_", "line": "", "start": "o", "run": "."}
+    at_end = {"xycoords": ("axes fraction", "data"), "annotation_clip": False, "va": "center"}
     for index, (series, name) in enumerate(zip(chart.series, names, strict=True)):
-        number, legend = series.colour_at(index), _plain(series.name)
+        number, legend = series.colour_at(index), series.name
         colour = COLOURS[number % len(COLOURS)]
         for mark in chart.marks(index):
             ax.plot(
@@ -220,35 +218,35 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
             last = (series.values[-1], index)
             ax.annotate(chart.value_text(series), last, (0, 3), textcoords="offset points", ha="center")
         else:
-            at_end = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-            ax.annotate(_plain(name), (1, heights[index]), color=colour, va="center", **at_end)
+            ax.annotate(name, (1, heights[index]), color=colour, **at_end)
     # Labels, names of the axes and a grid. Names of rows wrap, so that they leave room for the values.
     label_axis, value_axis = (ax.yaxis, ax.xaxis) if chart.rows else (ax.xaxis, ax.yaxis)
     labels = [textwrap.fill(series.name, 22) for series in chart.series] if chart.rows else chart.labels
-    counts = [f"\n({count:,})" for count in chart.counts] or [""] * len(labels)
-    texts = [_plain(label) + count for label, count in zip(labels, counts, strict=True)]
-    slanted = {} if chart.rows or max(map(len, labels)) <= LONG else {"rotation": 30, "ha": "right"}
-    label_axis.set_ticks(chart.places or range(len(labels)), texts, **slanted)
+    if chart.counts:
+        labels = [f"{label}\n({count:,})" for label, count in zip(labels, chart.counts, strict=True)]
+    slanted = {} if chart.rows or max(map(len, chart.labels)) <= LONG else {"rotation": 30, "ha": "right"}
+    label_axis.set_ticks(chart.places or range(len(labels)), labels, **slanted)
     if chart.rows:
         ax.set_ylim(len(labels) - 0.5, -0.7)
-    ax.set_title(_plain(chart.title))
-    label_axis.set_label_text(_plain(chart.label_name))
-    value_axis.set_label_text(_plain(chart.value_name))
+    ax.set_title(chart.title)
+    label_axis.set_label_text(chart.label_name)
+    value_axis.set_label_text(chart.value_name)
     value_axis.grid(alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
+    for text in ax.findobj(lambda artist: hasattr(artist, "set_parse_math")):
+        text.set_parse_math(False)  # a name may contain dollars
 
 
 def shorten(name: str) -> str:
-    """A name as a chart has room for."""
-    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
+    """A name as a chart has room for: cut in the middle."""
+    half = MOST_LETTERS // 2
+    return name if len(name) <= MOST_LETTERS else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Names as a chart has room for, and still different: those that would be cut alike are cut in the middle."""
-    alike, half = Counter(map(shorten, names)), MOST_LETTERS // 2
-    short = [name[: half - 1] + "…" + name[-half:] if alike[shorten(name)] > 1 else shorten(name) for name in names]
-    again = Counter(short)
-    return [f"{index}: {name}" if again[name] > 1 else name for index, name in enumerate(short, 1)]
+    """Names as a chart has room for; those that would be cut to the same letters are numbered."""
+    short = [shorten(name) for name in names]
+    return [f"{index}: {name}" if short.count(name) > 1 else name for index, name in enumerate(short, 1)]
 
 
 def inches(text: str, option: str) -> float:
@@ -256,11 +254,11 @@ def inches(text: str, option: str) -> float:
 
     :raises InputError: it is none, or less than an inch or more than 20 inches; ``option`` is its name with it.
     """
-    match = re.fullmatch(r"([0-9.]+)(in|mm|cm)", text)
-    with contextlib.suppress(ValueError):
-        if match and 1 <= (width := float(match[1]) / {"in": 1, "mm": 25.4, "cm": 2.54}[match[2]]) <= 20:
-            return width
-    raise InputError(f"{option}: give a width from 1in to 20in, such as {COLUMN}in, 84mm or 17cm")
+    match = re.fullmatch(r"(\d+(?:\.\d*)?)(in|mm|cm)", text)
+    width = float(match[1]) / {"in": 1, "mm": 25.4, "cm": 2.54}[match[2]] if match else 0.0
+    if not 1 <= width <= 20:
+        raise InputError(f"{option}: give a width from 1in to 20in, such as {COLUMN}in, 84mm or 17cm")
+    return width
 
 
 def _picture(figure: Any, ending: str, dots_per_inch: int = 150) -> bytes:
@@ -268,8 +266,3 @@ def _picture(figure: Any, ending: str, dots_per_inch: int = 150) -> bytes:
     with require("matplotlib", "plots").rc_context(RC):
         figure.savefig(buffer, format=ending[1:], dpi=dots_per_inch, metadata=dict.fromkeys(LEFT_OUT[ending]))
     return buffer.getvalue()
-
-
-def _plain(text: str) -> str:
-    """A text without what matplotlib would read as mathematics."""
-    return text.replace("$", r"\$")

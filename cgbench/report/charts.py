@@ -20,6 +20,8 @@ WIDTH = 440
 HISTOGRAM = 68  # its height
 RADIUS = {"dot": 3.2, "start": 4.0, "run": 2.4}
 LARGEST_DOT = 14.0  # radius of a dot for many points
+STEPS = [factor * 10.0**power for power in range(-12, 16) for factor in (1, 2, 2.5, 5)]
+"""Distances of ticks."""
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
 
 
@@ -36,13 +38,9 @@ class Scale:
         """The position of a value."""
         return self.start + (value - self.low) / (self.high - self.low or 1.0) * (self.end - self.start)
 
-    def ticks(self, most: int = 6) -> list[float]:
-        """Round values on the scale, about ``most`` at most."""
-        if self.high <= self.low:
-            return [self.low]
-        raw = (self.high - self.low) / most
-        unit = 10.0 ** math.floor(math.log10(raw))
-        step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= raw)
+    def ticks(self) -> list[float]:
+        """Round values on the scale, six or fewer."""
+        step = next(step for step in STEPS if (self.high - self.low) / step <= 6)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [multiple * step for multiple in range(first, last + 1)]
 
@@ -55,7 +53,7 @@ def draw(chart: Chart) -> Markup:
         notes = 5.5 * max((len(series.note) for series in chart.series), default=0)
         x, y = Scale(*chart.scale(), 14 + room, WIDTH - 46 - notes), Scale(0, 1, 14, 33)
         heights, bottom = [float(row) for row in range(len(names))], y(len(names))
-        elements, height = _x_axis(x, bottom, chart.value_name, 6), bottom + 34
+        elements, height = _x_axis(x, 6, bottom, chart.value_name), bottom + 34
         elements += [_line([(x(0), 6), (x(0), bottom)], "median")] if chart.signed else []
     else:
         x, y = Scale(-0.5, len(chart.labels) - 0.5, 44, WIDTH - 8 - room), Scale(*chart.scale(), 210, 20)
@@ -64,19 +62,14 @@ def draw(chart: Chart) -> Markup:
         elements, height = [*elements, *_y_axis(y, x.end, chart.value_name), label], bottom + 20
     for index, (series, name, at_height) in enumerate(zip(chart.series, names, heights, strict=True)):
         colour, name_y = series.colour_at(index), y(at_height) + 4
-        dashes = DASHES[sum(divmod(colour, len(COLOURS))) % len(DASHES)]  # others for each use of a colour
+        dashes = "" if chart.rows else DASHES[sum(divmod(colour, len(COLOURS))) % len(DASHES)]  # others for each use
         for mark in chart.marks(index):
-            places = [point[::-1] if chart.rows else point for point in mark.points]
-            points = [(x(along), y(up)) for along, up in places]
+            points = [(x(value), y(place)) if chart.rows else (x(place), y(value)) for place, value in mark.points]
             class_ = f"{mark.shape} {'few' if mark.colour is None else _class(colour)}"
-            at, middle = points[0]
-            if radius := RADIUS.get(mark.shape):
-                elements.append(_element("circle", title=mark.words, cx=at, cy=middle, r=radius, class_=class_))
-            elif mark.shape == "stroke":
-                elements.append(_line([(at, middle - 6), (at, middle + 6)], class_, mark.words))
+            if mark.shape in RADIUS:
+                elements.append(_dot(*points[0], RADIUS[mark.shape], mark.words, class_=class_))
             else:
-                is_dashed = mark.shape == "line" and not chart.rows
-                elements.append(_line(points, class_, stroke_dasharray=dashes if is_dashed else ""))
+                elements.append(_line(points, class_, stroke_dasharray=dashes if mark.shape == "line" else ""))
         if chart.rows:
             elements.append(_text(x.start - 8, name_y, name, "tick", series.name, text_anchor="end"))
             value = chart.value_text(series) or "–"  # noqa: RUF001
@@ -96,16 +89,16 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
     values = np.array([value for row in series for value in row.values if math.isfinite(value)])
     low, high = finite_range(values)
     cut_at = float(np.quantile(values, 0.99)) if len(values) else high
-    is_cut, is_whole = low < cut_at < (low + high) / 2, len(values) and (values == np.round(values)).all()
+    is_cut, is_whole = low < cut_at < (low + high) / 2, bool((values == np.round(values)).all())
     high = cut_at if is_cut else high
-    edges: np.ndarray = np.linspace(low, high, bins + 1)
+    edges = np.linspace(low, high, bins + 1)
     if is_whole:
-        whole_numbers = math.floor(high) - math.ceil(low) + 1
-        width = math.ceil(whole_numbers / bins)
-        edges = math.ceil(low) - 0.5 + width * np.arange(math.ceil(whole_numbers / width) + 1)
+        first, last = math.ceil(low), math.floor(high)
+        width = math.ceil((last - first + 1) / bins)
+        edges = np.arange(first - 0.5, last + 0.5 + width, width)
     x = Scale(float(edges[0]), float(edges[-1]), 8, WIDTH - 12)
     label += f" (last bin: {tick_text(float(edges[-2]) + 0.5 * is_whole)} and more)" if is_cut else ""
-    elements = _x_axis(x, HISTOGRAM * len(series) + 4, label, 4)
+    elements = _x_axis(x, 4, HISTOGRAM * len(series) + 4, label)
     for index, row in enumerate(series):
         values = np.array(row.values, np.float64)
         counts = np.histogram(np.minimum(values[np.isfinite(values)], x.high), edges)[0]
@@ -136,7 +129,7 @@ def scatter(
     if pair:
         low, high = bottom, top = min(low, bottom), max(high, top)
     x, y = Scale(low, high, 44, WIDTH - 10), Scale(bottom, top, 270, 20)
-    elements = [*_y_axis(y, x.end, labels[1], 6 if pair else 5), *_x_axis(x, y.start, labels[0])]
+    elements = [*_y_axis(y, x.end, labels[1]), *_x_axis(x, y.end, y.start, labels[0])]
     # Cells in five shades.
     counts, xs, ys = np.histogram2d(*behind, bins=(48, 32), range=((low, high), (bottom, top)))
     for column, row in np.argwhere(counts > 0).tolist():
@@ -147,7 +140,7 @@ def scatter(
     # Points at the same position are one dot, whose area is their number.
     positions = Counter((round(x(a), 1), round(y(b), 1)) for a, b in zip(*points, strict=True))
     dots = [
-        _element("circle", title=f"{n:,} points" * (n > 1), cx=at, cy=up, r=min(2.2 * math.sqrt(n), LARGEST_DOT))
+        _dot(at, up, min(2.2 * math.sqrt(n), LARGEST_DOT), f"{n:,} points" * (n > 1))
         for (at, up), n in positions.items()
     ]
     elements.append(_element("g", *dots, class_="dots c0"))
@@ -167,46 +160,40 @@ def shade(value: float | None) -> str:
 
 
 def tick_text(value: float) -> str:
-    """A number on an axis, as short as possible."""
-    if value and (abs(value) >= 1e6 or abs(value) < 1e-3):
-        return f"{value:.3g}"
-    text = f"{value:,.3f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    """A number on an axis, of six digits, or four if it is below 1,000."""
+    return f"{value:z,.{6 if abs(value) >= 1000 else 4}g}"
 
 
-def _x_axis(scale: Scale, y: float, label: str, top: float | None = None) -> list[Markup]:
-    """Ticks below a line, with grid lines up to ``top`` if given, and the name of the axis."""
-    elements = [_line([(scale.start, y), (scale.end, y)], "axis")]
-    for tick in scale.ticks():
-        at = scale(tick)
-        elements += [] if top is None else [_line([(at, top), (at, y)], "grid")]
-        elements.append(_text(at, y + 13, tick_text(tick), "tick", text_anchor="middle"))
-    return [*elements, _text(scale.end, y + 28, label, "label", text_anchor="end")]
+def _x_axis(x: Scale, top: float, bottom: float, label: str) -> list[Markup]:
+    """A line below a chart with ticks, grid lines and the name of the axis."""
+    elements = [_line([(x.start, bottom), (x.end, bottom)], "axis")]
+    for tick in x.ticks():
+        elements.append(_line([(x(tick), top), (x(tick), bottom)], "grid"))
+        elements.append(_text(x(tick), bottom + 13, tick_text(tick), "tick", text_anchor="middle"))
+    return [*elements, _text(x.end, bottom + 28, label, "label", text_anchor="end")]
 
 
-def _y_axis(scale: Scale, right: float, label: str, most: int = 5) -> list[Markup]:
-    elements = []
-    for tick in scale.ticks(most):
-        at = scale(tick)
-        elements.append(_line([(44, at), (right, at)], "grid"))
-        elements.append(_text(39, at + 3.5, tick_text(tick), "tick", text_anchor="end"))
-    return [*elements, _text(2, 11, label, "label")]
+def _y_axis(y: Scale, right: float, label: str) -> list[Markup]:
+    elements = [_text(2, 11, label, "label")]
+    for tick in y.ticks():
+        elements.append(_line([(44, y(tick)), (right, y(tick))], "grid"))
+        elements.append(_text(39, y(tick) + 3.5, tick_text(tick), "tick", text_anchor="end"))
+    return elements
 
 
 def _labels(chart: Chart, x: Scale) -> tuple[list[Markup], float]:
     """The labels below a chart with their counts, slanted if they are long; and where they end."""
-    short, counts = [shorten(label) for label in chart.labels], [f"({count:,})" for count in chart.counts]
-    if 5.9 * max(map(len, [*short, *counts])) <= x(1) - x(0) - 4:
-        rows = [(225, short), (239, counts)]
-        return [
-            _text(x(at), y, text, "tick", text_anchor="middle") for y, row in rows for at, text in enumerate(row)
-        ], 243
-    short = [f"{text} {count}" for text, count in zip(short, counts, strict=True)] if counts else short
-    elements = [
-        _text(x(at) + 4, 224, text, "tick", label, text_anchor="end", transform=f"rotate(-40 {_n(x(at))} 224)")
-        for at, (label, text) in enumerate(zip(chart.labels, short, strict=True))
-    ]
-    return elements, 232 + 3.8 * max(map(len, short))
+    rows = [[shorten(label) for label in chart.labels], [f"({count:,})" for count in chart.counts]]
+    is_slanted = 5.9 * max(len(text) for row in rows for text in row) > x(1) - x(0) - 4
+    if is_slanted:
+        rows = [[" ".join(texts) for texts in zip(*filter(None, rows), strict=True)]]
+    elements, anchor = [], "end" if is_slanted else "middle"
+    for line, row in enumerate(rows):
+        for place, (label, text) in enumerate(zip(chart.labels, row, strict=False)):
+            slant = f"rotate(-40 {_n(x(place))} 224)" if is_slanted else ""
+            y = 225 + 14 * line
+            elements.append(_text(x(place), y, text, "tick", label, text_anchor=anchor, transform=slant))
+    return elements, 232 + 3.8 * max(map(len, rows[0])) if is_slanted else 243
 
 
 def _class(colour: int) -> str:
@@ -222,6 +209,10 @@ def _line(points: Sequence[tuple[float, float]], class_: str, title: str = "", *
     """A line, or an outline to be filled."""
     places = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
     return _element("polyline", title=title, points=places, class_=class_, **attributes)
+
+
+def _dot(x: float, y: float, radius: float, title: str, **attributes: Any) -> Markup:
+    return _element("circle", title=title, cx=x, cy=y, r=radius, **attributes)
 
 
 def _text(x: float, y: float, words: str, class_: str, whole: str = "", **attributes: Any) -> Markup:

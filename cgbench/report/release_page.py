@@ -350,7 +350,7 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
     orders = [str(order) for order in range(1, max((len(row.values) for row in series), default=0) + 1)]
     title, names = "Novel n-grams by length", ("share that is novel", "words in the n-gram")
     return {
-        "chart": charts.draw(Chart(orders, series, title, *names, decimals=3, ends=(0.0, 1.0))),
+        "chart": charts.draw(Chart(orders, series, title, *names, decimals=3)),
         "size": min(map(len, there.values())),
         "rows": [(name, [f"{value:.3f}" for value in shares]) for name, shares in curves.items()],
         "orders": list(range(1, max(map(len, curves.values()), default=0) + 1)),

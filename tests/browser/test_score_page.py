@@ -118,7 +118,7 @@ def test_a_hundred_systems_fit_a_page_whose_tables_are_sorted_and_filtered(opene
     assert head.get_attribute("aria-sort") == "ascending"
     caption = page.locator("figcaption").first.text_content()
     assert caption.endswith("Shown: system 0 and the best 19 of the other 99 systems.")
-    assert page.locator("figure").first.locator(".stroke").count() == 19
+    assert page.locator("figure").first.locator(".dot").count() == 19
 
 
 @pytest.mark.parametrize("width", [400, 1000])
