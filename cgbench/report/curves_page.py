@@ -93,6 +93,5 @@ def _risks(scores: SystemMeasures) -> Any:
 
 
 def _page(title: str, lead: str, sections: Sequence[dict[str, Any]], command: str) -> str:
-    heads = [*((section["id"], section["title"]) for section in sections), ("origin", "Origin")]
-    context = {"title": title, "lead": lead, "notes": [], "sections": heads, "systems": sections, "command": command}
+    context = {"title": title, "lead": lead, "notes": [], "systems": sections, "command": command}
     return render_page("curves.html", context, {"rows": None})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -110,5 +111,8 @@ def _environment() -> Environment:
     environment.filters["count"] = lambda value: f"{value:,}"
     environment.filters["share"] = lambda value: NONE if value is None else f"{100 * value:.1f}%"
     environment.filters["named"] = with_meanings
+    environment.filters["headings"] = lambda content: [
+        tuple(map(Markup, heading)) for heading in re.findall('<h2 id="([^"]*)">(.*?)</h2>', content)
+    ]
     environment.filters["figure"] = lambda value, digits=3: NONE if value is None else f"{value:.{digits}f}"
     return environment

@@ -100,10 +100,6 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
     source, target = release.languages
     context = {
         "title": f"{'Test set' if finished else 'Candidates'}: {source} to {target}",
-        "sections": [
-            ("funnel", "Funnel"), ("figures", "Distributions"), ("measures", "Correlations"), ("novelty", "Novelty"),
-            ("examples", "Examples"), ("checks", "Checks"), ("origin", "Origin"),
-        ],
         "release": release,
         "manifest": release.manifest,
         "config": release.configuration,

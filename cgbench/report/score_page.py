@@ -106,25 +106,10 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         for block in analysis_blocks({name: result}, _places(scored), False)
         if isinstance(block, OutputTable) and block.rows
     ]
-    # The links at the top of the page, and whether there is such a section.
-    sections = {
-        "systems": ("Systems", True),
-        "control": ("Control set", scored.control is not None),
-        "parts": ("Known parts", evaluation.parts is not None),
-        "pairs": ("Pairs", pairs),
-        "bins": ("Breakdown", binned),
-        "distribution": ("Distribution", histograms),
-        "differences": ("Differences", differences),
-        "analyses": ("Further analyses", others),
-        "compounds": ("Compounds", isinstance(scored.metric, Cter)),
-        "examples": ("Examples", True),
-        "origin": ("Origin", True),
-    }
     # The variables of the template.
     context = {
         "title": f"{names}: {', '.join(system.name for system in systems[:4])}"
         + (" and others" if len(systems) > 4 else ""),
-        "sections": [(key, text) for key, (text, here) in sections.items() if here],
         "notes": [("", line) for line in lines],
         "facts": [
             *(

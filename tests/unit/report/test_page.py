@@ -25,7 +25,7 @@ def test_no_figure_that_json_has_not():
 
 
 def page(**context):
-    given = {"title": "t", "sections": [], "notes": [], **context}
+    given = {"title": "t", "notes": [], **context}
     return render_page("page.html", given, {"rows": None})
 
 
