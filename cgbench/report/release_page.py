@@ -1,9 +1,9 @@
 """``cgbench report``: the page of a release."""
 
 import html
-import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from cgbench.benchmark.candidates.ensemble_quality import table_of
 from cgbench.benchmark.candidates.noise_share import SHUFFLED
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import seeded_hash
-from cgbench.benchmark.release.card import SUMMARY
+from cgbench.benchmark.release.card import figure_rows
 from cgbench.benchmark.release.card_notes import written_parts
 from cgbench.benchmark.release.manifest import CARD, Findings
 from cgbench.benchmark.release.release import SIDES, Release
@@ -37,6 +37,7 @@ from cgbench.report.release_data import (
     stage_rows,
 )
 from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.tables import fixed
 from cgbench.text.inputs import is_path, local_path
 from cgbench.text.profile import is_unspaced
 
@@ -95,7 +96,7 @@ def _files(corpus: Any) -> tuple[Path, ...]:
 def _page(release: Release, checks: Findings, material: Material) -> str:
     """The page, if the files of the release are complete."""
     columns = numeric_columns(release)
-    examples = _examples(release, columns, material)
+    examples = _examples(release, material)
     finished = release.finished
     source, target = release.languages
     context = {
@@ -104,11 +105,10 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "manifest": release.manifest,
         "config": release.configuration,
         "size": release.manifest["counts"]["selected" if finished else "candidates"],
-        "facts": _facts(release),
+        "facts": list(_facts(release)),
         "notes": _notes(release, checks, material, examples),
         "funnel": _funnel_table(release, columns),
-        "quantiles": _quantiles(release),
-        "quality": table_of(release.manifest["ensemble"]) if release.manifest.get("ensemble") else None,
+        "measured": _measured(release),
         "histograms": _histograms(release, columns),
         "scatter": _scatter(release, columns),
         "noise": _noise(release, columns),
@@ -132,19 +132,18 @@ def failed_line(release: Release, checks: Findings) -> str:
     )
 
 
-def _facts(release: Release) -> list[tuple[str, str]]:
+def _facts(release: Release) -> Iterator[tuple[str, str]]:
     manifest, config = release.manifest, release.configuration
-    facts = [("signature", release.signature)]
-    facts.append(("licence of the inputs", str(manifest.get("licence") or "not stated")))
+    yield "signature", release.signature
+    yield "licence of the inputs", str(manifest.get("licence") or "not stated")
     least = config["ngram_min_count"]
-    facts.append(("degree", f"{config['degree_side']} side; n-grams are known from {least} occurrences in training"))
+    yield "degree", f"{config['degree_side']} side; n-grams are known from {least} occurrences in training"
     if release.until != "candidates":
         seeds = (manifest.get("seeds") or {}).get("members")
         members = f"{len(seeds)} members of preset {config['model']}" if seeds else "existing ensemble"
-        facts.append(("uncertainty", f"{config['uncertainty']}; {members}; beam {config['beam']}"))
-    facts.append(("seed", str(config["seed"])))
-    facts.append(("version", f"cgbench {manifest.get('version', '?')}"))
-    return facts
+        yield "uncertainty", f"{config['uncertainty']}; {members}; beam {config['beam']}"
+    yield "seed", str(config["seed"])
+    yield "version", f"cgbench {manifest.get('version', '?')}"
 
 
 def _notes(release: Release, checks: Findings, material: Material, examples: dict[str, Any]) -> list[tuple[str, str]]:
@@ -153,8 +152,8 @@ def _notes(release: Release, checks: Findings, material: Material, examples: dic
         notes.append(("", "The licence of the inputs is not stated, so it is unknown who may use this text."))
     if not release.finished:
         notes.append(("", "The build stopped early: these are candidates, not yet a test set."))
-    if examples["shown"] < examples["all"]:
-        notes.append(("", f"Showing a random sample of {examples['shown']:,} of {examples['all']:,} examples."))
+    if (shown := len(examples["data"]["rows"])) < examples["all"]:
+        notes.append(("", f"Showing a random sample of {shown:,} of {examples['all']:,} examples."))
     notes += [("", str(line)) for line in release.manifest.get("warnings") or ()]
     notes += [("", line) for line in _results(release)]
     return notes + [("", line) for line in material.missing]
@@ -191,7 +190,7 @@ def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str,
     for stage in stages:
         shares = [pairs / pool_size for pairs in stage.pools or (stage.pairs,)]
         colours = range(len(shares)) if stage.pools or pools == 1 else (6,)
-        starts = itertools.accumulate(shares, initial=0.0)
+        starts = accumulate(shares, initial=0.0)
         rows.append(
             {
                 "text": stage.text,
@@ -216,16 +215,18 @@ def _pool_names(release: Release) -> list[str]:
     return [f"{index}: {name}" for index, name in enumerate(names, 1)]
 
 
-def _quantiles(release: Release) -> list[tuple[str, list[float]]]:
-    figures = release.manifest["figures"]
-    names = {"uncertainty": release.configuration["uncertainty"], "reference": REFERENCE_LIKELIHOOD}
-    sets = {"candidates": figures, "test set": figures.get("selected", {}), "control set": figures.get("control", {})}
-    return [
-        (f"{names.get(key, key)}, {of}", [summaries[key][statistic] for statistic in SUMMARY])
-        for key in ("degree", "uncertainty", "reference", "perplexity")
-        for of, summaries in sets.items()
-        if key in summaries
+def _measured(release: Release) -> list[dict[str, Any]]:
+    """Tables of the quantiles of the measures, and of the quality of the ensemble."""
+    quantiles = [
+        [with_meanings(name.replace("reference,", f"{REFERENCE_LIKELIHOOD},")), *values]
+        for name, values in figure_rows(release.manifest["figures"], release.configuration["uncertainty"])
     ]
+    head = ["measure", "mean", "min", "25%", "median", "75%", "max"]
+    tables = [as_table("Quantiles", "Means and quantiles", head, quantiles)]
+    if quality := release.manifest.get("ensemble"):
+        title, ((_, *columns), rows) = "Translation quality of the ensemble", table_of(quality)
+        tables.append(as_table(title, title, ["measure", *columns], rows))
+    return tables
 
 
 def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[Any, str]]:
@@ -283,11 +284,9 @@ def _noise(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any] |
 
     tenths = np.array_split(np.argsort(-columns[measure], kind="stable"), min(10, len(not_dropped)))
     before, after = zip(*map(shares, tenths), strict=True)
-    series, labels = (
-        [Series("all", before, colour=6), Series("not dropped", after, colour=0)],
-        range(1, len(tenths) + 1),
-    )
-    chart = Chart([*map(str, labels)], series, f"Noise by {measure}", "noise, %", f"tenth by {measure}, highest first")
+    series = [Series("all", before, colour=6), Series("not dropped", after, colour=0)]
+    labels = [str(tenth) for tenth in range(1, len(tenths) + 1)]
+    chart = Chart(labels, series, f"Noise by {measure}", "noise, %", f"tenth by {measure}, highest first")
     return {"chart": charts.draw(chart), "shares": shares(np.arange(len(not_dropped)))}
 
 
@@ -312,10 +311,7 @@ def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict
         rows = []
         for name in names:
             values = [getattr(pairs.get((name, column)), which, None) for column in central]
-            cells = [
-                (NONE if value is None else f"{round(value, 2) + 0.0:+.2f}", charts.shade(value)) for value in values
-            ]
-            rows.append([with_meanings(name), *cells])
+            rows.append([with_meanings(name), *((fixed(value, 2, "+", NONE), charts.shade(value)) for value in values)])
         head = ["measure", *map(with_meanings, central)]
         caption = f"Spearman's rank correlation over {len(columns['degree']):,} candidates"
         caption += ", with both lengths held constant" if which == "given_length" else ""
@@ -343,19 +339,20 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
     there: dict[str, Sequence[str]] = {name: lines for name, lines in texts.items() if lines is not None}
     curves = novelty_curves(material.training, there, int(release.configuration["seed"]))
     series = [Series(name, shares, colour=colours[name]) for name, shares in curves.items() if shares]
-    orders = [str(order) for order in range(1, max((len(row.values) for row in series), default=0) + 1)]
-    title, names = "Novel n-grams by length", ("share that is novel", "words in the n-gram")
+    orders = [str(order) for order in range(1, max(map(len, curves.values()), default=0) + 1)]
+    title, axes = "Novel n-grams by length", ("share that is novel", "words in the n-gram")
+    columns = [[f"{value:.3f}" for value in shares] for shares in curves.values()]
+    rows = list(zip_longest(orders, *columns, fillvalue=NONE))
     return {
-        "chart": charts.draw(Chart(orders, series, title, *names, decimals=3)),
+        "chart": charts.draw(Chart(orders, series, title, *axes, decimals=3)),
+        "table": as_table(title, "Shares of novel n-grams", ["words", *curves], rows),
         "size": min(map(len, there.values())),
-        "rows": [(name, [f"{value:.3f}" for value in shares]) for name, shares in curves.items()],
-        "orders": list(range(1, max(map(len, curves.values()), default=0) + 1)),
         "side": side,
     }
 
 
-def _examples(release: Release, columns: dict[str, np.ndarray], material: Material) -> dict[str, Any]:
-    """The table of examples: rows, columns and filters."""
+def _examples(release: Release, material: Material) -> dict[str, Any]:
+    """The table of examples: the data of the script, and what it contains."""
     config, side = release.configuration, release.configuration["degree_side"]
     measure, languages, pools = config["uncertainty"], release.languages, _pool_names(release)
     # As normalised: covers and the marked differences between hypothesis and reference are of these words.
@@ -377,26 +374,17 @@ def _examples(release: Release, columns: dict[str, np.ndarray], material: Materi
         if material.ngrams is not None:
             values["cover"] = [len(piece) for piece in material.ngrams.cover(texts[SIDES.index(side)][row_index])]
         example_rows.append([values[name] for name in fields])
-    # Columns and filters.
-    visible_columns: list[dict[str, Any]] = [{"name": "number", "label": "no.", "digits": 0}]
-    visible_columns += [
-        {"name": name, "label": name, "named": True, "digits": 0 if name == "rank" else 3, "down": name != "rank"}
-        for name in figures
-    ]
-    visible_columns.append({"name": "words", "label": "words", "digits": 0, "down": True})
-    visible_columns += [{"name": name, "label": name, "digits": 0} for name in pool]
-    positions = {str(column["name"]): position for position, column in enumerate(visible_columns)}
-    filters: list[dict[str, Any]] = [
-        {"kind": "range", "label": name, "named": True, "column": positions[name]} for name in figures if name != "rank"
-    ]
-    filters += [
-        {"kind": "is", "label": name, "column": positions[name], "names": list(enumerate(pools, 1))} for name in pool
-    ]
+    columns: list[dict[str, Any]] = [{"name": "number", "label": "no."}]
+    for name in figures:
+        columns.append({"name": name, "label": name, "named": True})
+        columns[-1] |= {} if name == "rank" else {"digits": 3, "down": True, "range": True}
+    columns.append({"name": "words", "label": "words", "down": True})
+    columns += [{"name": name, "label": name, "names": list(enumerate(pools, 1))} for name in pool]
     data = {
         "kind": "release",
         "fields": fields,
         "rows": example_rows,
-        "columns": visible_columns,
+        "columns": columns,
         "sort": [0, False],
         "searched": ["source", "target", *hypothesis],
         "names": list(languages),
@@ -404,10 +392,9 @@ def _examples(release: Release, columns: dict[str, np.ndarray], material: Materi
         "langs": [code if 2 <= len(code) <= 3 and code.isascii() and code.isalpha() else None for code in languages],
         "side": side,
         "unspaced": is_unspaced(texts[1]),
-        "brush": [positions["degree"], positions[measure]] if measure in figures else None,
+        "brush": [fields.index("degree"), fields.index(measure)] if measure in figures else None,
     }
-    return {"data": data, "columns": visible_columns, "filters": filters, "shown": len(example_rows), "all": len(rows),
-            "cover": bool(cover), "hypothesis": bool(hypothesis)}  # fmt: skip
+    return {"data": data, "all": len(rows), "cover": bool(cover), "hypothesis": bool(hypothesis)}
 
 
 def _number(value: Any) -> float | int | None:

@@ -95,10 +95,8 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     lines = [str(warning) for warning in evaluation.warned] if notes is None else list(notes)
     if evaluation.more:
         lines.append(f"Differences, examples and plots of one system against another are by {name}.")
-    if examples["shown"] < examples["all"]:
-        lines.append(
-            f"{examples['shown']:,} of {examples['all']:,} examples are listed: those on which the systems differ most."
-        )
+    if (shown := len(examples["data"]["rows"])) < (n := scored.metric.n):
+        lines.append(f"{shown:,} of {n:,} examples are listed: those on which the systems differ most.")
     others = [
         as_table(name, name, block.head, block.rows)
         for name, result in evaluation.analyses.items()
@@ -382,22 +380,19 @@ def _examples(
     # The columns of two systems side by side, and filters of each.
     names, base = [system.name for system in evaluation.systems], base_of(evaluation.scored)
     first = 1 if len(names) > 1 and not base else 0
-    scored = [("a", names[first]), ("b", names[base]), ("difference", "difference")][: 3 if len(names) > 1 else 1]
-    columns: list[dict[str, Any]] = [{"name": "number", "label": "no.", "digits": 0}]
-    columns += [{"score": which, "label": label, "digits": 1, "down": True} for which, label in scored]
-    filters: list[dict[str, Any]] = [{"kind": "bin", "label": "bin", "groups": groups}] if groups else []
-    for column, (which, label) in enumerate(scored, 1):
-        if len(names) > 1 and which in "ab":
-            chosen, label = ((first, "system"), (base, "against"))[which == "b"]
-            filters.append({"kind": "system", "label": label, "which": which, "names": names, "chosen": chosen})
-            label = f"{label}: score"
-        filters.append({"kind": "range", "label": label, "column": column})
+    columns: list[dict[str, Any]] = [{"name": "number", "label": "no."}]
+    columns.append({"score": "a", "label": names[first], "digits": 1, "down": True, "range": True})
+    if len(names) > 1:
+        columns.append(columns[1] | {"score": "b", "label": names[base], "role": "against"})
+        columns.append(columns[1] | {"score": "difference", "label": "difference"})
+        columns[1]["role"] = "system"
     less = metric.lower_is_better and not isinstance(metric, Cter)  # of CTER, a row is right (100) or wrong
     data = {
         "kind": "scores",
         "fields": ["number", "scores", "outputs", "bins", *texts],
         "rows": rows,
         "columns": columns,
+        "groups": groups,
         # the examples on which the first system is furthest ahead; of one system, its worst
         "sort": [3, not less] if len(names) > 1 else [1, less],
         "searched": [*texts, "outputs"],
@@ -407,5 +402,4 @@ def _examples(
         "brush": [2, 1] if len(names) > 1 else None,
     }
     has_seeds = any(len(system.runs) > 1 for system in evaluation.systems)
-    return {"data": data, "columns": columns, "filters": filters, "shown": len(rows), "all": metric.n,
-            "several": has_seeds, "reference": bool(inputs.references), "less": less}  # fmt: skip
+    return {"data": data, "several": has_seeds, "reference": bool(inputs.references), "less": less}
