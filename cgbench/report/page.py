@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from markupsafe import Markup
 from cgbench import __version__
 from cgbench.errors import printable
 from cgbench.report.names import with_meanings
-from cgbench.tables import Ready, latex_cell, render
+from cgbench.tables import Best, Note, OutputTable, Ready, latex_cell, render
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -61,6 +61,23 @@ def as_table(label: str, caption: str, head: Sequence[str], rows: Sequence[Any],
     """
     latex = latex or render([_latex(cell) for cell in head], [[_latex(cell) for cell in row] for row in rows], "latex")
     return {"label": label, "caption": caption, "head": head, "rows": rows, "latex": latex}
+
+
+def page_table(table: OutputTable, label: str, caption: str = "", latex: str = "") -> dict[str, Any]:
+    """A table of the terminal on a page: without empty columns, with a dash for values that are missing."""
+    columns = [column for column in range(len(table.head)) if not column or any(row[column] for row in table.rows)]
+    rows = [[_shown(row[column]) or (NONE if column >= table.keys else "") for column in columns] for row in table.rows]
+    return as_table(label, caption or label, [table.head[column] for column in columns], rows, latex)
+
+
+def page_tables(blocks: Iterable[OutputTable | Note], label: str = "") -> list[dict[str, Any]]:
+    """The tables among ``blocks`` that have rows and a title, or are labelled here."""
+    tables = [block for block in blocks if isinstance(block, OutputTable) and block.rows]
+    return [page_table(table, label or table.title) for table in tables if label or table.title]
+
+
+def _shown(cell: str) -> str:
+    return f"{cell}{BEST}" if isinstance(cell, Best) else cell
 
 
 def _latex(cell: Any) -> str:

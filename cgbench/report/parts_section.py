@@ -13,7 +13,7 @@ from cgbench.benchmark.score.residual import Outcomes, gate_of
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.plots import Chart, Series
 from cgbench.report import charts
-from cgbench.report.page import as_table
+from cgbench.report.page import page_tables
 from cgbench.report.score_data import MOST_LINES, MOST_ROWS
 from cgbench.tables import fixed
 from cgbench.text.plain_text import words_of
@@ -31,9 +31,7 @@ def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, decimals: in
     runs_of = dict(zip(results, scores.outcomes, strict=True))
     return {
         "chart": _dumbbell([results[system.name] for system in evaluation.systems[:MOST_ROWS]]),
-        "tables": [
-            as_table(table.title, table.title, table.head, table.rows) for table in parts_tables(scores, decimals)
-        ],
+        "tables": page_tables(parts_tables(scores, decimals)),
         "examples": [
             {"system": system.name, "rows": _examples(scores, runs_of[system.name][0], system.runs[0], inputs)}
             for system in evaluation.systems[:MOST_LINES]

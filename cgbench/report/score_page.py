@@ -1,7 +1,6 @@
 """``cgbench score --report``: the page of scores."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,14 +15,21 @@ from cgbench.benchmark.score.differences import Differences, example_scores, fin
 from cgbench.benchmark.score.output.analyses import LAYOUTS, analysis_blocks
 from cgbench.benchmark.score.output.latex import bins_table, legend
 from cgbench.benchmark.score.output.rows import rows_of
-from cgbench.benchmark.score.output.tables import HOLM, differences_tables, span, systems_table, without_equal_p
-from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.score.output.tables import (
+    HOLM,
+    differences_tables,
+    drop_blocks,
+    reasons_table,
+    systems_table,
+    without_equal_p,
+)
+from cgbench.benchmark.score.result import Evaluation, EvaluationInputs, score_chart
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError
 from cgbench.plots import FEW as FEW_OF_BIN
 from cgbench.plots import Chart, Series, shorten
 from cgbench.report import charts
-from cgbench.report.page import BEST, MOST_EXAMPLES, NONE, as_table, render_page
+from cgbench.report.page import BEST, MOST_EXAMPLES, NONE, as_table, page_table, page_tables, render_page
 from cgbench.report.parts_section import parts_section
 from cgbench.report.score_data import (
     MOST_LINES,
@@ -37,12 +43,11 @@ from cgbench.report.score_data import (
     ranked,
     wholes,
 )
-from cgbench.tables import Best, OutputTable, fixed, p_text
+from cgbench.tables import Best, OutputTable, fixed
 from cgbench.text.profile import is_unspaced
 
 FEW = 20
 """No more different scores than these: examples are right or wrong, and have no distribution."""
-REASONS = 15
 COMPOUNDS = 100
 MOST_OUTPUTS = 40_000
 """Systems with many seeds have fewer examples on the page."""
@@ -98,11 +103,10 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     if (shown := len(examples["data"]["rows"])) < (n := scored.metric.n):
         lines.append(f"{shown:,} of {n:,} examples are listed: those on which the systems differ most.")
     others = [
-        as_table(name, name, block.head, block.rows)
+        table
         for name, result in evaluation.analyses.items()
         if name not in LAYOUTS
-        for block in analysis_blocks({name: result}, _places(scored), False)
-        if isinstance(block, OutputTable) and block.rows
+        for table in page_tables(analysis_blocks({name: result}, _places(scored), False), name)
     ]
     # The variables of the template.
     context = {
@@ -168,33 +172,27 @@ def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
     whole_results = zip(scored.results, whole_scores, strict=True)
     scored = replace(scored, results=tuple(replace(result, whole=whole) for result, whole in whole_results))
     table = without_equal_p(systems_table(scored, list(rows_of(scored)), _places(scored), [figure]))
-    # The columns that have anything in them; the runs of a page are seeds.
+    # The runs of a page are seeds; the number of examples is in its head.
     hidden = {"n"} if any(result.runs > 1 for result in scored.results) else {"n", "runs"}
-    columns = [
-        column for column, (head, *cells) in enumerate(zip(table.head, *table.rows, strict=True))
-        if head not in hidden and any(cells)
-    ]  # fmt: skip
-    rows = [[f"{cell}{BEST}" if isinstance(cell, Best) else cell or NONE for cell in row] for row in table.rows]
-    head = ["seeds" if name == "runs" else name for name in table.head]
+    columns = [column for column, name in enumerate(table.head) if name not in hidden]
+    head, *rows = [[line[column] for column in columns] for line in (table.head, *table.rows)]
     # What the marks and columns mean.
     name = scored.metric.axis(figure)
     caption = name
-    if any(isinstance(cell, Best) for row in table.rows for cell in row):
+    if any(isinstance(cell, Best) for row in rows for cell in row):
         caption += f"; {BEST.strip()}: the best, and not significantly worse than it"
     if scored.baseline is not None:
         caption += f"; Δ: difference from {scored.baseline}; p: {scored.test} test; {legend(scored, HOLM in head)}"
-    rows = [[row[column] for column in columns] for row in rows]
-    return as_table(name, caption, [head[column] for column in columns], rows)
+    return page_table(OutputTable(["seeds" if name == "runs" else name for name in head], rows), name, caption)
 
 
 def _systems_chart(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> tuple[Any, str]:
     scores = [subset.figures[figure] for subset in whole_scores]
-    series = [Series.of(result.system, [score]) for result, score in zip(scored.results, scores, strict=True)]
     name = scored.metric.axis(figure)
     caption = [name, *["bar: 95% interval"] * any(score.ci_low is not None for score in scores)]
     caption += ["circles: seeds"] * any(len(score.runs) > 1 for score in scores)
-    chart = Chart([""], series[:MOST_ROWS], f"{name} of each system", name, rows=True, decimals=scored.metric.width)
-    return charts.draw(chart), "; ".join(caption)
+    subsets = [[subset] for subset in whole_scores[:MOST_ROWS]]
+    return charts.draw(score_chart(scored, figure, subsets, title=f"{name} of each system")), "; ".join(caption)
 
 
 def _forest(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> Any:
@@ -214,21 +212,15 @@ def _forest(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure:
 
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     """What each system loses from the control set to the test set, as a table and as a chart."""
-    name, rows, marks = scored.metric.axis(figure), [], []
-    decimals = _places(scored)
-    for result in scored.results:
-        drop = scored.drops[result.system][figure]
-        values = (drop.control, result.whole.figures[figure].value, drop.value)
-        cells = [fixed(value, decimals, none=NONE) for value in values]
-        cells += [span(drop.ci_low, drop.ci_high, decimals) or NONE, fixed(drop.difference, decimals, "+")]
-        cells += [span(drop.difference_low, drop.difference_high, decimals, "+"), p_text(drop.p_holm)]
-        rows.append([result.system, *cells])
-        marks.append(Series.of(result.system, [drop]))
-    head = ["system", "control set", "test set", "lost", "95% interval", "Δ", "95% of Δ", "p (Holm)"]
-    caption = f"{name}; lost: control set minus test set; Δ: difference from the loss of the baseline"
+    name, label = scored.metric.axis(figure), scored.metric.label(figure)
+    table, _ = drop_blocks(scored, list(rows_of(scored)), _places(scored))
+    table = without_equal_p(table)
+    rows = [line[1:] for line in table.rows if line[0] == label]
+    caption = f"{name}; drop: control set minus test set; Δ: difference from the drop of the baseline"
     title = f"{name} lost from the control set to the test set"
-    chart = Chart([""], marks[:MOST_ROWS], title, f"{name} lost", rows=True, decimals=scored.metric.width)
-    return as_table(f"{name}, control set", caption, head, rows), charts.draw(chart)
+    marks = [Series.of(result.system, [scored.drops[result.system][figure]]) for result in scored.results[:MOST_ROWS]]
+    chart = Chart([""], marks, title, f"{name} lost", rows=True, decimals=scored.metric.width)
+    return page_table(OutputTable(table.head[1:], rows), f"{name}, control set", caption), charts.draw(chart)
 
 
 def _pairs(scored: ScoredSystems, whole_scores: Sequence[SubsetScores]) -> dict[str, Any] | None:
@@ -267,21 +259,16 @@ def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[
     :param feature_number: counted from 0; the heads of the table link to the examples of their bins.
     """
     name, by, width = scored.metric.axis(figure), scored.by or "", scored.metric.width
-    bins = [(bin.label or "(empty)", subset.examples) for bin, subset in scored.results[0].bins]
-    marks = [
-        Series.of(result.system, [subset.figures[figure] for _, subset in result.bins]) for result in scored.results
-    ]
-    rows = [["examples", *(f"{count:,}" for _, count in bins)]]
-    for series in marks:
-        values = [None if math.isnan(value) else value for value in series.values]
-        rows.append([series.name, *(fixed(value, _places(scored), none=NONE) for value in values)])
     label = f"{by} ({UNITS[by]})" if by in UNITS else by
     caption = f"{name} by {label}"
-    table = as_table(caption, caption, [by, *(text for text, _ in bins)], rows, bins_table(scored, figure, width))
-    joined = scored.results[0].bins[0][0].high is not None
-    labels, counts = zip(*bins, strict=True)
-    chart = charts.draw(Chart(labels, marks[:MOST_LINES], caption, name, label, counts, joined, decimals=width))
-    return table | {"number": feature_number, "chart": chart if len(bins) <= DRAWN else ""}
+    chart = score_chart(scored, figure, [result.parts[1:] for result in scored.results], label, title=caption)
+    rows = [["examples", *(f"{count:,}" for count in chart.counts)]]
+    for series in chart.series:
+        values = [None if math.isnan(value) else value for value in series.values]
+        rows.append([series.name, *(fixed(value, _places(scored), none=NONE) for value in values)])
+    table = as_table(caption, caption, [by, *chart.labels], rows, bins_table(scored, figure, width))
+    drawn = charts.draw(replace(chart, series=chart.series[:MOST_LINES])) if len(chart.labels) <= DRAWN else ""
+    return table | {"number": feature_number, "chart": drawn}
 
 
 def _details(scored: ScoredSystems) -> dict[str, Any] | None:
@@ -321,9 +308,7 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
 
 def _difference_tables(pair: Differences) -> tuple[str, list[dict[str, Any]]]:
     """Where two systems differ: n-grams, words by their count in training, bins of examples."""
-    tables = (table for table in differences_tables([pair], 1) if isinstance(table, OutputTable) and table.title)
-    page_tables = [as_table(table.title, table.title, table.head, table.rows) for table in tables if table.rows]
-    return f"{pair.system} against {pair.against}", page_tables
+    return f"{pair.system} against {pair.against}", page_tables(differences_tables([pair], 1))
 
 
 def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -331,20 +316,16 @@ def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:
     metric, by_system = evaluation.scored.metric, []
     if not isinstance(metric, Cter):
         return []
+    rows = list(rows_of(evaluation.scored))
     for index, system in enumerate(evaluation.systems[:MOST_ROWS]):
-        reasons = Counter(
-            reason for run in system.runs for judged in metric.judge_all(run) for reason in judged.reasons
-        ).most_common()
         never = never_right(evaluation, index)
-        rows = [[reason, f"{count:,}"] for reason, count in reasons[:REASONS]]
-        caption = f"The {len(rows)} commonest of {len(reasons):,} reasons, in rows of all seeds"
-        reasons_of = as_table(f"Reasons, {system.name}", caption, ["reason", "rows"], rows)
         head = ["compound", "type", "rows", "commonest reason"]
         of_compounds = as_table(
             f"Never right, {system.name}", "Wrong in every context and seed", head, never[:COMPOUNDS]
         )
+        reasons = page_table(reasons_table(rows, system.name), f"Reasons, {system.name}", "The commonest, in all seeds")
         by_system.append({
-            "system": system.name, "reasons": reasons_of, "never": of_compounds, "all_never": len(never),
+            "system": system.name, "reasons": reasons, "never": of_compounds, "all_never": len(never),
             "compounds": len(set(metric.compounds)),
         })  # fmt: skip
     return by_system

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import numpy as np
 
 from cgbench.argument_types import AnyPath, Kind
-from cgbench.benchmark.comparison.comparison import Comparison, SystemScores
+from cgbench.benchmark.comparison.comparison import Comparison, SubsetScores, SystemScores
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.features import FeatureInputs
 from cgbench.benchmark.score.output.analyses import analysis_blocks, long_table, scores_as_json
@@ -196,36 +196,24 @@ class Evaluation:
 
     def _charts(self) -> list[Chart]:
         """Every score of the metric in the bins; without bins, over all examples."""
-        from cgbench.plots import FEW, Chart, Series
+        from cgbench.plots import FEW
 
         scored, metric = self.scored, self.scored.metric
-        bins = [(bin.label or "(empty)", len(bin.rows)) for bin, _ in scored.results[0].bins] or [("all", metric.n)]
-        labels, counts = zip(*bins, strict=True)
         seeds = " and seeds" if any(result.runs > 1 for result in scored.results) else ""
         note = f"Bars: 95% intervals over examples{seeds}; {metric.n:,} examples."
         if scored.by:
-            note += f" Grey: fewer than {FEW} examples." if min(counts) < FEW else ""
+            few = any(len(bin.rows) < FEW for bin, _ in scored.results[0].bins)
+            note += f" Grey: fewer than {FEW} examples." if few else ""
+            subsets_of = [result.parts[1:] for result in scored.results]
         else:
             note += " Circles: seeds." if seeds else ""
-        subsets_of = [result.parts[-len(bins) :] for result in scored.results]
-        if not scored.by and self.inputs is not None:  # intervals, if only scores were asked for
-            (subsets,) = scored.on(None, self.inputs.comparison.without_tests)
-            subsets_of = [[subset] for subset in subsets]
-        charts = []
-        for name in metric.figures:
-            series = [
-                Series.of(result.system, [subset.figures[name] for subset in subsets])
-                for result, subsets in zip(scored.results, subsets_of, strict=True)
-            ]
-            if all(np.isnan(row.values).all() for row in series):
-                continue
-            if scored.by:
-                joined = scored.results[0].bins[0][0].high is not None
-                axes = metric.axis(name), f"{scored.by} (number of examples)"
-                charts.append(Chart(labels, series, "", *axes, counts, joined, decimals=metric.width, note=note))
-                continue
-            charts.append(Chart([""], series, "", metric.axis(name), rows=True, decimals=metric.width, note=note))
-        return charts
+            subsets_of = [[result.whole] for result in scored.results]
+            if self.inputs is not None:  # intervals, if only scores were asked for
+                (subsets,) = scored.on(None, self.inputs.comparison.without_tests)
+                subsets_of = [[subset] for subset in subsets]
+        label = f"{scored.by} (number of examples)" if scored.by else ""
+        charts = [score_chart(scored, name, subsets_of, label, note=note) for name in metric.figures]
+        return [chart for chart in charts if not all(np.isnan(series.values).all() for series in chart.series)]
 
     def write_per_example(self, path: AnyPath) -> None:
         """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.
@@ -255,6 +243,28 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         return self.report("html")
+
+
+def score_chart(
+    scored: ScoredSystems, figure: str, subsets_of: Sequence[Sequence[SubsetScores]], label: str = "", **words: Any
+) -> Chart:
+    """A score of every system in the bins, whose axis is called ``label``; without a label, over all examples.
+
+    :param subsets_of: the scores of each system in the bins, or over all examples, of the first systems at least.
+    """
+    from cgbench.plots import Chart, Series
+
+    series = [
+        Series.of(result.system, [subset.figures[figure] for subset in subsets])
+        for result, subsets in zip(scored.results, subsets_of, strict=False)
+    ]
+    metric, bins = scored.metric, [bin for bin, _ in scored.results[0].bins]
+    if not label:
+        return Chart([""], series, value_name=metric.axis(figure), rows=True, decimals=metric.width, **words)
+    return Chart(
+        [bin.label or "(empty)" for bin in bins], series, value_name=metric.axis(figure), label_name=label,
+        counts=[len(bin.rows) for bin in bins], joined=bins[0].high is not None, decimals=metric.width, **words,
+    )  # fmt: skip
 
 
 def _json(evaluation: Evaluation, width: int, reasons: bool) -> str:

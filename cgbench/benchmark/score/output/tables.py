@@ -107,10 +107,10 @@ def _further_tables(scored: ScoredSystems, rows: Sequence[Row], width: int, reas
     """What follows the table of systems: bins, the control set, pairs, and what is of one metric."""
     blocks: list[OutputTable | Note] = []
     blocks += [_bins(scored, rows, figure, width) for figure in scored.metric.figures] if scored.by else []
-    blocks += _drops(scored, rows, width)
+    blocks += drop_blocks(scored, rows, width)
     blocks += [_pairs(scored, rows, figure, width) for figure in scored.metric.figures]
     blocks += [_ranks(scored, width), _types(rows, width), _agreement(rows, width)]
-    blocks += [_reasons(rows, result.system) for result in scored.results] if reasons else []
+    blocks += [reasons_table(rows, result.system) for result in scored.results] if reasons else []
     blocks += [_published(scored, rows, width)]
     blocks += [Note(f"estimate for {scored.sampling.design.description()}")] if scored.sampling.design else []
     return [*blocks, Note(scored.clusters)]
@@ -205,7 +205,7 @@ def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -
     return OutputTable(head, lines, 3, latex=bins_table(scored, figure, width))
 
 
-def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[OutputTable | Note]:
+def drop_blocks(scored: ScoredSystems, rows: Sequence[Row], width: int) -> tuple[OutputTable, Note]:
     """The drop of every system from the control set to the test set, in a table and in words."""
     by_bin = {(row.system, row.figure, row.bin): row for row in rows if row.analysis in ("scores", "drop")}
     lines, words = [], []
@@ -228,7 +228,7 @@ def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Outpu
                 f"({row.n:,} examples) to the test set"
             )
     head = ["control to test", "system", "control", "test", "drop", "95% interval", "test / control"]
-    return [OutputTable([*head, "Δ", "95% of Δ", "p", HOLM], lines, 2), Note("\n".join(words), in_latex=False)]
+    return OutputTable([*head, "Δ", "95% of Δ", "p", HOLM], lines, 2), Note("\n".join(words), in_latex=False)
 
 
 def _pairs(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
@@ -264,7 +264,7 @@ def _agreement(rows: Iterable[Row], width: int) -> OutputTable:
     return OutputTable(["against human judgements", "%"], lines)
 
 
-def _reasons(rows: Iterable[Row], system: str) -> OutputTable:
+def reasons_table(rows: Iterable[Row], system: str) -> OutputTable:
     """The commonest reasons why CTER counts rows of a system as wrong."""
     errors = [row for row in rows if row.analysis == "errors" and row.system == system]
     kinds = {"missing": "no translation of", "order": "order"}
