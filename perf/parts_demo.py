@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from cgbench.data_recipes.demo.corpus import DemoCorpus
+from cgbench.data_recipes.demo.corpus import DemoCorpus, until
 from cgbench.data_recipes.demo.grammar import Pair, RandomDraw, Word
 
 PARTS_KINDS = ("few-contexts", "new-combination")
@@ -38,7 +38,7 @@ def parts_texts(corpus: DemoCorpus, count: int) -> tuple[dict[str, list[Pair]], 
     def few(words: Sequence[Word]) -> Pair:
         """Draw a pair with one of ``words``, in the form that occurs in training."""
         while True:
-            pair = corpus.fresh(lambda: corpus.rare(words), seen)
+            pair = until(seen.isdisjoint, lambda: corpus.rare(words))
             new = set(pair[1].split(" ")) - trained[1]
             if new and forms.issuperset(new):
                 return pair
@@ -47,11 +47,11 @@ def parts_texts(corpus: DemoCorpus, count: int) -> tuple[dict[str, list[Pair]], 
     kinds = [PARTS_KINDS[index % 2] for index in range(count)]
     test: list[Pair] = []
     for kind in kinds:
-        test.append(few(list(planted)) if kind == "few-contexts" else corpus.fresh(corpus.new_combination, seen))
+        test.append(few(list(planted)) if kind == "few-contexts" else until(seen.isdisjoint, corpus.new_combination))
         seen.update(test[-1])
-    held_out = [corpus.fresh(corpus.ordinary, seen) for _ in train]
+    held_out = [until(seen.isdisjoint, corpus.ordinary) for _ in train]
     held_out += [few([word]) for word in planted for _ in range(PROBES_OF_FEW)]
-    combined = [corpus.fresh(corpus.new_combination, seen) for _ in train]
+    combined = [until(seen.isdisjoint, corpus.new_combination) for _ in train]
     training = train + [pair for pair in planted.values() for _ in range(FEW_COPIES)]
     corpus.draw.shuffle(training)
     return {"train": training, "test": test, "held-out": held_out, "combinations": combined}, kinds

@@ -21,23 +21,23 @@ from itertools import accumulate
 from pathlib import Path
 
 from cgbench.data_recipes.demo.grammar import (
+    Clause,
+    Item,
     NounPhrase,
     Pair,
     RandomDraw,
     Sampler,
-    Sentence,
     Word,
     partners,
     rows,
     sentence_pair,
-    with_phrase,
     words,
 )
 from cgbench.errors import InputError
 from cgbench.files import write_atomic
 
-KINDS = ("near-copy", "new-combination", "unknown-word", "noise")
-SHARES = {"near-copy": 0.35, "unknown-word": 0.15, "noise": 0.10}
+SHARES = {"near-copy": 0.35, "new-combination": 0.40, "unknown-word": 0.15, "noise": 0.10}
+KINDS = tuple(SHARES)
 KNOWN_COUNT = 3
 LONGEST = 20
 STOCK_SHARE = 0.3
@@ -76,15 +76,21 @@ def write_demo(
 class Frame:
     """A stock sentence with one open noun phrase, and its fillers in training and in near-copies."""
 
-    def __init__(self, sentence: Sentence, slot: str, fillers: Sequence[NounPhrase], index: int) -> None:
+    def __init__(self, sentence: Clause, slot: str, fillers: Sequence[NounPhrase], index: int) -> None:
         self.sentence, self.slot, self.uses = sentence, slot, 0
         self.trained = [filler for filler in fillers if (filler.noun.rank + index) % 3]
         self.held_out = [filler for filler in fillers if not (filler.noun.rank + index) % 3]
 
     def pair(self, filler: NounPhrase) -> Pair:
         """The sentence with ``filler`` as the open noun phrase."""
-        main = with_phrase(self.sentence.main, self.slot, filler)
-        return sentence_pair(self.sentence._replace(main=main))
+        return sentence_pair(self.sentence | {self.slot: filler})
+
+
+def until(accepted: Callable[[Item], bool], draw: Callable[[], Item]) -> Item:
+    """Draw until an item is accepted."""
+    while not accepted(item := draw()):
+        pass
+    return item
 
 
 class DemoCorpus:
@@ -112,33 +118,33 @@ class DemoCorpus:
         """Whether every word of both sides occurs often enough in training."""
         return all(known.issuperset(side.split(" ")) for known, side in zip(self.known_words, pair, strict=True))
 
-    def fresh(self, draw: Callable[[], Pair], seen: set[str] | None = None) -> Pair:
-        """Draw until neither side of the pair has been seen (default: in training)."""
-        while not (self.seen if seen is None else seen).isdisjoint(pair := draw()):
-            pass
-        return pair
+    def fresh(self, draw: Callable[[], Pair]) -> Pair:
+        """Draw until neither side of the pair occurs in training."""
+        return until(self.seen.isdisjoint, draw)
 
     def _frame(self, index: int) -> Frame:
         """Draw a sentence of 9 to 14 English words and open one of its noun phrases."""
         while True:
             sentence, slot = self.sampler.sentence(), self.draw.any(SLOTS)
-            clause, phrase = sentence.main, getattr(sentence.main, slot)
-            if phrase is None or phrase.relative or not 9 <= sentence_pair(sentence)[1].count(" ") + 1 <= 14:
+            phrase = sentence.get(slot)
+            if phrase is None or phrase.relative or not 8 <= sentence_pair(sentence)[1].count(" ") <= 13:
                 continue
-            head = (clause.preposition if slot == "place" else None) or clause.verb
+            head = phrase.preposition or sentence["verb"]
             nouns = partners(head, "noun", head.objects if slot == "object" else head.classes, False)
-            determiners = [row[0] for row in rows("determiner") if "-" not in row[3].split()[0]]
-            fillers = [NounPhrase(noun, word) for noun in nouns if len(noun.german) > 3 for word in determiners]
+            countable = [noun for noun in nouns if len(noun.forms[0]) > 3]
+            determiners = [key for key, _, numbers, *_ in rows("determiner") if "s" in numbers]
+            phrases = [NounPhrase(noun, determiner) for noun in countable for determiner in determiners]
+            fillers = [filler._replace(preposition=phrase.preposition) for filler in phrases]
             frame = Frame(sentence, slot, fillers, index)
             if len(frame.trained) >= 20 and len(frame.held_out) >= 20:
                 self.draw.shuffle(frame.trained)
                 return frame
 
     def _short(self, sampler: Sampler, shortest: int = 3) -> Pair:
-        while True:
-            source, target = sentence_pair(sampler.sentence())
-            if source.count(" ") < LONGEST and shortest - 1 <= target.count(" ") < LONGEST:
-                return source, target
+        return until(
+            lambda pair: pair[0].count(" ") < LONGEST and shortest - 1 <= pair[1].count(" ") < LONGEST,
+            lambda: sentence_pair(sampler.sentence()),
+        )
 
     def ordinary(self) -> Pair:
         """Draw a training pair: a variant of a stock sentence, or a free sentence."""
@@ -152,21 +158,19 @@ class DemoCorpus:
         """Draw a sentence that one of ``words`` fits, and insert it."""
         while True:
             sentence, slot = self.sampler.sentence(), self.draw.any(SLOTS)
-            phrase = getattr(sentence.main, slot)
-            if phrase is None or not phrase.determiner or len(phrase.noun.german) == 3:
+            phrase = sentence.get(slot)
+            if phrase is None or not phrase.determiner or len(phrase.noun.forms[0]) == 3:
                 continue
             if fitting := [word for word in words if set(phrase.noun.classes) & set(word.classes)]:
                 word = self.draw.any(fitting)
-                is_noun = word.kind == "rare noun"
-                phrase = phrase._replace(noun=word) if is_noun else phrase._replace(adjective=word)
-                pair = sentence_pair(sentence._replace(main=with_phrase(sentence.main, slot, phrase)))
+                pair = sentence_pair(sentence | {slot: phrase._replace(**{word.kind.removeprefix("rare "): word})})
                 if max(side.count(" ") for side in pair) < LONGEST:
                     return pair
 
     def pool(self, count: int) -> list[tuple[Pair, str]]:
         """``count`` pairs with their kinds, in random order."""
-        counts = {kind: round(count * fraction) for kind, fraction in SHARES.items()}
-        counts["new-combination"] = count - sum(counts.values())
+        counts = {kind: round(count * share) for kind, share in SHARES.items()}
+        counts["new-combination"] += count - sum(counts.values())
         makers = self.near_copy, self.new_combination, self.unknown_word, self.noise
         pool = [(make(), kind) for kind, make in zip(KINDS, makers, strict=True) for _ in range(counts[kind])]
         self.draw.shuffle(pool)
@@ -174,34 +178,28 @@ class DemoCorpus:
 
     def near_copy(self) -> Pair:
         """Draw a training frame with a filler that it never had."""
-        while True:
+
+        def draw() -> Pair:
             frame = self.draw.any(self.used_frames)
-            pair = frame.pair(self.draw.any(frame.held_out))
-            if self.known(pair) and self.seen.isdisjoint(pair):
-                return pair
+            return frame.pair(self.draw.any(frame.held_out))
+
+        return until(self.known, lambda: self.fresh(draw))
 
     def new_combination(self) -> Pair:
         """Draw a sentence of known words in combinations held out of training."""
-        while not self.known(pair := self.fresh(lambda: self._short(self.novel, shortest=5))):
-            pass
-        return pair
+        return until(self.known, lambda: self.fresh(lambda: self._short(self.novel, shortest=5)))
 
     def unknown_word(self) -> Pair:
         """Draw a pair with a rare word on one side or both."""
-        while self.known(pair := self.rare(self.rare_words)):
-            pass
-        return pair
+        return until(lambda pair: not self.known(pair), lambda: self.rare(self.rare_words))
 
     def noise(self) -> Pair:
         """Draw a misaligned pair or one with a garbled source."""
         draw, (source, target) = self.draw, self.correct()
         if draw.random() < 0.25:
-            while (other_target := self.correct()[1]) == target:
-                pass
-            return source, other_target
-        while (garbled := self.garble(source.split(" "), target.split(" "))) == source.split(" "):
-            pass
-        target_words = target.split(" ")
+            return source, until(target.__ne__, lambda: self.correct()[1])
+        source_words, target_words = source.split(" "), target.split(" ")
+        garbled = until(source_words.__ne__, lambda: self.garble(source_words, target_words))
         if draw.random() < 0.02:
             draw.shuffle(target_words)
         return " ".join(garbled), " ".join(target_words)

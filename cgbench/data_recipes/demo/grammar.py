@@ -1,17 +1,15 @@
 """The synchronous German-English grammar of the demo corpus; ``grammar.tsv`` holds its rules and words.
 
-A rule gives the same parts in the order of both languages, so that every pair is parallel and correct: articles,
+A rule is a template for each language with the same parts, so that every pair is parallel and correct: articles,
 adjectives and pronouns agree in gender, case and number, the finite verb is second or last, verbs separate (*macht ...
-auf*, *aufgemacht*, *aufzumachen*), and the perfect takes *haben* or *sein*. The parts of a rule (of its second clause
-with a 2): S subject, F finite verb, M middle, E participle, infinitive or particle, Z the verbs at the end of a clause,
-U infinitive with *zu*, T time, L link, W relative pronoun; in English V verbs, Q auxiliary of a question, B and I
-infinitive with and without adverb, R rest. Of a frame: O object (O3 dative, O4 accusative), D person in the dative,
-P place, A frequency, H manner. Articles and endings have 12 forms: (m, f, n, plural) x (nominative, accusative,
-dative).
+auf*, *aufgemacht*, *aufzumachen*), and the perfect takes *haben* or *sein*. A clause is filled from the inside out: the
+forms of its verb by ``tense`` (singular/plural), then its ``middle`` by the ``frame`` of the verb, then the rules
+``clause``. Articles and endings have 12 forms: (m, f, n, plural) x (nominative, accusative, dative).
 
 Words: *w* is a weak masculine noun. Classes say which words combine: P person, A animal, T thing, R text, O thing that
 opens, W clothing, V vehicle, E food, D drink, L place to be in, U place to be on; of adverbs and links the tenses
-(present, past, future). Verbs list the classes of subjects and objects, and ``+`` marks a perfect with *sein*.
+(present, past, future). Verbs list the classes of subjects and objects, ``+`` separates a particle and marks a perfect
+with *sein*; prepositions state their case.
 
 Every third combination of a verb with a subject, object or adverb, of an adjective with a noun, and of a preposition
 with a place is held out of training (:func:`is_held_out`); so are relative clauses in sentences of two clauses.
@@ -19,6 +17,8 @@ with a place is held out of training (:func:`is_held_out`); so are relative clau
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
@@ -27,18 +27,22 @@ from typing import Any, NamedTuple, TypeVar
 
 Item = TypeVar("Item")
 Pair = tuple[str, str]
+Clause = dict[str, Any]
+"""Words, noun phrases and clauses by slot, such as ``subject``; ``tense`` and, of a sentence, ``rule`` are rows."""
 ACCUSATIVE, DATIVE = 1, 2
+CODES = {"m": 0, "w": 0, "f": 1, "n": 2, "accusative": ACCUSATIVE, "dative": DATIVE}  # of genders and cases
+VERB_FORMS = ("particle", "wir", "er", "participle", "hat", "haben", "infinitive", "zu", "we", "she", "past")
+TENSE = ("finite", "end", "last", "auxiliary", "predicate", "question")
 
 
 class Word(NamedTuple):
-    """A word with its forms; ``kind`` is its table, of verbs the frame. See ``grammar.tsv``."""
+    """A word with its German and its English ``forms``; ``kind`` is its table, of verbs the frame."""
 
     kind: str
     rank: int
     classes: str
-    german: tuple[str, ...]
-    english: tuple[str, ...]
-    gender: int = 0
+    forms: tuple[tuple[str, ...], tuple[str, ...]]
+    gender: int = 0  # of a preposition its case
     objects: str = ""
 
 
@@ -50,36 +54,7 @@ class NounPhrase(NamedTuple):
     adjective: Word | None = None
     plural: bool = False
     relative: Clause | None = None
-
-
-class Clause(NamedTuple):
-    """One clause; a relative clause lacks its subject or object, an infinitive its subject. ``tense`` is a row."""
-
-    verb: Word
-    tense: tuple[str, ...]
-    subject: NounPhrase | None = None
-    object: NounPhrase | None = None
-    person: NounPhrase | None = None
     preposition: Word | None = None
-    place: NounPhrase | None = None
-    time: Word | None = None
-    frequency: Word | None = None
-    manner: Word | None = None
-
-
-def with_phrase(clause: Clause, slot: str, phrase: NounPhrase) -> Clause:
-    """The clause with another noun phrase in a slot: ``subject``, ``object``, ``place``."""
-    changed: dict[str, Any] = {slot: phrase}
-    return clause._replace(**changed)
-
-
-class Sentence(NamedTuple):
-    """A rule, which is a row of the table ``sentence``, and what fills it."""
-
-    rule: tuple[str, ...]
-    main: Clause
-    second: Clause | None = None
-    link: Word | None = None
 
 
 @cache
@@ -95,40 +70,39 @@ def row(table: str, key: str) -> tuple[str, ...]:
     return next(row[1:] for row in rows(table) if row[0] == key)
 
 
-def _suffixed(word: str) -> str:
+def _suffixed(text: str) -> str:
+    word, blank, rest = text.partition(" ")
     if word.endswith(("s", "sh", "ch", "x", "go")):
-        return word + "es"
-    return word[:-1] + "ies" if word.endswith("y") and word[-2] not in "aeiou" else word + "s"
+        word += "e"
+    elif word.endswith("y") and word[-2] not in "aeiou":
+        word = word[:-1] + "ie"
+    return f"{word}s{blank}{rest}"
 
 
 def _word(table: str, rank: int, key: str, entry: str) -> Word:
-    fields = entry.split()
-    if table.endswith("noun") or table == "name":
-        gender, german, english = fields
-        singular, _, plural = german.partition("/")
-        oblique = plural if gender == "w" else singular
-        dative = plural if plural.endswith(("n", "s")) else plural + "n"
-        names = (english.partition("/")[0], english.partition("/")[2] or _suffixed(english))
-        forms = (singular, oblique, oblique, *((plural, plural, dative) if plural else ()))
-        return Word(table, rank, key or "P", forms, names, {"m": 0, "w": 0, "f": 1, "n": 2}[gender])
+    german, english, feature, objects = [*(field.replace("_", " ") for field in entry.split()), ""][:4]
+    forms, names = tuple(german.split("/")), tuple(english.split("/"))
     if table == "verb":
-        german, english, subjects, *objects = fields
-        infinitive, third, participle = german.split("/")
+        infinitive, third, participle = forms
         particle, _, base = infinitive.rpartition("+")
-        present, past = (form.replace("_", " ") for form in english.split("/"))
-        verb, _, adverb = present.partition(" ")
-        forms = (present, f"{_suffixed(verb)} {adverb}".strip(), past)
-        return Word(key, rank, subjects, (particle, base, third, participle), forms, objects="".join(objects))
-    german, english, classes = (field.replace("_", " ") for field in fields)
-    if table in ("place", "goal"):
-        return Word(table, rank, key, (german,), (english,), gender=int(classes))
-    return Word(table, rank, classes, (german,), (english,))
+        have = ("ist", "sind") if participle.startswith("+") else ("hat", "haben")
+        with_zu = f"{particle}zu{base}" if particle else f"zu {base}"
+        forms = (particle, base, third, participle.lstrip("+"), *have, particle + base, with_zu)
+        return Word(key, rank, feature, (forms, (names[0], _suffixed(names[0]), names[1])), 0, objects)
+    if len(forms) == 2:
+        singular, plural = forms
+        oblique = plural if feature == "w" else singular
+        forms = (singular, oblique, oblique, plural, plural, plural if plural.endswith(("n", "s")) else plural + "n")
+        names = names if len(names) == 2 else (english, _suffixed(english))
+    else:
+        forms *= 3  # the same in every case
+    return Word(table, rank, key or feature, (forms, names), CODES.get(feature, 0))
 
 
 @cache
 def words(table: str) -> tuple[Word, ...]:
     """The words of a table, the most frequent first; their rank is the position."""
-    entries = [("" if len(row) == 1 else row[0], entry) for row in rows(table) for entry in row[-1].split(", ")]
+    entries = [(key, entry) for key, column in rows(table) for entry in column.split(", ")]
     return tuple(_word(table, rank, key, entry) for rank, (key, entry) in enumerate(entries))
 
 
@@ -143,119 +117,59 @@ def partners(word: Word, table: str, classes: str, novel: bool) -> tuple[Word, .
     return tuple(w for w in words(table) if set(classes) & set(w.classes) and is_held_out(word, w) == novel)
 
 
-def _fill(template: str, texts: dict[str, str]) -> str:
-    return " ".join(filter(None, (texts.get(token, token) for token in template.split())))
-
-
-def german_phrase(phrase: NounPhrase, case: int) -> str:
-    """The noun phrase in a case (0, ACCUSATIVE, DATIVE), its relative clause between commas."""
-    noun, slot = phrase.noun, case + (9 if phrase.plural else 3 * phrase.noun.gender)
-    text = noun.german[case + 3 * phrase.plural]
+def phrase_text(phrase: NounPhrase, side: int, case: int) -> str:
+    """The noun phrase in German (side 0) or English (1), after its preposition and before its relative clause."""
+    noun, plural = phrase.noun, phrase.plural
+    case = phrase.preposition.gender if phrase.preposition else case
+    slot = plural if side else case + (9 if plural else 3 * noun.gender)  # of determiners and endings
+    text = noun.forms[side][plural if side else case + 3 * plural]
     if phrase.determiner:
-        _, ending, articles, _ = row("determiner", phrase.determiner)
+        _, _, ending, *articles = row("determiner", phrase.determiner)
         if phrase.adjective:
-            text = f"{phrase.adjective.german[0]}{row('ending', ending)[0].split()[slot]} {text}"
-        text = f"{articles.split()[slot]} {text}"
+            text = f"{phrase.adjective.forms[side][0]}{'' if side else row('ending', ending)[0].split()[slot]} {text}"
+        article = articles[side].split()[slot]
+        text = f"{article}{'n' if article == 'a' and text[0] in 'aeiou' else ''} {text}"
+    if phrase.preposition:
+        text = f"{phrase.preposition.forms[side][0]} {text}"
+        for long, short in rows("contraction"):
+            if text.startswith(f"{long} "):
+                text = short + text.removeprefix(long)
     if phrase.relative:
-        clause, gap = phrase.relative, "object" if phrase.relative.subject else "subject"
-        case = 0 if gap == "subject" else DATIVE if clause.verb.kind == "dative" else ACCUSATIVE
-        slot = case + (9 if phrase.plural else 3 * noun.gender)
-        texts = german_parts(clause, head=phrase) | {"W": rows("pronoun")[0][0].split()[slot]}
-        text = f"{text} {_fill(row('relative', gap)[0], texts)}"
+        # the relative pronoun is a noun phrase without its noun
+        nothing = noun._replace(forms=(("",) * 6, ("",) * 2))
+        pronoun = NounPhrase(nothing, "who" if "P" in noun.classes else "that", plural=plural)
+        missing = "object" if "subject" in phrase.relative else "subject"
+        text = f"{text} {_texts(phrase.relative | {missing: pronoun}, side)['relative']}"
     return text
 
 
-def english_phrase(phrase: NounPhrase) -> str:
-    """The noun phrase, with *a* or *an*."""
-    text = phrase.noun.english[phrase.plural]
-    if phrase.adjective:
-        text = f"{phrase.adjective.english[0]} {text}"
-    if phrase.determiner:
-        article = row("determiner", phrase.determiner)[3].split()[phrase.plural]
-        text = f"{article + 'n' if article == 'a' and text[0] in 'aeiou' else article} {text}"
-    if phrase.relative:
-        gap = "object" if phrase.relative.subject else "subject"
-        texts = english_parts(phrase.relative, head=phrase) | {"W": "who" if "P" in phrase.noun.classes else "that"}
-        text = f"{text} {_fill(row('relative', gap)[1], texts)}"
-    return text
+def _texts(clause: Clause, side: int) -> dict[str, Any]:
+    """What fills the parts of a rule, by the name of the part."""
+    verb, number = clause["verb"], -1 if "subject" in clause and clause["subject"].plural else 0
+    texts = defaultdict[str, Any](str, zip(VERB_FORMS, verb.forms[0] + verb.forms[1], strict=True))
+    cases = {"subject": 0, "person": DATIVE, "object": DATIVE if verb.kind == "dative" else ACCUSATIVE}
+    for slot, part in clause.items():
+        if isinstance(part, Word):
+            texts[slot] = part.forms[side][0]
+        elif isinstance(part, NounPhrase):
+            name = "pronoun" if part.determiner in ("who", "that") else slot
+            texts[name] = phrase_text(part, side, cases.get(slot, 0))
+        elif isinstance(part, dict):
+            texts[slot] = _texts(part, side)
+    # every rule may name the parts of the ones before
+    rules = [(name, forms.split("/")[number]) for name, forms in zip(TENSE, clause["tense"][2:], strict=True)]
+    rules.append(("middle", row("frame", verb.kind)[1 + side]))
+    for name, template in [*rules, *((name, templates[side]) for name, *templates in rows("clause"))]:
+        texts[name] = template.format_map(texts)
+    return texts
 
 
-def _adverbs(clause: Clause, side: str) -> dict[str, str]:
-    adverbs = {"T": clause.time, "A": clause.frequency, "H": clause.manner}
-    return {key: getattr(word, side)[0] if word else "" for key, word in adverbs.items()}
-
-
-def german_parts(clause: Clause, fronted: bool = False, head: NounPhrase | None = None) -> dict[str, str]:
-    """The parts of a clause; ``fronted``: the time is not in the middle; ``head``: of a relative clause."""
-    particle, base, third, participle = clause.verb.german
-    subject = clause.subject or head
-    *finite, end = clause.tense[2].split()
-    if finite[0] == "er":
-        finite = [third, base]
-    elif participle.startswith("+") and end == "participle":
-        finite = ["ist", "sind"]
-    verb = finite[bool(subject and subject.plural)]
-    end = {"particle": particle, "participle": participle.lstrip("+"), "infinitive": particle + base}[end]
-    texts = _adverbs(clause, "german")
-    inner = texts | {"O4": "", "O3": "", "D": "", "P": "", **({"T": ""} if fronted else {})}
-    if clause.object:
-        inner |= {"O4": german_phrase(clause.object, ACCUSATIVE), "O3": german_phrase(clause.object, DATIVE)}
-    if clause.person:
-        inner["D"] = german_phrase(clause.person, DATIVE)
-    if clause.place and clause.preposition:
-        place_text = f"{clause.preposition.german[0]} {german_phrase(clause.place, clause.preposition.gender)}"
-        for contraction in rows("contraction")[0][0].split(", ") if clause.place.determiner == "the" else ():
-            long, short = contraction.split("=")
-            if place_text.startswith(long + " "):
-                place_text = f"{short} {place_text.removeprefix(long + ' ')}"
-        inner["P"] = place_text
-    return texts | {
-        "S": german_phrase(clause.subject, 0) if clause.subject else "",
-        "F": verb,
-        "M": _fill(row("frame", clause.verb.kind)[1], inner),
-        "E": end,
-        "Z": particle + verb if clause.tense[2].endswith("particle") else f"{end} {verb}",
-        "U": f"{particle}zu{base}" if particle else f"zu {base}",
-    }
-
-
-def english_parts(clause: Clause, fronted: bool = False, head: NounPhrase | None = None) -> dict[str, str]:
-    """As :func:`german_parts`."""
-    base, third, past = clause.verb.english
-    subject = clause.subject or head
-    plural = bool(subject and subject.plural)
-    texts = _adverbs(clause, "english")
-    verb, infinitive = clause.tense[3].split()[plural], f"{texts['A']} {base}".strip()
-    form = {"third": third, "base": base, "past": past}.get(verb)
-    inner = texts | {"T": "" if fronted else texts["T"], "P": ""}
-    inner |= {"O": english_phrase(clause.object) if clause.object else ""}
-    inner |= {"D": english_phrase(clause.person) if clause.person else ""}
-    if clause.place and clause.preposition:
-        inner["P"] = f"{clause.preposition.english[0]} {english_phrase(clause.place)}"
-    return texts | {
-        "S": english_phrase(clause.subject) if clause.subject else "",
-        "V": f"{texts['A']} {form}".strip() if form else f"{verb} {infinitive}",
-        "Q": clause.tense[4].split()[plural],
-        "B": infinitive,
-        "I": base,
-        "R": _fill(row("frame", clause.verb.kind)[2], inner),
-    }
-
-
-def sentence_pair(sentence: Sentence) -> Pair:
+def sentence_pair(sentence: Clause) -> Pair:
     """The German and the English sentence: lower-cased, tokens separated by one blank."""
-    _, _, german, english = sentence.rule
-    sides = []
-    for rule, parts_of, side in ((german, german_parts, "german"), (english, english_parts, "english")):
-        texts = parts_of(sentence.main, "T" in rule.split())
-        if sentence.second:
-            texts |= {f"{key}2": text for key, text in parts_of(sentence.second).items()}
-        if sentence.link:
-            texts["L"] = getattr(sentence.link, side)[0]
-        # commas around a clause meet the commas and the stop of the sentence
-        text = _fill(rule, texts).replace(" , ,", " ,")
-        sides.append(text.replace(" , .", " .").replace(" , ?", " ?"))
-    return sides[0], sides[1]
+    filled = (sentence["rule"][2 + side].format_map(_texts(sentence, side)) for side in (0, 1))
+    # commas around a clause meet the commas and the stop of the sentence
+    german, english = (re.sub(r" ,(?= [,.?])", "", " ".join(text.split())) for text in filled)
+    return german, english
 
 
 class RandomDraw:
@@ -289,77 +203,74 @@ class Sampler:
     def __init__(self, draw: RandomDraw, novel: bool) -> None:
         self.draw, self.novel = draw, novel
 
-    def sentence(self) -> Sentence:
+    def sentence(self) -> Clause:
         """Draw a sentence of any rule."""
         draw, rule = self.draw, self.draw.row("sentence")
         first, _, linked = rule[0].partition(" ")
         if not linked:
-            fronted = rule[2].startswith("T ")
-            return Sentence(rule, self.clause(draw.any("ppaaf"), relative=0.25, time=1.0 if fronted else 0.2))
+            fronted = first == "fronted"
+            clause = self.clause(draw.any("ppaaf"), relative=0.25, time=1.0 if fronted else 0.2)
+            if fronted:
+                clause["front"] = clause.pop("time", None)
+            return clause | {"rule": rule}
         link, relative = draw.common(words(linked)), 0.2 if self.novel else 0.0
         letter = draw.any([letter for letter in "pa" if letter in link.classes])
         if first == "any":
-            return Sentence(rule, self.clause(letter), self.clause(letter, relative=relative), link)
-        verb = draw.common([verb for verb in words("verb") if verb.kind == first])
-        main = Clause(verb, draw.row("tense", letter), self.subject(verb))
-        if linked == "to":
-            return Sentence(rule, main, self.clause("p", infinitive=True), link)
-        return Sentence(rule, main, self.clause(draw.any("paf"), relative=relative), link)
+            clause, second = self.clause(letter), self.clause(letter, relative)
+        else:
+            verb = draw.common([verb for verb in words("verb") if verb.kind == first])
+            clause = {"verb": verb, "tense": draw.row("tense", letter), "subject": self.subject(verb)}
+            infinitive = linked == "to"
+            second = self.clause("p", infinitive=True) if infinitive else self.clause(draw.any("paf"), relative)
+        return clause | {"rule": rule, "link": link, "second": second}
 
     def clause(self, letter: str, relative: float = 0, time: float = 0, infinitive: bool = False) -> Clause:
         """Draw a clause; ``relative`` and ``time`` are the probabilities of a relative clause and of a time."""
         draw, frame = self.draw, self.draw.row("frame")[0]
         verb = draw.common([v for v in words("verb") if v.kind == frame and (not infinitive or "P" in v.classes)])
-        clause = Clause(verb, draw.row("tense", letter))
-        adverbs = {"time": time, "frequency": 0 if infinitive else 0.12, "manner": 0.1}
-        chosen: dict[str, Any] = {
-            name: draw.common(partners(verb, name, letter, self.novel))
-            for name, probability in adverbs.items()
-            if draw.random() < probability and partners(verb, name, letter, self.novel)
-        }
-        clause = self.arguments(clause._replace(**chosen))
+        clause: Clause = {"verb": verb, "tense": draw.row("tense", letter)}
+        for name, probability in {"time": time, "frequency": 0 if infinitive else 0.12, "manner": 0.1}.items():
+            if draw.random() < probability and (adverbs := partners(verb, name, letter, self.novel)):
+                clause[name] = draw.common(adverbs)
+        clause |= self.arguments(verb)
         if infinitive:
             return clause
-        clause = clause._replace(subject=self.subject(verb))
-        if draw.random() >= relative:
-            return clause
-        slot = "object" if clause.object and draw.random() < 0.6 else "subject"
-        phrase: NounPhrase = getattr(clause, slot)
-        if phrase.determiner and phrase.noun.kind == "noun":
-            phrase = phrase._replace(relative=self.relative(phrase.noun))
-        return with_phrase(clause, slot, phrase)
+        clause["subject"] = self.subject(verb)
+        if draw.random() < relative:
+            slot = "object" if "object" in clause and draw.random() < 0.6 else "subject"
+            if clause[slot].noun.kind == "noun":
+                clause[slot] = clause[slot]._replace(relative=self.relative(clause[slot].noun))
+        return clause
 
-    def arguments(self, clause: Clause) -> Clause:
-        """Add what the frame of the verb requires besides the subject."""
-        draw, verb = self.draw, clause.verb
+    def arguments(self, verb: Word) -> Clause:
+        """What the frame of the verb requires besides the subject."""
+        draw, phrases = self.draw, {}
         if verb.kind in ("motion", "located") or (verb.kind == "transitive" and draw.random() < 0.15):
             preposition = draw.common(words("goal" if verb.kind == "motion" else "place"))
-            nouns = partners(preposition, "noun", preposition.classes, self.novel)
-            clause = clause._replace(preposition=preposition, place=self.phrase(draw.common(nouns)))
+            phrases["place"] = self.phrase(preposition, preposition.classes)._replace(preposition=preposition)
         if verb.kind == "ditransitive":
-            clause = clause._replace(person=self.phrase(draw.common(partners(verb, "noun", "P", self.novel))))
+            phrases["person"] = self.phrase(verb, "P")
         if verb.objects:
-            nouns = partners(verb, "noun", verb.objects, self.novel)
-            clause = clause._replace(object=self.phrase(draw.common(nouns)))
-        return clause
+            phrases["object"] = self.phrase(verb, verb.objects)
+        return phrases
 
     def subject(self, verb: Word) -> NounPhrase:
         """Draw a subject: a noun phrase, a name, or a pronoun."""
         if "P" in verb.classes and self.draw.random() < 0.35:
             return NounPhrase(self.draw.any(words("name")), "")
-        return self.phrase(self.draw.common(partners(verb, "noun", verb.classes, self.novel)))
+        return self.phrase(verb, verb.classes)
 
-    def phrase(self, noun: Word) -> NounPhrase:
-        """Draw determiner, number and adjective of a noun."""
-        draw, countable = self.draw, len(noun.german) > 3
+    def phrase(self, head: Word, classes: str) -> NounPhrase:
+        """Draw a noun of these classes for a verb or preposition, with determiner, number and adjective."""
+        draw, noun = self.draw, self.draw.common(partners(head, "noun", classes, self.novel))
+        countable = len(noun.forms[0]) > 3
         keys = [row[0] for row in rows("determiner") if countable or row[0] not in ("a", "every")]
-        determiner = draw.row("determiner", *keys)
-        singular, plural = ("-" not in text for text in (determiner[3].split()[0], determiner[3].split()[-1]))
+        determiner, _, numbers, *_ = draw.row("determiner", *keys)
         if not countable:
-            determiner, plural = (determiner, False) if singular else (rows("determiner")[0], False)
+            determiner, numbers = determiner if "s" in numbers else "the", "s"
         adjectives = partners(noun, "adjective", noun.classes, self.novel) if draw.random() < 0.4 else ()
-        is_plural = plural and (not singular or draw.random() < 0.35)
-        return NounPhrase(noun, determiner[0], draw.common(adjectives) if adjectives else None, is_plural)
+        plural = numbers == "p" or (numbers == "sp" and draw.random() < 0.35)
+        return NounPhrase(noun, determiner, draw.common(adjectives) if adjectives else None, plural)
 
     def relative(self, noun: Word) -> Clause | None:
         """Draw a relative clause about a noun, which is its object or its subject."""
@@ -368,6 +279,8 @@ class Sampler:
         verbs = [v for v in verbs if is_held_out(v, noun) == self.novel]
         if draw.random() < 0.5 and (fitting := [v for v in verbs if set(v.objects) & set(noun.classes)]):
             verb = draw.common(fitting)
-            return Clause(verb, tense, self.subject(verb))
-        fitting = [v for v in verbs if set(v.classes) & set(noun.classes)]
-        return self.arguments(Clause(draw.common(fitting), tense)) if fitting else None
+            return {"verb": verb, "tense": tense, "subject": self.subject(verb)}
+        if fitting := [v for v in verbs if set(v.classes) & set(noun.classes)]:
+            verb = draw.common(fitting)
+            return {"verb": verb, "tense": tense, **self.arguments(verb)}
+        return None

@@ -16,7 +16,7 @@ from cgbench.data_recipes.demo.grammar import (
     NounPhrase,
     RandomDraw,
     Sampler,
-    Sentence,
+    Word,
     is_held_out,
     rows,
     sentence_pair,
@@ -26,7 +26,7 @@ from cgbench.errors import InputError
 
 TABLES = ("noun", "name", "adjective", "verb", "time", "frequency", "manner", "place", "goal")
 LINKS = ("connective", "conjunction", "that", "to")
-WORDS = {word.english[0]: word for table in reversed((*TABLES, *LINKS)) for word in reversed(words(table))}
+WORDS = {word.forms[1][0]: word for table in reversed((*TABLES, *LINKS)) for word in reversed(words(table))}
 PRESENT, PAST, FUTURE, CAN = rows("tense")[:4]
 
 
@@ -38,74 +38,79 @@ def phrase(text: str, plural: bool = False, relative: Clause | None = None) -> N
 
 
 def clause(verb: str, subject: str | NounPhrase | None, tense: tuple[str, ...] = PRESENT, **parts: object) -> Clause:
-    subject = phrase(subject) if isinstance(subject, str) else subject
-    return Clause(WORDS[verb], tense, subject, **parts)  # type: ignore[arg-type]
+    if isinstance(subject, str):
+        subject = phrase(subject)
+    return {"verb": WORDS[verb], "tense": tense, **({"subject": subject} if subject else {}), **parts}
+
+
+def sentence(rule: tuple[str, ...], main: Clause, second: Clause | None = None, link: Word | None = None) -> Clause:
+    return main | {"rule": rule, "second": second, "link": link}
 
 
 def rule(german: str) -> tuple[str, ...]:
     return next(row for row in rows("sentence") if row[2] == german)
 
 
-PLAIN = rule("S F M E .")
+PLAIN = rule("{statement} .")
 SENTENCES = {
     "separable verb, particle at the end": (
-        Sentence(PLAIN, clause("open", "the teacher", object=phrase("the door"), time=WORDS["today"])),
+        sentence(PLAIN, clause("open", "the teacher", object=phrase("the door"), time=WORDS["today"])),
         "der lehrer macht heute die tür auf .", "the teacher opens the door today .",
     ),
     "separable verb, infinitive with zu": (
-        Sentence(rule("S F M E , M2 U2 ."), clause("try", "anna"),
+        sentence(rule("{statement} , {second[to]} ."), clause("try", "anna"),
                  clause("open", None, object=phrase("the old suitcase")), words("to")[0]),
         "anna versucht , den alten koffer aufzumachen .", "anna tries to open the old suitcase .",
     ),
     "perfect, inversion after a fronted adverbial": (
-        Sentence(rule("T F S M E ."),
-                 clause("open", phrase("my child", True), PAST, object=phrase("the door"), time=WORDS["yesterday"])),
+        sentence(rule("{front} {inverted} ."),
+                 clause("open", phrase("my child", True), PAST, object=phrase("the door"), front=WORDS["yesterday"])),
         "gestern haben meine kinder die tür aufgemacht .", "yesterday my children opened the door .",
     ),
     "dative and accusative, strong endings": (
-        Sentence(PLAIN, clause("give", "she", object=phrase("the cold water"), person=phrase("many old dog", True))),
+        sentence(PLAIN, clause("give", "she", object=phrase("the cold water"), person=phrase("many old dog", True))),
         "sie gibt vielen alten hunden das kalte wasser .", "she gives the cold water to many old dogs .",
     ),
     "mixed endings, weak masculine, a stem of its own": (
-        Sentence(PLAIN, clause("know", "my old neighbor", object=phrase("a friendly student"))),
+        sentence(PLAIN, clause("know", "my old neighbor", object=phrase("a friendly student"))),
         "mein alter nachbar kennt einen freundlichen studenten .", "my old neighbor knows a friendly student .",
     ),
     "relative clause, accusative masculine; contraction": (
-        Sentence(PLAIN, clause("sleep", phrase("the dog", relative=clause("see", "the boy")),
-                               preposition=WORDS["in"], place=phrase("the garden"))),
+        sentence(PLAIN, clause("sleep", phrase("the dog", relative=clause("see", "the boy")),
+                               place=phrase("the garden")._replace(preposition=WORDS["in"]))),
         "der hund , den der junge sieht , schläft im garten .", "the dog that the boy sees sleeps in the garden .",
     ),
     "relative clause, dative plural, modal verb last": (
-        Sentence(PLAIN, clause("see", "he", object=phrase("the man", True, clause("help", "anna", CAN)))),
+        sentence(PLAIN, clause("see", "he", object=phrase("the man", True, clause("help", "anna", CAN)))),
         "er sieht die männer , denen anna helfen kann .", "he sees the men who anna can help .",
     ),
     "relative clause about its subject, perfect with sein": (
-        Sentence(PLAIN,
+        sentence(PLAIN,
                  clause("look for", "anna", object=phrase("the child", relative=clause("come back", None, PAST)))),
         "anna sucht das kind , das zurückgekommen ist .", "anna looks for the child who came back .",
     ),
     "subordinate clause in front": (
-        Sentence(rule("L S2 M2 Z2 , F S M E ."), clause("sing", "she"),
+        sentence(rule("{link} {second[dependent]} , {inverted} ."), clause("sing", "she"),
                  clause("get up", phrase("the bird", True), frequency=WORDS["often"]), WORDS["when"]),
         "wenn die vögel oft aufstehen , singt sie .", "when the birds often get up , she sings .",
     ),
     "complement clause, negated determiner": (
-        Sentence(next(row for row in rows("sentence") if row[0] == "matrix that"), clause("say", "he"),
+        sentence(next(row for row in rows("sentence") if row[0] == "matrix that"), clause("say", "he"),
                  clause("phone", "a doctor", object=phrase("no king")), WORDS["that"]),
         "er sagt , dass ein arzt keinen könig anruft .", "he says that a doctor phones no king .",
     ),
     "question with do, an before a vowel": (
-        Sentence(rule("F S M E ?"), clause("read", "the child", object=phrase("a interesting book"))),
+        sentence(rule("{inverted} ?"), clause("read", "the child", object=phrase("a interesting book"))),
         "liest das kind ein interessantes buch ?", "does the child read an interesting book ?",
     ),
     "adverb between auxiliary and infinitive": (
-        Sentence(PLAIN, clause("pick up", "this cook", FUTURE, object=phrase("two student", True),
+        sentence(PLAIN, clause("pick up", "this cook", FUTURE, object=phrase("two student", True),
                                frequency=WORDS["often"])),
         "dieser koch wird oft zwei studenten abholen .", "this cook will often pick up two students .",
     ),
     "coordination": (
-        Sentence(rule("S F M E , L S2 F2 M2 E2 ."), clause("sleep", phrase("the cat", True)), clause("sit", "he"),
-                 WORDS["but"]),
+        sentence(rule("{statement} , {link} {second[statement]} ."),
+                 clause("sleep", phrase("the cat", True)), clause("sit", "he"), WORDS["but"]),
         "die katzen schlafen , aber er sitzt .", "the cats sleep , but he sits .",
     ),
 }  # fmt: skip
@@ -113,8 +118,8 @@ SENTENCES = {
 
 @pytest.mark.parametrize("name", SENTENCES)
 def test_a_sentence_in_both_languages(name: str) -> None:
-    sentence, german, english = SENTENCES[name]
-    assert sentence_pair(sentence) == (german, english)
+    parts, german, english = SENTENCES[name]
+    assert sentence_pair(parts) == (german, english)
 
 
 def test_contractions() -> None:
@@ -125,33 +130,27 @@ def test_contractions() -> None:
         ("zu dieser schule", "to", phrase("this school")),
         ("ins haus", "into", phrase("the house")),
     ):
-        going = clause("go", "he", preposition=WORDS[preposition], place=place)
-        assert sentence_pair(Sentence(PLAIN, going))[0] == f"er geht {german} ."
+        going = clause("go", "he", place=place._replace(preposition=WORDS[preposition]))
+        assert sentence_pair(sentence(PLAIN, going))[0] == f"er geht {german} ."
 
 
-def clauses(clause: Clause | None) -> list[Clause]:
+def clauses(clause: Clause) -> list[Clause]:
     """All clauses within a clause."""
-    if clause is None:
-        return []
-    phrases = (clause.subject, clause.object, clause.person, clause.place)
-    return [clause, *(inner for phrase in phrases if phrase for inner in clauses(phrase.relative))]
+    inner = [part.relative if isinstance(part, NounPhrase) else part for part in clause.values()]
+    return [clause, *(deeper for part in inner if isinstance(part, dict) for deeper in clauses(part))]
 
 
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32), novel=st.booleans())
 def test_combinations_are_held_out_by_rule(seed: int, novel: bool) -> None:
-    sentence = Sampler(RandomDraw(seed), novel).sentence()
-    everything = clauses(sentence.main) + clauses(sentence.second)
+    everything = clauses(Sampler(RandomDraw(seed), novel).sentence())
     for part in everything:
-        arguments = [phrase for phrase in (part.subject, part.object, part.person) if phrase]
-        pairs = [(part.verb, adverb) for adverb in (part.time, part.frequency, part.manner) if adverb]
-        pairs += [(part.verb, phrase.noun) for phrase in arguments if phrase.noun.kind == "noun"]
-        if part.place and part.preposition:
-            pairs.append((part.preposition, part.place.noun))
-            arguments.append(part.place)
+        arguments = [phrase for phrase in part.values() if isinstance(phrase, NounPhrase)]
+        pairs = [(part["verb"], part[name]) for name in ("front", "time", "frequency", "manner") if part.get(name)]
+        pairs += [(p.preposition or part["verb"], p.noun) for p in arguments if p.noun.kind == "noun"]
         pairs += [(phrase.noun, phrase.adjective) for phrase in arguments if phrase.adjective]
         assert all(is_held_out(*pair) == novel for pair in pairs)
-    if sentence.second and not novel:
+    if "second" in everything[0] and not novel:
         assert len(everything) == 2  # a relative clause in a complex sentence is a nesting held out
 
 
@@ -232,9 +231,9 @@ def test_the_record_of_kinds_is_true(demo: Demo) -> None:
 
 def test_rare_words_are_planted_0_1_or_2_times(demo: Demo) -> None:
     counts = demo.counts[0]
-    common = {form for noun in words("noun") for form in noun.german}
-    rare = [noun for noun in words("rare noun") if common.isdisjoint(noun.german)]
-    planted = Counter(sum(counts[form] for form in set(noun.german)) for noun in rare)
+    common = {form for noun in words("noun") for form in noun.forms[0]}
+    rare = [noun for noun in words("rare noun") if common.isdisjoint(noun.forms[0])]
+    planted = Counter(sum(counts[form] for form in set(noun.forms[0])) for noun in rare)
     assert set(planted) == {0, 1, 2} and min(planted.values()) > 10
 
 
