@@ -1,4 +1,4 @@
-"""The known n-grams and words of a pool in a corpus of any size, for a scan (``build-react --known-from``).
+"""The known n-grams and words of a pool in a corpus of any size, for a scan (``--known-from``).
 
 They come from a ``cgbench overlap`` result on the pool's text (:mod:`cgbench.benchmark.overlap.known_of_test`) and are
 limited to that text, so each pair gets the same pieces and rare words as from the whole corpus. The text of the longest
@@ -14,7 +14,7 @@ from cgbench.benchmark.known_ngrams.learning import grow_ngrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, rank_words
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_count, not_within
 from cgbench.machine import check_memory
-from cgbench.text.blocks import Block
+from cgbench.text.blocks import Block, join_blocks
 
 Named = tuple[str, Iterable[Block]]
 """A text of the pool, with its name."""
@@ -43,6 +43,12 @@ def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int
     del spans
     runs = trie_kernels.collapse(tokens, ids, True)
     return KnownNgrams(vocabulary, min_count, *grow_ngrams(vocabulary, min_count, runs, 1))
+
+
+def ngrams_of_lines(known: KnownOfTest, lines: Iterable[str], min_count: int) -> KnownNgrams:
+    """The same for lines of the text of a result."""
+    texts = [("the text", join_blocks(lines))]
+    return ngrams_of_pool(known, texts, min_count=min_count, word_min_count=min_count)
 
 
 def _vocabulary(known: KnownOfTest, min_count: int, word_min_count: int) -> tuple[Vocabulary, np.ndarray]:

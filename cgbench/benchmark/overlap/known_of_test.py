@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -84,24 +83,6 @@ class KnownOfTest:
         if unknown >= 0:
             raise self.unknown(f"row {unknown + 1} of the text")
         return ids, lengths, ends
-
-    def measure(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Pieces and lengths of lines of the test text, both int32 ``[lines]``, as in
-        :meth:`~cgbench.benchmark.known_ngrams.known.KnownNgrams.measure`."""
-        _, lengths, ends = self.ends(lines, min_count)
-        pieces = np.array([len(begins) for begins in begins_of(lengths, ends)], np.int32)
-        return pieces, lengths
-
-    def covers(self, lines: Sequence[str], min_count: int) -> list[list[tuple[str, ...]]]:
-        """The pieces of a least cover of lines of the test text, from left to right."""
-        ids, lengths, ends = self.ends(lines, min_count)
-        words = [self.words.word(word_id) for word_id in ids.tolist()]
-        covers, position = [], 0
-        for begins, length in zip(begins_of(lengths, ends), lengths.tolist(), strict=True):
-            limits = [*begins, length]
-            covers.append([tuple(words[position + a : position + b]) for a, b in pairwise(limits)])
-            position += length
-        return covers
 
     def spans(self, lines: Sequence[str], min_count: int) -> list[str]:
         """The longest known n-grams of lines of the test text that are not part of a longer one. Together they have the
@@ -177,16 +158,3 @@ def not_within(lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
     outermost[:-1] = ends[1:] != ends[:-1] + 1
     outermost[np.cumsum(lengths[lengths > 0]) - 1] = True
     return outermost
-
-
-def begins_of(lengths: np.ndarray, ends: np.ndarray) -> list[list[int]]:
-    """The starts of the pieces of leftmost-longest covers, by line."""
-    begins_of_lines, position = [], 0
-    for length in lengths.tolist():
-        begins: list[int] = []
-        for index, end in enumerate(ends[position : position + length].tolist()):
-            if not begins or end < index + 1 - begins[-1]:
-                begins.append(index)
-        begins_of_lines.append(begins)
-        position += length
-    return begins_of_lines

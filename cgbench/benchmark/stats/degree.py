@@ -53,11 +53,13 @@ def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
         raise InputError(f"known n-grams are needed: give {argument('train')}, or {argument('known_from')} instead")
     change = normaliser(request.normalisation, request.language)
     if known_from is not None:
+        from cgbench.benchmark.overlap.known_from import ngrams_of_lines
         from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_words_alike
 
         counted = KnownOfTest.load(local_path(known_from))
         check_words_alike(counted.folder, counted.units, request.normalisation.settings)
-        return map(_row, counted.covers(list(map(change, lines)), min_count))
+        lines = list(map(change, lines))
+        return map(_row, ngrams_of_lines(counted, lines, min_count).cover(lines))
     known = known_ngrams_of(train, min_count, request.normalisation)
     return (_row(known.cover(change(line))) for line in lines)
 

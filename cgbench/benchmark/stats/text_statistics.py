@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ import numpy as np
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.metric import Signature
+from cgbench.benchmark.overlap.known_from import ngrams_of_lines
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.manifest import summary
 from cgbench.benchmark.stats.novelty import Novelty, novel_ngrams, novel_tag_ngrams
@@ -119,7 +120,7 @@ class Training:
         """
         lines = [line for test in tests for line in test.lines or ()]
         text = Text(str(overlap.folder), None, overlap.spans(lines, 1))
-        return cls(text, min_count, overlap.digest, partial(overlap.measure, min_count=min_count))
+        return cls(text, min_count, overlap.digest, ngrams_of_lines(overlap, lines, min_count).measure)
 
     @cached_property
     def lines(self) -> list[str]:

@@ -10,6 +10,7 @@ from twins_overlap import count_ngrams, figures
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap import reading
+from cgbench.benchmark.overlap.known_from import ngrams_of_lines
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.overlap.overlap import overlap
 from cgbench.benchmark.stats.stats import stats
@@ -82,7 +83,7 @@ def test_as_known_ngrams_and_novelty_have_it(texts, tmp_path):
         if min_count == 1:
             assert found.sides[0].pieces.tolist() == pieces.tolist()
             assert found.sides[0].lengths.tolist() == lengths.tolist()
-        ours, theirs = known.measure(test, min_count)
+        ours, theirs = ngrams_of_lines(known, test, min_count).measure(test)
         assert ours.tolist() == pieces.tolist()
         assert theirs.tolist() == lengths.tolist()
     usual = stats(texts / "all.txt", texts / "test.txt", orders=list(range(1, 7))).to_json()[0]
@@ -163,9 +164,9 @@ def test_a_kept_result_that_does_not_serve(texts, tmp_path):
     overlap(texts / "test.txt", texts / "0.txt", out=out, engine=ONE)
     known = KnownOfTest.load(out)
     with pytest.raises(InputError, match="row 2 of the text is not in the text"):
-        known.measure([(texts / "test.txt").read_text().splitlines()[4], "w1 q"], 1)
+        ngrams_of_lines(known, [(texts / "test.txt").read_text().splitlines()[4], "w1 q"], 1)
     with pytest.raises(InputError, match="counts are known up to 3, but min_count=4 needs more; run cgbench overlap"):
-        known.measure(["w1"], 4)
+        ngrams_of_lines(known, ["w1"], 4)
     with pytest.raises(InputError, match="not a result of cgbench overlap"):
         KnownOfTest.load(tmp_path)
     matches = out / "known" / "matches.npy"
