@@ -21,7 +21,7 @@ _BUFFER = 4 << 20
 
 def write_arpa(model: Smoothing, out: Path) -> None:
     """Estimate a model and write it to ``out`` atomically."""
-    with atomic_path(out) as temporary, temporary.open("wb", buffering=0) as file:
+    with atomic_path(out) as temporary, temporary.open("wb") as file:
         header = [f"ngram {order}={count}\n" for order, count in enumerate(ngram_counts(model), 1)]
         file.write(("\\data\\\n" + "".join(header)).encode())
         for estimates in model.estimate():
@@ -48,7 +48,7 @@ def _write_words(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None
     word = 0
     while word < corpus.words:
         word, filled = arpa_kernels.write_words(spellings, rows, logs, backoffs, word, buffer)
-        write_all(file, buffer[:filled])
+        file.write(buffer[:filled].data)
 
 
 def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None:
@@ -77,12 +77,5 @@ def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None
 
     for written in in_threads(write, model.stretches, model.jobs, model.jobs + 2):
         for buffer, filled in written:
-            write_all(file, buffer[:filled])
+            file.write(buffer[:filled].data)
             spare.put(buffer)
-
-
-def write_all(file: BinaryIO, data: np.ndarray) -> None:
-    """Write all bytes to an unbuffered file, whose ``write`` may accept fewer at a time."""
-    view = data.data
-    while view:
-        view = view[file.write(view) :]

@@ -53,10 +53,6 @@ class Corpus:
         """Length of the longest word in bytes."""
         return int(np.diff(self.starts).max())
 
-    def word(self, index: int) -> str:
-        """The word with this id."""
-        return self.arena[self.starts[index] : self.starts[index + 1]].tobytes().decode()
-
 
 @dataclass(frozen=True)
 class SortedPositions:

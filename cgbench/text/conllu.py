@@ -24,15 +24,6 @@ _EMPTY = re.compile(r"([0-9]{1,9})\.[1-9][0-9]*")
 
 
 @dataclass(frozen=True)
-class Tagged:
-    """The words of a sentence, their tags, and the sentence's first line in the file (from 1)."""
-
-    words: list[str]
-    tags: list[str]
-    line: int
-
-
-@dataclass(frozen=True)
 class ParsedSentence:
     """The ten columns of every word, the line of each in the file (from 1), and the sentence's first line."""
 
@@ -60,19 +51,14 @@ class ParsedSentence:
             sentence_rows.append(int(head))
         return sentence_rows
 
+    def tags(self, tags: str, path: object) -> list[str]:
+        """The tag of each word.
 
-def read_conllu(path: Path, tags: str = "xpos") -> Iterator[Tagged]:
-    """The sentences of a CoNLL-U file (also .gz or .zst) with their tags.
-
-    :param tags: ``xpos`` or ``upos``.
-    :raises InputError: as :func:`read_sentences` does; a word has no tag.
-    """
-    for sentence in read_sentences(path):
-        sentence_rows = [
-            _tag(fields[TAGS[tags]], tags, f"{path}, line {line}")
-            for fields, line in zip(sentence.words, sentence.lines, strict=True)
-        ]
-        yield Tagged(sentence.column(FORM), sentence_rows, sentence.first)
+        :param tags: ``xpos`` or ``upos``.
+        :raises InputError: a word has no tag.
+        """
+        tagged = zip(self.column(TAGS[tags]), self.lines, strict=True)
+        return [_tag(tag, tags, f"{path}, line {line}") for tag, line in tagged]
 
 
 def read_sentences(path: Path) -> Iterator[ParsedSentence]:

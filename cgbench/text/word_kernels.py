@@ -328,18 +328,19 @@ def order_words(arena, starts, order):
     new_arena = np.zeros(int(new_starts[-1]) + PAD, np.uint8)
     # Frequent words are entered first, so they are found in the first row; a small table stays in the cache.
     table = np.zeros((order.size * 4 // 3 + 1, 3), np.uint64)
-    _copy_words(arena, starts, order, new_arena, new_starts)
+    copy_spans(arena, starts[order], np.diff(new_starts), new_arena)
     enter_words(table, new_arena, new_starts, order.size)
     return new_arena, new_starts, table
 
 
 @kernel
-def _copy_words(arena, starts, order, new_arena, new_starts):
-    for new in range(order.size):
-        there = starts[order[new]]
-        begin = new_starts[new]
-        for k in range(new_starts[new + 1] - begin):
-            new_arena[begin + k] = arena[there + k]
+def copy_spans(text, begins, sizes, out):
+    """Copy spans of a text, one after another."""
+    filled = 0
+    for span in range(begins.size):
+        for index in range(begins[span], begins[span] + sizes[span]):
+            out[filled] = text[index]
+            filled += 1
 
 
 @kernel

@@ -28,7 +28,7 @@ from cgbench.benchmark.known_ngrams.trie_table import enter, entry_of
 from cgbench.engines.compiled import kernel, part
 from cgbench.errors import InputError
 from cgbench.text.word_counts import LARGEST
-from cgbench.text.word_kernels import _FIRST, _LOW, _0, _1, _32, _fold, _mix
+from cgbench.text.word_kernels import _FIRST, _LOW, _0, _1, _32, _fold, _mix, copy_spans
 
 PARENT, WORD, TAIL_BEGIN, TAIL_LENGTH = range(4)
 """Columns of nodes: an earlier row, or -1 - word for a parent of one word; the node's own word; its tail."""
@@ -320,16 +320,6 @@ def build_trie(nodes, text, words, slots):
     moved[by_begin] = starts - (covered - begin)
     by_slot = np.argsort(holders, kind="stable")
     return longest, holders[by_slot], moved[by_slot], lengths[by_slot], tail_text
-
-
-@kernel
-def copy_spans(text, begins, sizes, out):
-    """Copy spans of a text, one after another."""
-    filled = 0
-    for span in range(begins.size):
-        for index in range(begins[span], begins[span] + sizes[span]):
-            out[filled] = text[index]
-            filled += 1
 
 
 @kernel

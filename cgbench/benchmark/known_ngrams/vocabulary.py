@@ -106,10 +106,6 @@ class Vocabulary:
         index = int(self.ids([word])[0])
         return int(self.counts[index]) if index < len(self) else 0
 
-    def is_rare(self, word: str) -> bool:
-        """Whether the word occurs fewer than ``min_count`` times."""
-        return int(self.ids([word])[0]) >= self.usable
-
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the arrays and, last, ``words.json`` into ``folder``."""
         folder = Path(folder)

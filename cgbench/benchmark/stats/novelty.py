@@ -7,15 +7,17 @@ Only the n-grams of the test text are in memory, in the automaton of :mod:`cgben
 training text is read through it once, block by block. So memory depends on the test text, and the counts are exact.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.divergence.occurrences import numbering
+from cgbench.benchmark.divergence.word_ngrams import number_ngrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import Automaton
-from cgbench.text.blocks import Block
+from cgbench.text.blocks import Block, join_blocks
 
 
 @dataclass(frozen=True)
@@ -53,39 +55,11 @@ class Novelty:
 def novel_ngrams(train: Iterable[Block], test: Sequence[str], orders: Sequence[int]) -> dict[int, Novelty]:
     """The n-grams of ``test`` (one sentence per line) by order, against the blocks of ``train``."""
     words = Vocabulary.learn(test, min_count=1)
-    texts = (words.read(block) for block in train)
-    return _novel(*words.read_lines(test), len(words), orders, texts)
-
-
-def novel_tag_ngrams(
-    train: Iterable[Sequence[str]], test: Sequence[Sequence[str]], orders: Sequence[int]
-) -> dict[int, Novelty]:
-    """:func:`novel_ngrams` for sentences that are sequences of tags."""
-    names: dict[str, int] = {}
-    ids, lengths = _tag_ids(test, lambda tag: names.setdefault(tag, len(names)))
-    seen = _tag_ids(train, lambda tag: names.get(tag, len(names)))
-    return _novel(ids, lengths, len(names), orders, [seen])
-
-
-def _tag_ids(sentences: Iterable[Sequence[str]], id_of: Callable[[str], int]) -> tuple[np.ndarray, np.ndarray]:
-    numbers = [[id_of(tag) for tag in sentence] for sentence in sentences]
-    ids = np.fromiter((tag_id for sentence in numbers for tag_id in sentence), np.int32)
-    return ids, np.array([len(sentence) for sentence in numbers], np.int32)
-
-
-def _novel(
-    ids: np.ndarray,
-    lengths: np.ndarray,
-    words: int,
-    orders: Sequence[int],
-    train: Iterable[tuple[np.ndarray, np.ndarray]],
-) -> dict[int, Novelty]:
-    from cgbench.benchmark.divergence.word_ngrams import number_ngrams
-
-    automaton = Automaton.build(ids, lengths, words)
+    ids, lengths = words.read_lines(test)
+    automaton = Automaton.build(ids, lengths, len(words))
     matches = automaton.no_matches(1)
-    for seen in train:
-        automaton.read(*seen, matches)
+    for block in train:
+        automaton.read(*words.read(block), matches)
     # The length of the longest n-gram that ends at each word and occurs in training.
     ends, _ = automaton.ends(ids, lengths, automaton.known(matches, 1))
     _, numbers, firsts = number_ngrams(ids, lengths, max(orders, default=1))
@@ -96,3 +70,14 @@ def _novel(
         occurrences = int(counts.sum()), int(counts[novel].sum())
         novel_counts[order] = Novelty(len(counts), int(np.count_nonzero(novel)), *occurrences)
     return novel_counts
+
+
+def novel_tag_ngrams(
+    train: Iterable[Sequence[str]], test: Sequence[Sequence[str]], orders: Sequence[int]
+) -> dict[int, Novelty]:
+    """:func:`novel_ngrams` for sentences that are sequences of tags."""
+    numbers = numbering()  # a tag may be empty or contain a blank
+    train_lines, test_lines = (
+        [" ".join(str(numbers[tag]) for tag in sentence) for sentence in sentences] for sentences in (train, test)
+    )
+    return novel_ngrams(join_blocks(train_lines), test_lines, orders)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from cgbench.errors import InputError, argument, require
 from cgbench.progress import bar
 from cgbench.steps import hash_file
-from cgbench.text.conllu import read_conllu
+from cgbench.text.conllu import FORM, read_sentences
 
 PREFIX = "conllu:"
 VECTORS = ("tok2vec", "transformer", "curated_transformer")  # factories that other components may depend on
@@ -93,15 +93,16 @@ class ConlluTags:
     def tag(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
         """The tags in the file of that text."""
         path, tags = self.paths[text_number], []
-        for sentence_number, sentence in enumerate(read_conllu(path, self.tags), 1):
-            expected = sentences[sentence_number - 1] if sentence_number <= len(sentences) else sentence.words
-            for word_number, (word, other_word) in enumerate(zip_longest(sentence.words, expected), 1):
+        for sentence_number, sentence in enumerate(read_sentences(path), 1):
+            tags.append(sentence.tags(self.tags, path))
+            words = sentence.column(FORM)
+            expected = sentences[sentence_number - 1] if sentence_number <= len(sentences) else words
+            for word_number, (word, other_word) in enumerate(zip_longest(words, expected), 1):
                 if word != other_word:
                     raise InputError(
-                        f"{path}, sentence {sentence_number} (line {sentence.line}): word {word_number} is "
+                        f"{path}, sentence {sentence_number} (line {sentence.first}): word {word_number} is "
                         f"{_quoted(word)}, but {_quoted(other_word)} in {where}; {_SAME}"
                     )
-            tags.append(sentence.tags)
         if len(tags) != len(sentences):
             raise InputError(f"{path} has {len(tags):,} sentences and {where} has {len(sentences):,}: {_SAME}")
         return tags

@@ -117,7 +117,7 @@ READERS = {
     "known n-grams": lambda path: known_ngrams_of(path, 1, Normalisation()).cover("das Haus steht"),
     "lower case": lambda path: known_ngrams_of(path, 1, Normalisation(lowercase=True)).cover("das haus steht"),
     "pairs": lambda path: list(read_pairs(CorpusSpec((path, path)))),
-    "language model": lambda path: [read_text_corpus(path).word(i) for i in range(read_text_corpus(path).words)],
+    "language model": lambda path: read_text_corpus(path).arena.tobytes(),
 }
 
 

@@ -41,7 +41,7 @@ def test_covers_are_least_and_made_of_known_ngrams(training, sentences, min_coun
     assert ngrams.longest == max(map(len, known), default=0)
     counts = twins.count_words(training)
     for word in [*WORDS, "unseen"]:
-        assert ngrams.words.is_rare(word) == (counts[word] < word_min_count)
+        assert (ngrams.words.ids([word])[0] >= ngrams.words.usable) == (counts[word] < word_min_count)
     for sentence in [*sentences, *training[:3]]:
         expected = twins.words_of(sentence)
         cover = ngrams.cover(sentence)
@@ -119,18 +119,18 @@ def test_the_bytes_do_not_depend_on_the_number_of_threads(tmp_path: Path, monkey
 def test_a_vocabulary_is_saved_and_counts(tmp_path: Path):
     words = Vocabulary.learn(["b a a", "a b c"], min_count=2)
     assert [words.word(i) for i in range(len(words))] == ["a", "b"]
-    assert (words.count("a"), words.count("c"), "b" in words, words.is_rare("c")) == (3, 0, True, True)
+    assert (words.count("a"), words.count("c"), "b" in words, words.usable) == (3, 0, True, 2)
     words.save(tmp_path)
     loaded = Vocabulary.load(tmp_path)
-    assert loaded.count("a") == 3 and not loaded.is_rare("b")
+    assert loaded.count("a") == 3 and loaded.usable == 2
 
 
 def test_both_sides_are_learnt_side_by_side(tmp_path: Path):
     (tmp_path / "ours").write_text("a b\n" * 3)
     (tmp_path / "other").write_text("x y x\n" * 2)
     ngrams, words = learn_sides(tmp_path / "ours", tmp_path / "other", min_count=3, word_min_count=4)
-    assert "a b" in ngrams and ngrams.words.is_rare("a")
-    assert not words.is_rare("x") and words.is_rare("y")
+    assert "a b" in ngrams and ngrams.words.usable == 0
+    assert (words.usable, words.word(0)) == (1, "x")
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "version"])
