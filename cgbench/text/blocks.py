@@ -14,9 +14,8 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.text.columns import read_text
-from cgbench.text.limits import check_line, check_lines, limit
 from cgbench.text.plain_text import not_utf8, skip_mark
-from cgbench.text.streams import is_table, open_raw, shown
+from cgbench.text.streams import PAD, is_table, open_raw, shown, whole_lines
 
 BLOCK = 2 << 20
 
@@ -54,7 +53,7 @@ def check_text(buffer: np.ndarray, filled: int, line: int, name: object) -> Bloc
     if filled and buffer[filled - 1] != 10:
         buffer[filled] = 10
         filled += 1
-    buffer[filled : filled + word_kernels.PAD] = 10
+    buffer[filled : filled + PAD] = 10
     if not word_kernels.is_utf8(buffer, filled):
         raise not_utf8(buffer[:filled].tobytes(), name, line + 1)
     return Block(buffer, filled, line)
@@ -62,16 +61,20 @@ def check_text(buffer: np.ndarray, filled: int, line: int, name: object) -> Bloc
 
 def padded(capacity: int) -> np.ndarray:
     """An uninitialised buffer for ``capacity`` bytes, a newline and padding."""
-    from cgbench.text import word_kernels
+    return np.empty(capacity + 1 + PAD, np.uint8)
 
-    return np.empty(capacity + 1 + word_kernels.PAD, np.uint8)
+
+def padded_text(text: bytes) -> np.ndarray:
+    """A buffer with lines in memory, and newlines after them."""
+    buffer = padded(len(text))
+    buffer[: len(text)] = np.frombuffer(text, np.uint8)
+    buffer[len(text) :] = 10
+    return buffer
 
 
 def block_of_bytes(text: bytes, line: int = 0) -> Block:
     """A block of lines in memory."""
-    buffer = padded(len(text))
-    buffer[: len(text)] = np.frombuffer(text, np.uint8)
-    return check_text(buffer, len(text), line, "text")
+    return check_text(padded_text(text), len(text), line, "text")
 
 
 def release_memory() -> None:
@@ -128,54 +131,6 @@ def read_blocks(
             if end > start:
                 yield check_text(buffer[start:], end - start, line, name)
             line += newlines
-
-
-def whole_lines(
-    file: Any, block_size: int, name: object, remaining: int | None = None, *, shared: bool = True, digest: Any = None
-) -> Iterator[tuple[np.ndarray, int, int, int]]:
-    """The text of a binary stream in whole lines. The caller may write to the rest of each buffer.
-
-    :param remaining: bytes to read (default: all).
-    :returns: padded buffer, bytes filled, offset of its first byte in the stream, number of newlines
-    :raises InputError: as the stream does; a line is too long; there are fewer than ``remaining`` bytes.
-    """
-    longest = limit("CGBENCH_MAX_LINE")
-    buffer = padded(block_size)
-    pending = line = offset = 0
-    while True:
-        if pending + block_size + 1 > len(buffer) - 1:
-            larger = padded(2 * (pending + block_size))
-            larger[:pending] = buffer[:pending]
-            buffer = larger
-        most = block_size if remaining is None else min(block_size, remaining)
-        count = file.readinto(buffer[pending : pending + most].data) or 0
-        if digest:
-            digest.update(buffer[pending : pending + count].data)
-        if not count:
-            if remaining:
-                raise InputError(f"{name}: the file became shorter while it was read; run the command again")
-            check_line(pending, name, line + 1)
-            if pending:
-                yield buffer, pending, offset, 0
-            return
-        remaining = None if remaining is None else remaining - count
-        end = pending + count
-        newlines = np.flatnonzero(buffer[pending:end] == 10)
-        check_line(pending + int(newlines[0]) if len(newlines) else end, name, line + 1)
-        if longest < end:  # else a line within the buffer cannot be too long
-            check_lines(newlines, name, line + 2)
-        if not len(newlines):
-            pending = end
-            continue
-        complete = pending + int(newlines[-1]) + 1
-        tail = buffer[complete:end].copy()
-        yield buffer, complete, offset, len(newlines)
-        line += len(newlines)
-        offset += complete
-        pending = len(tail)
-        if not shared:
-            buffer = padded(pending + block_size + 1)
-        buffer[:pending] = tail
 
 
 def sentences(texts: Iterable[str]) -> Iterator[str]:

@@ -11,12 +11,9 @@ from cgbench.engines import Engine
 from cgbench.errors import InputError
 from cgbench.steps import Step, Workspace, hash_file, hash_value
 from cgbench.text.formats import CorpusSpec, read_pairs, unequal_sides
-from cgbench.text.limits import check_line, check_lines, limit
 from cgbench.text.normalisation import Normalisation, normalise_pairs
-from cgbench.text.plain_text import MARK, skip_mark
-from cgbench.text.streams import is_stdin, split_name
-
-CHUNK = 1 << 20
+from cgbench.text.plain_text import skip_mark
+from cgbench.text.streams import CHUNK, is_stdin, open_raw, split_name, whole_lines
 
 
 @dataclass(frozen=True)
@@ -48,42 +45,17 @@ def index_text(path: Path) -> TextFile:
     :raises InputError: the file is missing or not a file.
     """
     digest = hashlib.sha256()
-    lines = offset = begin = 0
-    buffer = bytearray(CHUNK)  # one for all chunks: fresh memory costs as much as reading into it
-    view = np.frombuffer(buffer, np.uint8)
-    last = 10
-    try:
-        with path.open("rb", buffering=0) as file:
-            if begin := skip_mark(file.read(len(MARK)), path):
-                digest.update(MARK)
-            file.seek(begin)
-            offset = begin
-            milestones = [(0, begin)]
-            longest = limit("CGBENCH_MAX_LINE")
-            while length := file.readinto(buffer):
-                digest.update(memoryview(buffer)[:length])
-                # several times as fast as bytearray.count, and without the interpreter lock
-                lines += int(np.count_nonzero(view[:length] == 10))
-                end = buffer.rfind(b"\n", 0, length)
-                line_number, begun = milestones[-1]
-                check_line(
-                    offset - begun + (buffer.find(b"\n", 0, length) if end >= 0 else length), path, line_number + 1
-                )
-                if end >= 0:
-                    if longest < length:  # else a line within the buffer cannot be too long
-                        check_lines(np.flatnonzero(view[:length] == 10), path, line_number + 2)
-                    milestones.append((lines, offset + end + 1))
-                offset += length
-                last = buffer[length - 1]
-            line_number, begun = milestones[-1]
-            check_line(offset - begun, path, line_number + 1)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: a folder, not a text file") from None
-    if last != 10 and offset > begin:
-        lines += 1
-    return TextFile(path, digest.hexdigest(), offset, lines, np.array(milestones, np.int64))
+    lines = size = 0
+    milestones = [(0, 0)]
+    with open_raw(path) as file:
+        for buffer, end, offset, newlines in whole_lines(file, CHUNK, path, digest=digest):
+            begin = 0 if offset else skip_mark(buffer[:end].data, path)
+            lines, size = lines + (newlines or end > begin), offset + end
+            if not offset:
+                milestones = [(0, begin)]
+            if newlines:
+                milestones.append((lines, size))
+    return TextFile(path, digest.hexdigest(), size, lines, np.array(milestones, np.int64))
 
 
 @dataclass(frozen=True)

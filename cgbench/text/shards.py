@@ -15,11 +15,11 @@ import numpy as np
 
 from cgbench.errors import InputError, argument
 from cgbench.files import parse_json
-from cgbench.text.blocks import BLOCK, Block, block_of_bytes, check_text, join_blocks, whole_lines
+from cgbench.text.blocks import BLOCK, Block, block_of_bytes, check_text, join_blocks
 from cgbench.text.limits import check_line
 from cgbench.text.plain_text import MARK
 from cgbench.text.rows import Table, cell_text, is_array, is_number
-from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_stdin, open_raw, split_name
+from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_stdin, open_raw, split_name, whole_lines
 
 SHARD = 64 << 20
 """Bytes per shard of a file that can be split."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.text.blocks import Block
-from cgbench.text.streams import is_plain_file
+from cgbench.text.streams import PAD, is_plain_file
 
 LARGEST = 2**31 - 2
 SAMPLE = 1 << 20  # bytes
@@ -62,8 +62,8 @@ class WordCounter:
         if 2 * self.words > len(self.starts):
             self.starts, self.counts = (longer(array, 2 * len(array)) for array in (self.starts, self.counts))
         used = int(self.starts[self.words])
-        if used + word + word_kernels.PAD > len(self.arena):
-            self.arena = longer(self.arena, 2 * (used + word + word_kernels.PAD))
+        if used + word + PAD > len(self.arena):
+            self.arena = longer(self.arena, 2 * (used + word + PAD))
         if 2 * self.words > len(self.table):
             self.table = np.zeros((2 * len(self.table), 3), np.uint64)
             word_kernels.enter_words(self.table, self.arena, self.starts, self.words)

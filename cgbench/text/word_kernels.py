@@ -31,8 +31,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from cgbench.engines.compiled import inlined, kernel, part
+from cgbench.text.streams import PAD
 
-PAD = 16
 UNKNOWN = 0x7FFFFFFE
 KEEP_NONE = 0x7FFFFFFF
 LINE_END = -1

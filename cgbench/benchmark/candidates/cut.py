@@ -17,7 +17,7 @@ import numpy as np
 from cgbench.benchmark.candidates.scan import NO_LIMIT, arrow, mix
 from cgbench.files import atomic_path, write_atomic, write_json
 from cgbench.machine import in_threads
-from cgbench.text.blocks import padded, release_memory
+from cgbench.text.blocks import padded_text, release_memory
 from cgbench.text.corpus import ParallelText, TextFile
 
 
@@ -258,13 +258,10 @@ def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: l
                 chunk = os.pread(file, span + 4096, start)
                 while chunk.find(b"\n", span) < 0 and start + len(chunk) < text.bytes:
                     chunk += os.pread(file, max(4096, len(chunk)), start + len(chunk))
-                buffer = padded(len(chunk))
-                buffer[: len(chunk)] = np.frombuffer(chunk, np.uint8)
-                buffer[len(chunk) :] = 10
                 out = np.empty(len(chunk), np.uint8)
                 bounds = np.empty(stop - begin + 1, np.int64)
                 hashes = np.empty(stop - begin, np.uint64)
-                word_kernels.gather_lines(buffer, offsets[begin:stop] - start, out, bounds, hashes)
+                word_kernels.gather_lines(padded_text(chunk), offsets[begin:stop] - start, out, bounds, hashes)
                 data = out[: bounds[-1]].tobytes()
                 codes[where[begin:stop]] = hashes
                 for row, (low, high) in zip(where[begin:stop].tolist(), pairwise(bounds.tolist()), strict=True):

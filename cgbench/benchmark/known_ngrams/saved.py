@@ -15,6 +15,7 @@ from cgbench.checksums import check_digests, digests_of
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, ordinary_file, read_json, write_json
 from cgbench.steps import hash_value
+from cgbench.text.streams import PAD
 from cgbench.text.word_counts import LARGEST
 
 FORMAT = 1
@@ -82,8 +83,6 @@ def check_vocabulary(folder: Path, word_count: int, usable: int, arrays: Mapping
     :param word_count: the number of words.
     :raises InputError: names the invalid file.
     """
-    from cgbench.text.word_kernels import PAD
-
     arena, starts, counts, table = (arrays[name] for name in WORD_ARRAYS)
     if len(counts) != word_count or not 0 <= usable <= word_count or word_count > LARGEST:
         raise InputError(f"{folder}: words.json and words.counts.npy do not match; {REMEDY}")

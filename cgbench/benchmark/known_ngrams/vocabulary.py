@@ -14,7 +14,7 @@ import numpy as np
 
 from cgbench.benchmark.known_ngrams import saved as saved_ngrams
 from cgbench.errors import InputError
-from cgbench.text.blocks import Block, join_blocks, padded, read_blocks, sentences
+from cgbench.text.blocks import Block, join_blocks, padded_text, read_blocks, sentences
 from cgbench.text.word_counts import WordCounter
 
 
@@ -77,10 +77,7 @@ class Vocabulary:
         # A string that is empty or holds a blank is not a word, and must not get the id of its first part.
         single = [i for i, spelling in enumerate(spellings) if spelling.split() == [spelling]]
         text = b"".join(spellings[i] + b"\n" for i in single)
-        buffer = padded(len(text))
-        buffer[: len(text)] = np.frombuffer(text, np.uint8)
-        buffer[len(text) :] = 10
-        ids[single], _ = self.read(Block(buffer, len(text), 0))
+        ids[single], _ = self.read(Block(padded_text(text), len(text), 0))
         return ids
 
     def read(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
