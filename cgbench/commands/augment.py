@@ -48,7 +48,7 @@ def geca_command(request: AugmentRequest, form: str) -> None:
         "templates": augmented.templates,
         "shared_templates": augmented.shared,
         "tuples": augmented.tuples,
-        "settings": request.as_dict,
+        "settings": {name: getattr(request, name) for name in ("size", "max_length", "samples", "seed")},
         "tests": [{"test": str(test), **vars(seen)} for test, seen in result.tests],
     }
     lines = [

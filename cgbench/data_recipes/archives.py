@@ -70,10 +70,9 @@ def members(archive: Path) -> Iterator[ArchiveMember]:
                 yield ArchiveMember(archive, name.removeprefix("./"), stream)
 
 
-def unpack(archive: Path, targets: Mapping[str, Path]) -> set[str]:
-    """Write members to files. ``targets`` maps the end of a member's path to a file.
+def unpack(archive: Path, targets: Mapping[str, Path]) -> None:
+    """Write regular files to ``targets``, which maps the end of a member's path to a file.
 
-    :returns: the keys that were found as regular files
     :raises InputError: as :func:`members` does, or two members match.
     """
     unpacked: set[str] = set()
@@ -86,7 +85,6 @@ def unpack(archive: Path, targets: Mapping[str, Path]) -> set[str]:
             with targets[end].open("wb") as file:
                 while data := member.read():
                     file.write(data)
-    return unpacked
 
 
 def _zipped(archive: Path) -> Iterator[tuple[str, Any]]:

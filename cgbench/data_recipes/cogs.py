@@ -6,16 +6,12 @@ It has the correction of 2022, and also the form without variables on which Dang
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import cast
 
 from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
-from cgbench.data_recipes.sources import LEARNERS, released
+from cgbench.data_recipes.sources import alignments, released
 from cgbench.data_recipes.writer import tab_rows
-
-Row = tuple[str, str, str]  # sentence, logical form, type
 
 REPOSITORY, COMMIT = "najoungkim/COGS", "165a7b669eade971fa47bf568a2e51925360fed8"
 SIDES = ("src", "tgt", "type")
@@ -23,18 +19,13 @@ FILES = ("train", "train_100", "dev", "test", "gen")
 # A copy of COGS by the authors of "Lexicon Learning", with the first edition of gen and the output of their aligners.
 LEXICONS = ("ekinakyurek/COGS", "553e0a45ed14f53fb1263c4794d36822a8bade32")
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # Verbs whose only argument is a theme ("the ball rolled"), and the animate subjects that the first edition treated as
 # agents if a prepositional phrase followed them.
-UNACCUSATIVE = _words(
+UNACCUSATIVE = (
     "roll freeze burn shorten float grow slide break crumple split change snap disintegrate collapse decompose double "
     "improve inflate enlarge redden"
 )
-ANIMATE = _words(
+ANIMATE = (
     "baby bee boy butterfly cat chicken citizen consumer dog duck fish fly giraffe girl guy kitty lion monkey monster "
     "penguin poet researcher sailor teacher tourist zebra"
 )
@@ -47,24 +38,16 @@ _TERM = re.compile(
 )
 
 
-def read_forms(path: Path) -> list[Row]:
-    """The rows of a released file.
-
-    :raises InputError: a row does not have three columns.
-    """
-    return cast("list[Row]", tab_rows(path, "sentence", "logical form", "type"))
-
-
 def with_role(form: str, kind: str, role: str) -> str:
     """The logical form in the edition with ``role`` for such subjects: ``agent`` until 2022, now ``theme``.
 
     Only some rows of type :data:`CORRECTED_TYPE` differ: an intransitive unaccusative verb with an animate subject.
     """
     last = _LAST_VERB.search(form) if kind == CORRECTED_TYPE else None
-    if last is None or last[1] not in UNACCUSATIVE or f"( {last[3]} ," in form[: last.start()]:
+    if last is None or last[1] not in UNACCUSATIVE.split() or f"( {last[3]} ," in form[: last.start()]:
         return form
     noun = re.search(rf"(\w+) \( {last[4]} \)", form)
-    if noun is None or noun[1] not in ANIMATE:
+    if noun is None or noun[1] not in ANIMATE.split():
         return form
     return form[: last.start(2)] + role + form[last.end(2) :]
 
@@ -95,7 +78,7 @@ def prepare_cogs(sources: Sources, out: Writer) -> None:
     for name in FILES:
         if not (paths := sources.find(f"{name}.tsv")):
             continue
-        rows = read_forms(paths[0])
+        rows = tab_rows(paths[0], "sentence", "logical form", "type")
         if name != "gen":
             out.split(name.replace("_", "-"), rows, sides=SIDES)
         else:
@@ -111,7 +94,7 @@ def prepare_cogs(sources: Sources, out: Writer) -> None:
             out.split("dangle/gen-dev", _dangle(rows[: len(rows) // 10]), sides=SIDES)
 
 
-def _dangle(rows: list[Row]) -> Iterator[Row]:
+def _dangle(rows: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     for source, form, kind in rows:
         yield f"bos {source}", f"bos {without_variables(form)}", kind
 
@@ -122,9 +105,7 @@ def _sources() -> Iterator[Source]:
     now = released(REPOSITORY, COMMIT, "data/gen.tsv")
     first = released(*LEXICONS, "cogs/gen.tsv")
     yield replace(now, hashes=now.hashes + first.hashes)
-    for name in LEARNERS:
-        path = f"lexicons/{name}.json"
-        yield released(*LEXICONS, f"cogs/alignments/{name}.json", path, extra=path)
+    yield from alignments(*LEXICONS, "cogs", "lexicons/{}.json")
 
 
 RECIPES = (

@@ -4,13 +4,9 @@ Four words are colours; ``fep`` repeats the word before it three times, ``A blic
 the meaning of Y followed by that of X. The pairs are generated; released files, if available, must agree.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from cgbench.data_recipes.recipe import Recipe, Sources, Split, Writer
-from cgbench.data_recipes.sources import LEARNERS, alignments, released
-from cgbench.data_recipes.writer import GENERATED, RELEASED, tab_rows
-from cgbench.errors import InputError
+from cgbench.data_recipes.sources import alignments, released
+from cgbench.data_recipes.writer import GENERATED, RELEASED, check_same, tab_rows
 
 COLOURS = {"dax": "RED", "lug": "BLUE", "wif": "GREEN", "zup": "YELLOW"}
 _INPUTS = {
@@ -35,25 +31,13 @@ def colours_of(words: str) -> str:
     return " ".join([COLOURS[word]] * (3 if sign else 1))
 
 
-def check_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
-    """Check that the released rows (source TAB target, with blanks around them) are these pairs, in any order.
-
-    :raises InputError: they are not.
-    """
-    rows = [(source.strip(), target.strip()) for source, target in tab_rows(path, "source", "target")]
-    for line_number, row in enumerate(rows, 1):
-        if row not in pairs:
-            raise InputError(f"{path}, row {line_number}: {row[0]!r} with {row[1]!r} is not a pair of the paper")
-    if len(rows) != len(pairs) or set(rows) != set(pairs):
-        raise InputError(f"{path}: not the {len(pairs)} pairs of the paper")
-
-
 def prepare_colors(sources: Sources, out: Writer) -> None:
     """Write both splits, checked against released files in the downloads or a mirror, if any."""
     for name, inputs in INPUTS.items():
         pairs = [(words, colours_of(words)) for words in inputs]
         if paths := sources.find(f"{name}.tsv", fetch=False):
-            check_pairs(paths[0], pairs)
+            rows = tab_rows(paths[0], "source", "target")
+            check_same(str(paths[0]), [(source.strip(), target.strip()) for source, target in rows], pairs)
         out.split(name, pairs, origin=RELEASED if paths else GENERATED)
 
 
@@ -71,7 +55,7 @@ RECIPES = (
         splits=(Split("train", 14), Split("test", 10)),
         sources=(
             *(released(REPOSITORY, COMMIT, f"COLOR/{name}.tsv") for name in INPUTS),
-            *alignments(REPOSITORY, COMMIT, "COLOR", LEARNERS),
+            *alignments(REPOSITORY, COMMIT, "COLOR"),
         ),
         prepare=prepare_colors,
         generates_released=True,

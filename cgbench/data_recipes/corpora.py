@@ -66,7 +66,7 @@ RECIPES = (
                 released(*TATOEBA, f"TRANSLATE/cmn.txt_{name}_tokenized.tsv", f"cmn_{name}_tokenized.tsv")
                 for name in TATOEBA_ROWS
             ),
-            *alignments(*TATOEBA, "TRANSLATE", TATOEBA_LEARNERS),
+            *alignments(*TATOEBA, "TRANSLATE", learners=TATOEBA_LEARNERS),
         ),
         prepare=prepare_tatoeba,
         revision=2,

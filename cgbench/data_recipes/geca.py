@@ -12,9 +12,8 @@ import random
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -50,11 +49,6 @@ class Settings:
         group="Augmentation",
     )
     seed: int = option(default=1, help="Random seed", least=0, group="Augmentation")
-
-    @property
-    def as_dict(self) -> dict[str, Any]:
-        """The settings by name."""
-        return {setting.name: getattr(self, setting.name) for setting in fields(Settings)}
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def get(
     with replacing(out) as partial:
         work = out.with_name(f".{out.name}.sources")
         writer = Writer(recipe.name, recipe.sides, recipe.splits, partial, say)
-        with Sources(recipe.sources, recipe.folder_name, downloads, work, mirror, offline, engine, say) as sources:
+        with Sources(recipe.sources, downloads, work, mirror, offline, engine, say) as sources:
             recipe.prepare(sources, writer)
             _copy_extras(recipe, sources, writer, extras)
         record = _finish(recipe, writer, sources)

@@ -4,10 +4,10 @@ The recipes are in the other files of this package; :mod:`~cgbench.data_recipes.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from cgbench.data_recipes.sources import Source, Sources, in_folder
+from cgbench.data_recipes.sources import Source, Sources
 from cgbench.data_recipes.writer import Split, Writer
 
 __all__ = ["NO_LICENCE", "Recipe", "Source", "Sources", "Split", "Writer"]
@@ -23,7 +23,7 @@ class Recipe:
     :param size: a short description of the size, for tables.
     :param download: size of the download; empty if unknown.
     :param prepare: reads the sources and writes the splits. Splits that it does not write are reported as missing.
-    :param folder: its folder in a mirror (default: its name).
+    :param folder: default folder of its sources in a mirror and in the downloads (default: its name).
     :param generates_released: whether generated files equal the released ones, line by line.
     :param revision: raised whenever a change of the code changes the files.
     """
@@ -45,12 +45,9 @@ class Recipe:
     revision: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sources", tuple(in_folder(self.sources, self.folder_name)))
-
-    @property
-    def folder_name(self) -> str:
-        """The default folder of its sources in a mirror and in the downloads."""
-        return self.folder or self.name
+        folder = self.folder or self.name
+        sources = tuple(replace(source, folder=source.folder or folder) for source in self.sources)
+        object.__setattr__(self, "sources", sources)
 
     def describe(self) -> dict[str, Any]:
         """The description of the recipe, as JSON."""

@@ -6,14 +6,13 @@ files, row by row.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
-from cgbench.data_recipes.sources import LEARNERS, released
-from cgbench.data_recipes.writer import GENERATED, RELEASED, rows_by_number
+from cgbench.data_recipes.sources import alignments, released
+from cgbench.data_recipes.writer import GENERATED, RELEASED, check_same, rows_by_number
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.text.streams import open_bytes, read_lines
@@ -191,29 +190,13 @@ def read_tasks(path: Path) -> list[Row]:
     return rows
 
 
-def check_same(name: str, released: Sequence[Row], generated: Sequence[Row]) -> None:
-    """Check that a released split agrees with its rule, in any order.
-
-    :raises InputError: it does not.
-    """
-    extra = Counter(released) - Counter(generated)
-    lacking = Counter(generated) - Counter(released)
-    if extra:
-        index = next(index for index, row in enumerate(released) if row in extra)
-        raise InputError(
-            f"scan: {name}, row {index + 1} ({released[index][0]!r}) does not belong in this split by its rule"
-        )
-    if lacking:
-        raise InputError(f"scan: {name} lacks {next(iter(lacking))[0]!r}, which belongs in this split by its rule")
-
-
 def prepare_scan(sources: Sources, out: Writer) -> None:
     """Write every available split; those defined by the grammar always are."""
     # all commands, in the order of tasks.txt if it is available
     paths = sources.find("tasks.txt")
     rows = read_tasks(paths[0]) if paths else list(commands().items())
     if paths:
-        check_same("tasks.txt", rows, list(commands().items()))
+        check_same("scan: tasks.txt", rows, list(commands().items()))
     else:
         out.note(
             "tasks.txt is not available: commands are in the order of the grammar, so the validation rows of length-* "
@@ -226,7 +209,7 @@ def prepare_scan(sources: Sources, out: Writer) -> None:
         for subset, generated in zip(("train", "test"), subsets, strict=True):
             if task_files := sources.find(f"tasks_{subset}_{name}.txt"):
                 released_rows = read_tasks(task_files[0])
-                check_same(f"{name}/{subset}", released_rows, generated)
+                check_same(f"scan: {name}/{subset}", released_rows, generated)
                 out.split(f"{name}/{subset}", released_rows)
             else:
                 out.split(f"{name}/{subset}", generated, origin=GENERATED)
@@ -266,9 +249,8 @@ def _sources() -> Iterator[Source]:
     for name in MCD:
         yield Source(f"{name}.json", archive=MCD_ARCHIVE, member=f"{name}.json")
     for split in LEARNT:
-        for name in LEARNERS:
-            path = f"lexicons/{split}/{name}.json"
-            yield released(*LEXICONS, f"{RULED[split][0]}/alignments/{name}.json", path, extra=path)
+        path = f"lexicons/{split}/{{}}.json"
+        yield from alignments(*LEXICONS, RULED[split][0], path, extra=path)
 
 
 def _member(path: str) -> Source:

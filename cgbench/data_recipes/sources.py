@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -42,7 +42,7 @@ class Source:
     :param url: its address; empty if it is in an archive or must be downloaded by hand.
     :param hashes: of its (unpacked) bytes: ``sha256:<digest>``; or ``git:<id>``, its blob id in a git repository (the
         SHA-1 of ``blob <bytes>\\0`` and its bytes), if nobody has read it. One of them must fit.
-    :param folder: its folder in a mirror, if not that of the recipe.
+    :param folder: its folder in a mirror; :class:`Recipe` fills in its own.
     :param archive: the name of the source that contains it; ``member``: the end of its path in the archive.
     :param by_hand: how to download it by hand, if a program cannot.
     :param extra: name of an unchanged copy in the prepared set. The splits do not need it.
@@ -58,11 +58,6 @@ class Source:
     extra: str = ""
 
     @property
-    def most_bytes(self) -> int:
-        """Maximum bytes of a download."""
-        return MOST_OF_GITHUB if self.url.startswith(RAW) else MOST_DOWNLOAD
-
-    @property
     def place(self) -> str:
         """Its path in the downloads and in a mirror."""
         return f"{self.folder}/{self.name}"
@@ -72,11 +67,6 @@ class Source:
         """Its path in the original repository or archive."""
         raw = self.url.removeprefix(RAW)
         return self.member or (raw.split("/", 3)[3] if raw != self.url else "")
-
-
-def in_folder(sources: Iterable[Source], folder: str) -> list[Source]:
-    """The sources with ``folder`` where they name none."""
-    return [replace(source, folder=source.folder or folder) for source in sources]
 
 
 @cache
@@ -98,11 +88,18 @@ def released(repository: str, commit: str, path: str, name: str = "", **fields: 
     return Source(name or path.rpartition("/")[2], **{**address, **known, **fields})
 
 
-def alignments(repository: str, commit: str, folder: str, learners: Iterable[str]) -> Iterator[Source]:
+def alignments(
+    repository: str,
+    commit: str,
+    folder: str,
+    name: str = "align.{}.json",
+    extra: str = "lexicons/{}.json",
+    learners: Iterable[str] = LEARNERS,
+) -> Iterator[Source]:
     """Lexicons learned by the aligners of "Lexicon Learning" (Akyürek and Andreas, 2021), as extra files."""
-    for name in learners:
-        path = f"{folder}/alignments/{name}.json"
-        yield released(repository, commit, path, f"align.{name}.json", extra=f"lexicons/{name}.json")
+    for learner in learners:
+        path = f"{folder}/alignments/{learner}.json"
+        yield released(repository, commit, path, name.format(learner), extra=extra.format(learner))
 
 
 def hash_content(path: Path, algorithm: str = "sha256", prefix: bytes = b"") -> tuple[str, int]:
@@ -124,7 +121,6 @@ class Sources:
 
     Without a mirror, missing files are downloaded. With mirrors, only these are used, in their order.
 
-    :param folder: default folder of the sources in a mirror and in the downloads.
     :param work: a folder for unpacked files that nothing else uses.
     :param mirror: one or more folders with ``<folder>/<name>``.
     :param offline: use no network.
@@ -134,7 +130,6 @@ class Sources:
     def __init__(
         self,
         sources: Sequence[Source],
-        folder: str,
         downloads: Path,
         work: Path,
         mirror: str | Sequence[str] | None = None,
@@ -142,7 +137,7 @@ class Sources:
         engine: Engine | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        self.sources, self.downloads, self.work = in_folder(sources, folder), downloads, work
+        self.sources, self.downloads, self.work = sources, downloads, work
         self.offline, self.engine = offline, engine or Local(1)
         self.say = say or (lambda line: None)
         self.used: dict[str, dict[str, Any]] = {}
@@ -241,7 +236,8 @@ class Sources:
                 return local
             self.say(f"downloading {source.url}")
             try:
-                download(source.url, path, 1 if optional else ATTEMPTS, most=source.most_bytes)
+                most = MOST_OF_GITHUB if source.url.startswith(RAW) else MOST_DOWNLOAD
+                download(source.url, path, 1 if optional else ATTEMPTS, most=most)
             except DownloadError as error:
                 if optional:
                     self._unreachable = not error.refused

@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -59,13 +60,12 @@ class Writer:
         """
         sides = sides or self.sides
         self.say(f"writing {name}")
-        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         # one file per side, written in blocks and hashed on the way
         count, last = 0, ""
         names = [f"{name}.{side}" for side in sides]
         digests = [hashlib.sha256() for _ in sides]
         with ExitStack() as stack:
-            files = [stack.enter_context((self.folder / file).open("wb")) for file in names]
+            files = [stack.enter_context(self._new(file).open("wb")) for file in names]
             waiting = iter(rows)
             while block := list(islice(waiting, BLOCK)):
                 for file, digest, column in zip(files, digests, zip(*block, strict=True), strict=True):
@@ -82,19 +82,22 @@ class Writer:
     def document(self, name: str, side: str, lines: Iterable[str], rows: int) -> None:
         """Write a split as one file whose ``rows`` examples have several lines each."""
         self.check(name, rows, "")
-        (self.folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="")
+        self.file(f"{name}.{side}", "".join(f"{line}\n" for line in lines))
         self.splits[name] = {"rows": rows, "origin": RELEASED, "files": [f"{name}.{side}"]}
 
     def file(self, name: str, text: str) -> None:
         """Write a file that is not a split."""
-        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.folder / name).write_text(text, "utf-8", newline="")
+        self._new(name).write_text(text, "utf-8", newline="")
 
     def copy(self, name: str, path: Path) -> None:
         """Copy a file that is not a split from ``path`` (plain or .gz)."""
-        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        with open_bytes(path) as source, (self.folder / name).open("wb") as target:
+        with open_bytes(path) as source, self._new(name).open("wb") as target:
             shutil.copyfileobj(source, target)
+
+    def _new(self, name: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
     def check(self, name: str, rows: int, last: str) -> None:
         """Check that a split has the expected number of rows."""
@@ -122,6 +125,20 @@ def tab_rows(path: Path, *columns: str) -> list[tuple[str, ...]]:
         if len(row) != len(columns):
             raise InputError(f"{path}, row {line_number} has {len(row)} columns; {', '.join(columns)} are needed")
     return rows
+
+
+def check_same(name: str, released: Sequence[Sequence[str]], generated: Sequence[Sequence[str]]) -> None:
+    """Check that a released split agrees with its rule, in any order.
+
+    :raises InputError: it does not.
+    """
+    extra = Counter(released) - Counter(generated)
+    lacking = Counter(generated) - Counter(released)
+    if extra:
+        index = next(index for index, row in enumerate(released) if row in extra)
+        raise InputError(f"{name}, row {index + 1} ({released[index][0]!r}) does not belong in this split by its rule")
+    if lacking:
+        raise InputError(f"{name} lacks {next(iter(lacking))[0]!r}, which belongs in this split by its rule")
 
 
 def rows_by_number(rows: Sequence[Row], numbers: Any, where: str) -> list[Row]:

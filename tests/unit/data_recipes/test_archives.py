@@ -49,14 +49,15 @@ def test_members_are_read_in_order(archive):
 
 def test_wanted_members_are_unpacked_to_the_paths_of_the_caller(archive, tmp_path):
     wanted = {"sub/b.txt": tmp_path / "mine", "sub/none.txt": tmp_path / "not"}
-    assert unpack(archive(FILES), wanted) == {"sub/b.txt"}
+    unpack(archive(FILES), wanted)
     assert (tmp_path / "mine").read_bytes() == b"two\n" and not (tmp_path / "not").exists()
 
 
 def test_an_end_is_whole_parts_of_a_path_and_must_be_one_member(archive, tmp_path):
     with pytest.raises(InputError, match="two members end in a.txt"):
         unpack(archive(FILES), {"a.txt": tmp_path / "a"})
-    assert unpack(archive(FILES), {"b/b.txt": tmp_path / "b"}) == set()
+    unpack(archive(FILES), {"b/b.txt": tmp_path / "b"})
+    assert not (tmp_path / "b").exists()
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../x", "a/../../x", "..\\x", "C:/x"])
@@ -67,7 +68,7 @@ def test_a_path_outside_is_refused(archive, name):
 
 def test_links_and_devices_are_never_unpacked(archive, tmp_path):
     made = archive({}, links=[("top/a.txt", "/etc/passwd")])
-    assert unpack(made, {"a.txt": tmp_path / "a"}) == set()
+    unpack(made, {"a.txt": tmp_path / "a"})
     assert not (tmp_path / "a").exists()
 
 

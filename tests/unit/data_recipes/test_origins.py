@@ -41,7 +41,7 @@ def check(mirror, tmp_path):
     checked = 0
     for recipe in built_in().values():
         folders = tmp_path / recipe.name, tmp_path / "work"
-        with Sources(recipe.sources, recipe.folder_name, *folders, str(mirror)) as sources:
+        with Sources(recipe.sources, *folders, str(mirror)) as sources:
             # a file in its place with another hash is an error
             checked += sum(bool(source.hashes and sources.find(source.name)) for source in recipe.sources)
     return checked
@@ -54,5 +54,5 @@ def check(mirror, tmp_path):
 )
 def test_the_publisher_has_the_bytes(tmp_path, recipe, source):
     """Archives of gigabytes among them. A file without a known hash must be there."""
-    with Sources(recipe.sources, recipe.folder_name, tmp_path / "downloads", tmp_path / "work") as sources:
+    with Sources(recipe.sources, tmp_path / "downloads", tmp_path / "work") as sources:
         assert sources.find(source.name)  # other bytes are an error

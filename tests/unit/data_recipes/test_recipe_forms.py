@@ -6,6 +6,7 @@ import json
 import re
 import tarfile
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -14,11 +15,13 @@ from small_recipes import git_blob, lenient
 
 from cgbench.data_recipes import cfq, colors, pcfg
 from cgbench.data_recipes.cfq import INVERSE, merge_triples, tokenize_query, tokenize_question
-from cgbench.data_recipes.cogs import read_forms, with_role, without_variables
+from cgbench.data_recipes.cogs import with_role, without_variables
 from cgbench.data_recipes.demo import corpus
 from cgbench.data_recipes.prepared import get
+from cgbench.data_recipes.recipe import Source
 from cgbench.data_recipes.registry import find_recipe, recipes
 from cgbench.data_recipes.smcalflow import read_requests
+from cgbench.data_recipes.writer import tab_rows
 from cgbench.errors import InputError
 
 
@@ -63,13 +66,17 @@ def test_generated_and_released_colors_agree(tmp_path):
 
 
 def test_released_pairs_that_are_not_those_of_the_paper_are_named(tmp_path):
-    (tmp_path / "x.tsv").write_text("dax \t  RED\nlug fep \t  BLUE\n")
-    for pairs, message in (
-        ([("dax", "RED"), ("lug fep", "BLUE BLUE BLUE")], "row 2: 'lug fep' with 'BLUE' is not a pair of the paper"),
-        ([("dax", "RED"), ("lug fep", "BLUE"), ("zup", "YELLOW")], "not the 3 pairs"),
+    released = tmp_path / "mirror" / "colors" / "train.tsv"
+    released.parent.mkdir(parents=True)
+    recipe = replace(find_recipe("colors"), sources=(Source("train.tsv"), Source("test.tsv")))
+    pairs = [f"{words} \t  {colors.colours_of(words)}\n" for words in colors.INPUTS["train"]]
+    for rows, message in (
+        ([*pairs[:-1], "dax\tBLUE\n"], r"train.tsv, row 14 \('dax'\) does not belong in this split"),
+        (pairs[1:], "train.tsv lacks 'dax', which belongs in this split"),
     ):
+        released.write_text("".join(rows))
         with pytest.raises(InputError, match=message):
-            colors.check_pairs(tmp_path / "x.tsv", pairs)
+            get(recipe, tmp_path / "colors", mirror=str(tmp_path / "mirror"))
 
 
 # PCFG SET
@@ -147,7 +154,7 @@ def test_a_ball_that_rolls_is_a_theme_in_both_editions():
 @needs("cogs/gen.tsv.gz")
 def test_either_edition_of_gen_gives_both_as_they_were_released():
     source = next(source for source in find_recipe("cogs").sources if source.name == "gen.tsv")
-    rows = read_forms(SHARED / "cogs" / "gen.tsv.gz")
+    rows = tab_rows(SHARED / "cogs" / "gen.tsv.gz", "sentence", "logical form", "type")
     for _ in range(2):
         for role, known in zip(("theme", "agent"), source.hashes, strict=True):
             text = "".join(f"{words}\t{with_role(form, kind, role)}\t{kind}\n" for words, form, kind in rows).encode()
@@ -193,7 +200,7 @@ def test_forms_without_variables(form, rewritten):
 def test_a_row_without_its_type_is_named(tmp_path):
     (tmp_path / "x.tsv").write_text("a\tb\tc\na\tb\n")
     with pytest.raises(InputError, match="row 2 has 2 columns"):
-        read_forms(tmp_path / "x.tsv")
+        tab_rows(tmp_path / "x.tsv", "sentence", "logical form", "type")
 
 
 @needs("cogs/train.tsv.gz", "cogs/gen.tsv.gz")

@@ -14,7 +14,8 @@ from shared_data import SHARED, needs
 
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.registry import find_recipe
-from cgbench.data_recipes.scan import check_same, commands, cutoff_splits, read_tasks, rule_splits
+from cgbench.data_recipes.scan import commands, cutoff_splits, read_tasks, rule_splits
+from cgbench.data_recipes.writer import check_same
 from cgbench.errors import InputError
 from cgbench.models.lexicons.lexicon import Lexicon
 

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import tarfile
+from dataclasses import replace
 
 import pytest
 from small_recipes import git_blob
@@ -41,8 +42,13 @@ def place(tmp_path):
     return put
 
 
+def toy_sources(tmp_path, *sources, **options):
+    placed = [replace(source, folder=source.folder or "toy") for source in sources]
+    return Sources(placed, tmp_path / "downloads", tmp_path / "work", **options)
+
+
 def find(tmp_path, source, *more, names=None, **options):
-    with Sources([source, *more], "toy", tmp_path / "downloads", tmp_path / "work", **options) as sources:
+    with toy_sources(tmp_path, source, *more, **options) as sources:
         found = sources.find(*(names or [source.name]))
         return found and [path.read_bytes() for path in found], sources
 
@@ -75,7 +81,7 @@ def test_a_wrong_file_is_deleted_and_both_hashes_are_named(web, tmp_path, body):
 def test_a_mirror_folder_is_read_where_it_is(tmp_path, place, packed):
     path = place("mirror", "x.txt.gz" if packed else "x.txt", gzip.compress(GOOD) if packed else GOOD)
     source = Source("x.txt", "http://127.0.0.1:9/x.txt", (SHA256,))
-    with Sources((source,), "toy", tmp_path / "downloads", tmp_path / "work", str(tmp_path / "mirror")) as sources:
+    with toy_sources(tmp_path, source, mirror=str(tmp_path / "mirror")) as sources:
         assert sources.find("x.txt") == (path,)
         assert sources.used["x.txt"]["bytes"] == len(GOOD)
 
@@ -111,7 +117,7 @@ def test_a_file_in_an_archive_is_taken_out_and_cleared_away(tmp_path, place):
         Source("x.txt", hashes=(SHA256,), archive="all.tgz", member="data/x.txt"),
         Source("y.txt", archive="all.tgz", member="data/y.txt"),
     )
-    with Sources(sources, "toy", tmp_path / "downloads", tmp_path / "work") as found:
+    with toy_sources(tmp_path, *sources) as found:
         assert found.find("x.txt")[0].read_bytes() == GOOD
         assert found.find("x.txt", "y.txt") is None
         assert "no data/y.txt in" in found.missing["y.txt"]
@@ -126,7 +132,7 @@ def test_a_mirror_may_hold_the_files_of_an_archive_one_by_one(tmp_path, place):
 
 
 def test_only_what_is_at_hand(web, tmp_path):
-    with Sources((Source("x.txt", f"{web.url}/x.txt"),), "toy", tmp_path / "downloads", tmp_path / "work") as sources:
+    with toy_sources(tmp_path, Source("x.txt", f"{web.url}/x.txt")) as sources:
         assert sources.find("x.txt", fetch=False) is None
         assert not sources.missing and not web.requests
 
@@ -198,7 +204,7 @@ def test_an_optional_file_that_cannot_be_fetched_is_missing_and_stops_no_one(tmp
     pytest.importorskip("requests")
     sources = [Source(name, f"http://127.0.0.1:9/{name}") for name in ("x.txt", "y.txt")]
     said = []
-    with Sources(sources, "toy", tmp_path / "downloads", tmp_path / "work", say=said.append) as found:
+    with toy_sources(tmp_path, *sources, say=said.append) as found:
         assert found.find("x.txt", optional=True) is None and found.find("y.txt", optional=True) is None
     assert set(found.missing) == {"x.txt", "y.txt"}
     assert [line for line in said if line.startswith("downloading")] == ["downloading http://127.0.0.1:9/x.txt"]
@@ -230,7 +236,7 @@ def test_one_of_several_hashes_must_fit(tmp_path, place):
 
 def test_a_mirror_is_a_folder(tmp_path):
     with pytest.raises(InputError, match="no such folder"):
-        Sources((), "toy", tmp_path, tmp_path / "work", mirror="nowhere")
+        Sources((), tmp_path, tmp_path / "work", mirror="nowhere")
 
 
 def test_a_git_blob_id_is_what_git_says(tmp_path, place):
@@ -240,7 +246,12 @@ def test_a_git_blob_id_is_what_git_says(tmp_path, place):
 
 
 def test_a_download_has_a_largest_size(web, tmp_path, monkeypatch):
-    assert Source("x", f"{RAW}a/b/c/d").most_bytes == 100 << 20
     monkeypatch.setattr("cgbench.data_recipes.sources.MOST_DOWNLOAD", 7)
     with pytest.raises(InputError, match="has 8 bytes or more; at most 7 are allowed"):
         find(tmp_path, Source("x.txt", f"{web.url}/x.txt"))
+    # of a file of GitHub another one
+    web.files["a/b/c/x.txt"] = GOOD
+    monkeypatch.setattr("cgbench.data_recipes.sources.RAW", f"{web.url}/")
+    monkeypatch.setattr("cgbench.data_recipes.sources.MOST_OF_GITHUB", 6)
+    with pytest.raises(InputError, match="has 8 bytes or more; at most 6 are allowed"):
+        find(tmp_path, Source("x.txt", f"{web.url}/a/b/c/x.txt"))
