@@ -16,7 +16,6 @@ from cgbench.benchmark.score.output.analyses import LAYOUTS, analysis_blocks
 from cgbench.benchmark.score.output.latex import bins_table, legend
 from cgbench.benchmark.score.output.rows import rows_of
 from cgbench.benchmark.score.output.tables import (
-    HOLM,
     differences_tables,
     drop_blocks,
     reasons_table,
@@ -182,7 +181,8 @@ def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
     if any(isinstance(cell, Best) for row in rows for cell in row):
         caption += f"; {BEST.strip()}: the best, and not significantly worse than it"
     if scored.baseline is not None:
-        caption += f"; Δ: difference from {scored.baseline}; p: {scored.test} test; {legend(scored, HOLM in head)}"
+        of_figure = [subset.figures[figure] for subset in whole_scores]
+        caption += f"; Δ: difference from {scored.baseline}; p: {scored.test} test; {legend(scored, of_figure)}"
     return page_table(OutputTable(["seeds" if name == "runs" else name for name in head], rows), name, caption)
 
 

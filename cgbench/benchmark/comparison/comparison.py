@@ -100,6 +100,7 @@ class SystemRuns(Protocol):
 class Starred:
     """A score or a difference with p-values."""
 
+    p_value: float | None
     p_holm: float | None
     p_calibrated: float | None
     p_calibrated_holm: float | None

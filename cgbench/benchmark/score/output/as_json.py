@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.comparison.comparison import Pair, Score, SubsetScores, SystemScores
-from cgbench.benchmark.comparison.drop import Drop
+from cgbench.benchmark.comparison.comparison import Score, SubsetScores, SystemScores
 from cgbench.benchmark.comparison.significance import LEVEL
 from cgbench.benchmark.comparison.tiers import ranks
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.benchmark.score.output.rows import LONG, Row, rounded
+from cgbench.benchmark.score.output.rows import Row, rounded
 from cgbench.benchmark.score.scored import ScoredSystems, describe
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
             name: {
                 "value": rounded(drop.control),
                 "drop": rounded(drop.value),
-                **_rounded(drop, "control", "value", "runs"),
+                **_values(drop, "control", "value", "runs"),
                 "drops": [rounded(value) for value in drop.runs],
             }
             for name, drop in scored.drops[result.system].items()
@@ -88,15 +87,17 @@ def _part(metric: Metric, subset: SubsetScores) -> dict[str, Any]:
 
 
 def _score(score: Score) -> dict[str, Any]:
-    values: dict[str, Any] = _rounded(score, "runs", "pairs")
+    values: dict[str, Any] = _values(score, "runs", "pairs")
     values["values"] = [rounded(value) for value in score.runs]
     if score.pairs:
-        values["pairs"] = [{"against": pair.against, **_rounded(pair, "against")} for pair in score.pairs]
+        values["pairs"] = [{"against": pair.against, **_values(pair, "against")} for pair in score.pairs]
     return values
 
 
-def _rounded(score: Score | Pair | Drop, *but: str) -> dict[str, float | None]:
-    return {name: rounded(getattr(score, name)) for name in score.__dataclass_fields__ if name not in but}
+def _values(entry: Any, *but: str) -> dict[str, Any]:
+    """The fields of a dataclass ``but`` some, with rounded numbers."""
+    values = {name: getattr(entry, name) for name in entry.__dataclass_fields__ if name not in but}
+    return {name: rounded(value) if isinstance(value, float) else value for name, value in values.items()}
 
 
 def differences_as_json(found: Iterable[Differences], system: str) -> dict[str, Any] | None:
@@ -109,24 +110,16 @@ def differences_as_json(found: Iterable[Differences], system: str) -> dict[str, 
         "level": LEVEL,
         "tested_ngrams": pair.tested,
         "seeds_tested": pair.seeds_tested,
-        "ngrams": [_entry(entry) for entry in pair.ngrams],
-        "words": [_entry(entry) for entry in pair.words],
-        "kinds": [_entry(entry) for entry in pair.kinds],
-        "examples": [
-            {"row": example.row, "ours": rounded(example.ours), "theirs": rounded(example.theirs),
-             "texts": example.texts}
-            for example in pair.examples
-        ],
-    }  # fmt: skip
+        **{name: [_entry(entry) for entry in getattr(pair, name)] for name in ("ngrams", "words", "kinds")},
+        "examples": [_values(example) for example in pair.examples],
+    }
 
 
 def row_as_json(row: Row) -> dict[str, Any]:
     """The columns of a row that have a value, without the signature."""
-    values = {name: getattr(row, name) for name in LONG if name not in ("signature", "signature_short", "analysis")}
-    values = {name: rounded(value) if isinstance(value, float) else value for name, value in values.items()}
+    values = _values(row, "signature", "signature_short", "analysis")
     return {name: value for name, value in values.items() if value not in (None, "")}
 
 
 def _entry(entry: FoundDifference) -> dict[str, Any]:
-    numbers = {name: rounded(getattr(entry, name)) for name in ("ours", "theirs", "p_value", "q_value")}
-    return {"what": entry.what, "examples": entry.count, **numbers}
+    return {"what": entry.what, "examples": entry.count, **_values(entry, "what", "count")}

@@ -1,10 +1,13 @@
 """The table of ``cgbench score --format latex`` with one row per system and one column per bin, as in papers.
 
 The scores of a column that the test does not find worse than its best are in bold. The standard deviation of several
-runs is a subscript. Stars mark differences
-from the baseline with a small p-value, adjusted by Holm's method.
+runs is a subscript. Stars mark differences from the baseline with a small p-value, adjusted by Holm's method.
 """
 
+from collections.abc import Iterable
+from itertools import chain
+
+from cgbench.benchmark.comparison.comparison import Starred
 from cgbench.benchmark.comparison.significance import MARKS, stars
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.tables import Best, Ready, fixed, latex_cell, latex_table, raised
@@ -34,17 +37,18 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
         rows.append(cells)
     table = latex_table(list(map(latex_cell, labels)), [list(map(latex_cell, row)) for row in rows])
     if scored.baseline:
-        adjusted = any(
-            (score.p_value, score.p_calibrated) != (score.p_holm, score.p_calibrated_holm)
-            for scores in systems
-            for score in scores
-        )
-        table += f"\n% differs from {scored.baseline.replace(chr(10), ' ')}: {legend(scored, adjusted)}"
+        meaning = legend(scored, chain.from_iterable(systems))
+        table += f"\n% differs from {scored.baseline.replace(chr(10), ' ')}: {meaning}"
     return table
 
 
-def legend(scored: ScoredSystems, adjusted: bool) -> str:
-    """The meaning of the stars; ``adjusted``: their p-values are larger than the plain ones."""
+def legend(scored: ScoredSystems, scores: Iterable[Starred]) -> str:
+    """The meaning of the stars of ``scores``; whether Holm's method has changed any of their p-values."""
+    adjusted = any(
+        (score.p_value, score.p_calibrated) != (score.p_holm, score.p_calibrated_holm)
+        for score in scores
+        if score.p_holm is not None
+    )
     levels = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
     by_holm = ", p adjusted by Holm's method" if adjusted else ""
     return f"{levels} ({scored.star_test}{by_holm})"

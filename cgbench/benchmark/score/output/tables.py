@@ -83,12 +83,7 @@ def tables_of(
     for metric, rows in of_metrics:
         blocks += _further_tables(metric, rows, width, reasons)
     blocks = [without_equal_p(block) if isinstance(block, OutputTable) else block for block in blocks]
-    if line:
-        return blocks
-    adjusted = any(HOLM in block.head for block in blocks if isinstance(block, OutputTable) and block.rows)
-    if more:  # the stars alone tell of p-values
-        adjusted |= any(row.p_holm != row.p_value for _, rows in of_metrics for row in rows)
-    return [*blocks, _signatures([metric for metric, _ in of_metrics], adjusted)]
+    return blocks if line else [*blocks, _signatures(of_metrics)]
 
 
 def _side_by_side(tables: Sequence[OutputTable]) -> OutputTable:
@@ -117,19 +112,16 @@ def _further_tables(scored: ScoredSystems, rows: Sequence[Row], width: int, reas
 
 
 def without_equal_p(table: OutputTable) -> OutputTable:
-    """The table without a column of Holm's p-values that are all those of the column before it."""
+    """The table with an empty column of Holm's p-values if all are those of the column before it."""
     equal = [
         column
         for column, name in enumerate(table.head)
-        if name == HOLM
-        and table.head[column - 1] == "p"
+        if (table.head[column - 1], name) == ("p", HOLM)
         and all(row[column] in ("", row[column - 1]) for row in table.rows)
     ]
-    head, *rows = [
-        [cell for column, cell in enumerate(line) if column not in equal] for line in (table.head, *table.rows)
-    ]
-    starts = [start - sum(column < start for column in equal) for start in table.starts]
-    return replace(table, head=head, rows=rows, starts=starts)
+    return replace(
+        table, rows=[["" if column in equal else cell for column, cell in enumerate(row)] for row in table.rows]
+    )
 
 
 def _one_line(scored: ScoredSystems, width: int) -> str | None:
@@ -332,9 +324,9 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
     )
 
 
-def _signatures(of_metrics: Sequence[ScoredSystems], adjusted: bool) -> Note:
-    lines = list(dict.fromkeys(legend(scored, adjusted) for scored in of_metrics if scored.test))
-    for scored in of_metrics:
+def _signatures(of_metrics: Sequence[tuple[ScoredSystems, Iterable[Row]]]) -> Note:
+    lines = list(dict.fromkeys(legend(scored, rows) for scored, rows in of_metrics if scored.test))
+    for scored, _ in of_metrics:
         name = scored.metric.name
         lines += [f"signature  {name}|{scored.signature}", f"short      {name}|{scored.signature.format(short=True)}"]
     return Note("\n".join(lines), code=True)
@@ -360,44 +352,36 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
 
     :param width: the decimals of scores.
     """
-    # the residual and what it is made of: one line per system
-    of_system: dict[str, dict[str, Row]] = {}
-    pairs = []
-    for row in rows_of(scores.residual):
-        if row.analysis == "pairs" and row.figure == "residual":
-            pairs.append([row.system, str(row.baseline), *_tested(row)])
-        elif row.analysis == "scores":
-            of_system.setdefault(row.system, {})[row.figure] = row
-    lines = []
-    for figures in of_system.values():
-        residual, given_pairs, error, predicted = (
-            figures[name] for name in ("residual", "given", "error", "predicted")
-        )
-        line = [residual.system, number(given_pairs.value, 1), _interval(given_pairs, 1)]
-        line += [number(row.value, 1) for row in (error, predicted, residual)]
-        lines.append([*line, _interval(residual, 1, "+"), *_tested(residual)])
+    rows = list(rows_of(scores.residual))
+    # The residual and what it is made of: one line per system.
+    order = ("given", "error", "predicted", "residual")
+    of_systems = [row for row in rows if row.analysis == "scores" and row.figure in order]
+    of_systems.sort(key=lambda row: order.index(row.figure))
+
+    def cells(row: Row) -> list[str]:
+        more = {"given": [_interval(row, 1)], "residual": [_interval(row, 1, "+"), *_tested(row)]}
+        return [number(row.value, 1), *more.get(row.figure, ())]
+
     last = ["Δ", "95% of Δ", HOLM]
     head = ["known parts", "given %", "95% interval", "error", "predicted", "residual", "95% interval", *last]
+    pairs = [row for row in rows if row.analysis == "pairs" and row.figure == "residual"]
     tables = [
-        OutputTable(head, lines, title="Given pairs, and their error beyond what the probes predict, in percent"),
         OutputTable(
-            ["residual: all pairs", "against", *last], pairs, 2,
+            head, _lines_of(of_systems, ("system",), cells),
+            title="Given pairs, and their error beyond what the probes predict, in percent",
+        ),
+        OutputTable(
+            ["residual: all pairs", "against", *last], _lines_of(pairs, ("system", "baseline"), _tested), 2,
             "Differences of the residual composition error, all pairs",
         ),
     ]  # fmt: skip
     if scores.beyond:
         beyond = [row for row in rows_of(scores.beyond) if row.analysis == "scores"]
+        beyond = sorted(beyond, key=lambda row: row.figure == beyond[0].figure)  # of the control set first
         head = ["beyond the control set", "control set", "95% interval", "test - control", "95% interval"]
-        lines = [
-            [
-                first.system,
-                *(cell for row in (of_control, first) for cell in (number(row.value, 1), _interval(row, 1, "+"))),
-            ]
-            for first, of_control in zip(beyond[::2], beyond[1::2], strict=True)
-        ]
-        tables.append(
-            OutputTable(head, lines, title="Residual of the control set, and the difference from it, in percent")
-        )
+        lines = _lines_of(beyond, ("system",), lambda row: [number(row.value, 1), _interval(row, 1, "+")])
+        title = "Residual of the control set, and the difference from it, in percent"
+        tables.append(OutputTable(head, lines, title=title))
     # the scores on given pairs and on the rest
     bins = [row for row in rows_of(scores.scored) if row.analysis == "bins"]
     lines = _lines_of(
