@@ -102,8 +102,7 @@ def _pool_sample(origin: ReleaseOrigin, pools: Sequence[Sequence[Path]]) -> Iter
         raise InputError(f"the release was built from {len(entries)} pool(s), but {len(pools)} given")
     sizes = [int(entry["pairs"]) for entry in entries]
     sample_size = min(release.manifest["counts"]["selected" if release.finished else "candidates"], sum(sizes))
-    order = np.argsort(seeded_hash(np.arange(sum(sizes)), int(release.configuration["seed"]), "report"), kind="stable")
-    chosen = set(np.sort(order[:sample_size]).tolist())
+    chosen = set(draw_rows(sum(sizes), sample_size, int(release.configuration["seed"]), "report"))
     first = 0
     for pool_index, (entry, pool_size) in enumerate(zip(entries, sizes, strict=True)):
         paths = pools[pool_index] if pools else [release.input_path(str(file["path"])) for file in entry["files"]]
@@ -113,6 +112,11 @@ def _pool_sample(origin: ReleaseOrigin, pools: Sequence[Sequence[Path]]) -> Iter
         pairs = (pair for pair_index, pair in enumerate(read_pairs(spec), first) if pair_index in chosen)
         yield from normalise_pairs(pairs, origin.normalisation, "")
         first += pool_size
+
+
+def draw_rows(count: int, most: int, seed: int, purpose: str) -> list[int]:
+    """At most ``most`` of the rows 0 to ``count - 1``, drawn by a seeded hash, in their order."""
+    return np.sort(np.argsort(seeded_hash(np.arange(count), seed, purpose), kind="stable")[:most]).tolist()
 
 
 @dataclass(frozen=True)
@@ -197,8 +201,7 @@ def novelty_curves(
     sample_size = min(len(lines) for lines in texts.values())
     curves = {}
     for name, lines in texts.items():
-        order = np.argsort(seeded_hash(np.arange(len(lines)), seed, "novelty"), kind="stable")[:sample_size]
-        some = [lines[row] for row in np.sort(order).tolist()]
+        some = [lines[row] for row in draw_rows(len(lines), sample_size, seed, "novelty")]
         longest = max((len(words_of(line)) for line in some), default=1)
         figures = novel_ngrams(training.blocks(), some, range(1, min(orders, longest) + 1))
         shares = [novelty.share for novelty in figures.values()]

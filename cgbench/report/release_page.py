@@ -14,7 +14,6 @@ from cgbench.benchmark.candidates.correlations import CENTRAL, correlations, num
 from cgbench.benchmark.candidates.ensemble_quality import table_of
 from cgbench.benchmark.candidates.noise_share import SHUFFLED
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.release.card import figure_rows
 from cgbench.benchmark.release.card_notes import written_parts
 from cgbench.benchmark.release.manifest import CARD, Findings
@@ -29,6 +28,7 @@ from cgbench.report.release_data import (
     STAGES,
     Material,
     Stage,
+    draw_rows,
     find_material,
     funnel,
     normalised_candidates,
@@ -258,7 +258,7 @@ def _scatter(release: Release, columns: dict[str, np.ndarray]) -> Any:
     x, y = columns["degree"], columns[measure]
     fine = np.isfinite(x) & np.isfinite(y)
     chosen = np.flatnonzero(fine & (columns["stage"] == "selected"))
-    chosen = np.sort(_draw(chosen, DOTS, release))
+    chosen = chosen[draw_rows(len(chosen), DOTS, int(release.configuration["seed"]), "shown")]
     behind = fine & (columns["stage"] != "selected")
     title = f"{measure} over degree: candidates as shades of grey, the test set as dots"
     return charts.scatter((x[behind], y[behind]), (x[chosen], y[chosen]), ("degree", with_unit(measure)), title)
@@ -288,12 +288,6 @@ def _noise(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any] |
     labels = [str(tenth) for tenth in range(1, len(tenths) + 1)]
     chart = Chart(labels, series, f"Noise by {measure}", "noise, %", f"tenth by {measure}, highest first")
     return {"chart": charts.draw(chart), "shares": shares(np.arange(len(not_dropped)))}
-
-
-def _draw(rows: np.ndarray, most: int, release: Release) -> np.ndarray:
-    """At most ``most`` rows, drawn by a seeded hash."""
-    order = np.argsort(seeded_hash(np.arange(len(rows)), int(release.configuration["seed"]), "shown"), kind="stable")
-    return rows[order[:most]]
 
 
 def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
@@ -358,7 +352,7 @@ def _examples(release: Release, material: Material) -> dict[str, Any]:
     # As normalised: covers and the marked differences between hypothesis and reference are of these words.
     texts = release.lines("source", normalised=True), release.lines("target", normalised=True)
     rows: list[dict[str, Any]] = release.split() if release.finished else release.table().to_pylist()
-    chosen = np.sort(_draw(np.arange(min(len(rows), *map(len, texts))), MOST_EXAMPLES, release)).tolist()
+    chosen = draw_rows(min(len(rows), *map(len, texts)), MOST_EXAMPLES, int(config["seed"]), "shown")
     first = rows[0] if rows else {}
     figures = [name for name in ("degree", measure, "rank", "perplexity") if isinstance(first.get(name), (int, float))]
     # The fields that this release has, and a row per example.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores
+from cgbench.benchmark.comparison.comparison import CALIBRATED
 from cgbench.benchmark.metrics.bins import make_bins
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.score.differences import outputs_of
@@ -55,26 +55,21 @@ def drawn(scored: ScoredSystems, most: int) -> str:
     return text if systems > most else ""
 
 
-def wholes(evaluation: Evaluation, inputs: EvaluationInputs) -> list[SubsetScores]:
-    """Every system's scores over all examples, with intervals and tests of all pairs even if not requested."""
+def with_intervals(evaluation: Evaluation, inputs: EvaluationInputs) -> ScoredSystems:
+    """The scores, over all examples with intervals and tests of all pairs even if not requested."""
     scored = evaluation.scored
-    results = scored.results
-    test = (scored.test or CALIBRATED) if len(results) > 1 else None
+    test = (scored.test or CALIBRATED) if len(scored.results) > 1 else None
     comparison = replace(inputs.comparison, paired=test, baseline=None, all_pairs=test is not None, confidence=True)
     (subsets,) = scored.on(None, comparison)
-    return [
-        replace(
-            result.whole,
-            figures={
-                name: replace(
-                    estimate,
-                    **{key: getattr(subset.figures[name], key) for key in ("ci_low", "ci_high", "ci_mean", "pairs")},
-                )
-                for name, estimate in result.whole.figures.items()
-            },
-        )
-        for result, subset in zip(results, subsets, strict=True)
-    ]
+    results = []
+    for result, subset in zip(scored.results, subsets, strict=True):
+        added = {
+            name: {key: getattr(score, key) for key in ("ci_low", "ci_high", "ci_mean", "pairs")}
+            for name, score in subset.figures.items()
+        }
+        figures = {name: replace(score, **added[name]) for name, score in result.whole.figures.items()}
+        results.append(replace(result, whole=replace(result.whole, figures=figures)))
+    return replace(scored, results=tuple(results))
 
 
 def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredSystems]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores
+from cgbench.benchmark.comparison.comparison import CALIBRATED
 from cgbench.benchmark.comparison.significance import LEVEL
 from cgbench.benchmark.comparison.tiers import compare_all
 from cgbench.benchmark.metrics.cter import Cter
@@ -40,7 +40,7 @@ from cgbench.report.score_data import (
     never_right,
     outputs,
     ranked,
-    wholes,
+    with_intervals,
 )
 from cgbench.tables import Best, OutputTable, fixed
 from cgbench.text.profile import is_unspaced
@@ -70,17 +70,15 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     inputs = evaluation.inputs
     if inputs is None:
         raise InputError("a report needs an evaluation that cgbench.evaluate made")
-    evaluation = ranked(evaluation)
-    scored = evaluation.scored
-    # Scores over all examples and in bins, with intervals and tests that were not asked for.
-    figures, name = scored.metric.figures, scored.metric.name
-    systems, evaluations = evaluation.systems, (evaluation, *map(ranked, evaluation.more))
-    of_metrics = [metric.scored for metric in evaluations]
-    whole_scores = [wholes(metric, metric.inputs or inputs) for metric in evaluations]
-    by_metric = list(zip(of_metrics, whole_scores, strict=True))
-    of_figures = [(metric, whole, figure) for metric, whole in by_metric for figure in metric.metric.figures]
-    names = ", ".join(metric.metric.name for metric in of_metrics)
-    pairs = [tables for of_metric in by_metric if (tables := _pairs(*of_metric))]
+    # Scores with intervals and tests that were not asked for, and in bins.
+    evaluations = [
+        replace(ordered, scored=with_intervals(ordered, ordered.inputs or inputs))
+        for ordered in map(ranked, evaluation.by_metric)
+    ]
+    evaluation, of_metrics = evaluations[0], [metric.scored for metric in evaluations]
+    scored, systems, metrics = evaluation.scored, evaluation.systems, [scored.metric for scored in of_metrics]
+    of_figures = [(scored, figure) for scored in of_metrics for figure in scored.metric.figures]
+    names = ", ".join(metric.name for metric in metrics)
     binned, *binned_more = [breakdowns(metric, metric.inputs or inputs) for metric in evaluations]
     results, references = scored.results[:MOST_LINES], inputs.references
     compared = {result.system for result in results}
@@ -98,7 +96,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         histograms += _distribution(metric.scored, scores_of_metric)[:1]
     lines = [str(warning) for warning in evaluation.warned] if notes is None else list(notes)
     if evaluation.more:
-        lines.append(f"Differences, examples and plots of one system against another are by {name}.")
+        lines.append(f"Differences, examples and plots of one system against another are by {scored.metric.name}.")
     if (shown := len(examples["data"]["rows"])) < (n := scored.metric.n):
         lines.append(f"{shown:,} of {n:,} examples are listed: those on which the systems differ most.")
     others = [
@@ -113,10 +111,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         + (" and others" if len(systems) > 4 else ""),
         "notes": [("", line) for line in lines],
         "facts": [
-            *(
-                ("metric", f"{metric.name}, {'lower' if metric.lower_is_better else 'higher'} is better")
-                for metric in (scored.metric for scored in of_metrics)
-            ),
+            *(("metric", f"{m.name}, {'lower' if m.lower_is_better else 'higher'} is better") for m in metrics),
             ("examples", f"{scored.metric.n:,}"),
             *([("clusters", scored.clusters.removeprefix("clusters: "))] if scored.clusters else []),
             *([("estimate", scored.sampling.design.description())] if scored.sampling.design else []),
@@ -133,10 +128,10 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "few_examples": FEW_OF_BIN,
         "lines_drawn": drawn(scored, MOST_LINES),
         "details": [details for metric in of_metrics if (details := _details(metric))],
-        "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],
+        "drops": [_drops(scored, figure) for figure in scored.metric.figures] if scored.drops else [],
         "control_examples": scored.control,
         "known": parts_section(evaluation, inputs, _places(scored)),
-        "pairs": pairs,
+        "pairs": [tables for scored in of_metrics if (tables := _pairs(scored))],
         "breakdowns": [
             _breakdown(of_feature, figure, feature_number)
             for features in (binned, *binned_more)
@@ -167,9 +162,7 @@ def _places(scored: ScoredSystems) -> int:
     return max(2, scored.metric.width)
 
 
-def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> dict[str, Any]:
-    whole_results = zip(scored.results, whole_scores, strict=True)
-    scored = replace(scored, results=tuple(replace(result, whole=whole) for result, whole in whole_results))
+def _systems_table(scored: ScoredSystems, figure: str) -> dict[str, Any]:
     table = without_equal_p(systems_table(scored, list(rows_of(scored)), _places(scored), [figure]))
     # The runs of a page are seeds; the number of examples is in its head.
     hidden = {"n"} if any(result.runs > 1 for result in scored.results) else {"n", "runs"}
@@ -181,25 +174,25 @@ def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
     if any(isinstance(cell, Best) for row in rows for cell in row):
         caption += f"; {BEST.strip()}: the best, and not significantly worse than it"
     if scored.baseline is not None:
-        of_figure = [subset.figures[figure] for subset in whole_scores]
-        caption += f"; Δ: difference from {scored.baseline}; p: {scored.test} test; {legend(scored, of_figure)}"
+        scores = [result.whole.figures[figure] for result in scored.results]
+        caption += f"; Δ: difference from {scored.baseline}; p: {scored.test} test; {legend(scored, scores)}"
     return page_table(OutputTable(["seeds" if name == "runs" else name for name in head], rows), name, caption)
 
 
-def _systems_chart(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> tuple[Any, str]:
-    scores = [subset.figures[figure] for subset in whole_scores]
+def _systems_chart(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
+    scores = [result.whole.figures[figure] for result in scored.results]
     name = scored.metric.axis(figure)
     caption = [name, *["bar: 95% interval"] * any(score.ci_low is not None for score in scores)]
     caption += ["circles: seeds"] * any(len(score.runs) > 1 for score in scores)
-    subsets = [[subset] for subset in whole_scores[:MOST_ROWS]]
+    subsets = [[result.whole] for result in scored.results[:MOST_ROWS]]
     return charts.draw(score_chart(scored, figure, subsets, title=f"{name} of each system")), "; ".join(caption)
 
 
-def _forest(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> Any:
+def _forest(scored: ScoredSystems, figure: str) -> Any:
     """The difference of each system from the baseline, with intervals and stars."""
     series = []
-    for index, (result, subset) in enumerate(zip(scored.results, whole_scores[:MOST_ROWS], strict=False)):
-        score = subset.figures[figure]
+    for index, result in enumerate(scored.results[:MOST_ROWS]):
+        score = result.whole.figures[figure]
         if score.difference is not None:
             low, high = (math.nan if end is None else end for end in (score.difference_low, score.difference_high))
             star = "*" if score.p_holm is not None and score.p_holm < LEVEL else ""
@@ -223,10 +216,10 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     return page_table(OutputTable(table.head[1:], rows), f"{name}, control set", caption), charts.draw(chart)
 
 
-def _pairs(scored: ScoredSystems, whole_scores: Sequence[SubsetScores]) -> dict[str, Any] | None:
+def _pairs(scored: ScoredSystems) -> dict[str, Any] | None:
     """The matrix of differences, best system first, and the tiers; None if a system has no score."""
     names = [result.system for result in scored.results]
-    pairs = compare_all(scored.metric, names, whole_scores)
+    pairs = compare_all(scored.metric, names, [result.whole for result in scored.results])
     if pairs is None:
         return None
     largest = max((abs(value) for value in pairs.difference.values()), default=0) or 1

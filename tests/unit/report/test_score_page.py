@@ -13,7 +13,7 @@ from cgbench.benchmark.comparison.tiers import compare_all
 from cgbench.benchmark.score.differences import example_scores
 from cgbench.errors import InputError
 from cgbench.report import score_page as module
-from cgbench.report.score_data import breakdowns, most_telling, never_right, outputs, ranked, wholes
+from cgbench.report.score_data import breakdowns, most_telling, never_right, outputs, ranked, with_intervals
 from cgbench.report.score_page import score_page
 
 
@@ -42,7 +42,7 @@ def exact():
 
 def test_intervals_and_all_pairs_are_there_unasked(exact):
     assert exact.results[0].whole.figures["exact"].ci_low is None
-    parts = wholes(exact, exact.inputs)
+    parts = [result.whole for result in with_intervals(exact, exact.inputs).results]
     assert all(part.figures["exact"].ci_low is not None for part in parts)
     asked = quietly("exact", SYSTEMS, REFERENCES, comparison={"all_pairs": True})
     assert [part.figures["exact"].pairs for part in parts] == [
