@@ -9,16 +9,13 @@ import string
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from cgbench.data_recipes.archives import ArchiveMember, members
 from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
-from cgbench.data_recipes.writer import rows_by_number
+from cgbench.data_recipes.writer import ROW_LISTS, rows_by_number
 from cgbench.errors import InputError
 from cgbench.files import parse_json
-
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value", bound=Hashable)
 
 _SPACED = str.maketrans({character: f" {character} " for character in string.punctuation})
 _TRIPLE = re.compile(r"([^ ]{2,}) ([^ ]+) ([^ ]{2,}) [.}]")
@@ -53,7 +50,6 @@ SPLITS = {
     "random": ("random_split", 95_744, 11_967, 11_967),
     "length": ("query_complexity_split", 100_654, 9_512, 9_512),
 }
-KEYS = {"train": "trainIdxs", "valid": "devIdxs", "test": "testIdxs"}
 # dataset.json has about 4 GB, of which only these two fields are needed; each record has them in this order.
 _FIELD = re.compile(rb'"(questionPatternModEntities|sparqlPatternModEntities)"\s*:\s*("(?:[^"\\]|\\.)*")')
 LONGEST_FIELD = 1 << 16
@@ -124,8 +120,8 @@ def merge_triples(query: str, inverse: bool) -> str:
     return f"{head} {' . '.join(sorted(clauses))} }}"
 
 
-def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, tuple[Value, ...]]:
-    groups: dict[Key, list[Value]] = defaultdict(list)
+def _grouped(pairs: Iterable[tuple[Hashable, Any]]) -> dict[Any, tuple[Any, ...]]:
+    groups = defaultdict[Hashable, list[Any]](list)
     for key, value in pairs:
         groups[key].append(value)
     return {key: tuple(values) for key, values in groups.items()}
@@ -143,11 +139,7 @@ def prepare_cfq(sources: Sources, out: Writer) -> None:
     for name, (file, *_) in SPLITS.items():
         if file not in splits:
             raise InputError(f"{archive}: no splits/{file}.json in it; not the expected archive")
-        for subset, key in KEYS.items():
-            where = f"{archive}: splits/{file}.json"
-            if not isinstance(splits[file], dict) or key not in splits[file]:
-                raise InputError(f"{where}: the list {key} is missing")
-            chosen = rows_by_number(tokenised, splits[file][key], f"{where}: {key}")
+        for subset, chosen in rows_by_number(tokenised, splits[file], f"{archive}: splits/{file}.json"):
             out.split(f"{name}/{subset}", chosen)
             if name.startswith("mcd"):
                 merged = ((source, merge_triples(query, inverse=name != "mcd1")) for source, query in chosen)
@@ -182,7 +174,7 @@ RECIPES = (
             Split(f"{prefix}{name}/{subset}", count)
             for name, (_, *rows) in SPLITS.items()
             for prefix in (("", "dangle-") if name.startswith("mcd") else ("",))
-            for subset, count in zip(KEYS, rows, strict=True)
+            for subset, count in zip(ROW_LISTS, rows, strict=True)
         ),
         sources=(Source(ARCHIVE, f"https://storage.googleapis.com/cfq_dataset/{ARCHIVE}"),),
         prepare=prepare_cfq,

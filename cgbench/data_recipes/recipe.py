@@ -51,9 +51,10 @@ class Recipe:
 
     def describe(self) -> dict[str, Any]:
         """The description of the recipe, as JSON."""
+        texts = ("name", "summary", "licence", "citation", "homepage", "size", "download")
+        optional = ("extra", "archive", "member", "by_hand")
         return {
-            **{name: getattr(self, name) for name in ("name", "summary", "licence", "citation", "homepage")},
-            **{"size": self.size, "download": self.download},
+            **{name: getattr(self, name) for name in texts},
             "sides": list(self.sides),
             "splits": {split.name: split.rows for split in self.splits},
             "sources": [
@@ -61,9 +62,7 @@ class Recipe:
                     "path": source.place,
                     "url": source.url,
                     "hashes": list(source.hashes),
-                    **({"extra": source.extra} if source.extra else {}),
-                    **({"archive": source.archive, "member": source.member} if source.archive else {}),
-                    **({"by_hand": source.by_hand} if source.by_hand else {}),
+                    **{name: getattr(source, name) for name in optional if getattr(source, name)},
                 }
                 for source in self.sources
             ],

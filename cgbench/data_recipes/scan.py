@@ -224,18 +224,10 @@ def prepare_scan(sources: Sources, out: Writer) -> None:
             out.split(f"length-{cutoff}/{subset}", subset_rows, origin=origin)
     for name in MCD if paths else ():
         if files := sources.find(f"{name}.json"):
-            _write_mcd(name, files[0], rows, out)
-
-
-def _write_mcd(name: str, path: Path, rows: Sequence[Row], out: Writer) -> None:
-    """A split by maximum compound divergence: row numbers of ``tasks.txt``, from 0."""
-    with open_bytes(path) as file:
-        numbers = parse_json(file.read(), path)
-    if not isinstance(numbers, dict):
-        raise InputError(f"{path}: not an object with lists of row numbers")
-    for subset, key in (("train", "trainIdxs"), ("valid", "devIdxs"), ("test", "testIdxs")):
-        if key in numbers:
-            out.split(f"{name}/{subset}", rows_by_number(rows, numbers[key], f"{path}: {key}"))
+            with open_bytes(files[0]) as file:
+                split = parse_json(file.read(), files[0])
+            for subset, subset_rows in rows_by_number(rows, split, str(files[0])):
+                out.split(f"{name}/{subset}", subset_rows)
 
 
 def _sources() -> Iterator[Source]:

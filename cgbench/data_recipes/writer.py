@@ -3,7 +3,7 @@
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -15,6 +15,7 @@ from cgbench.text.streams import open_bytes, read_lines
 
 BLOCK = 20_000  # rows written at a time
 RELEASED, GENERATED = "released", "generated"
+ROW_LISTS = {"train": "trainIdxs", "valid": "devIdxs", "test": "testIdxs"}
 Row = TypeVar("Row")
 
 
@@ -141,14 +142,15 @@ def check_same(name: str, released: Sequence[Sequence[str]], generated: Sequence
         raise InputError(f"{name} lacks {next(iter(lacking))[0]!r}, which belongs in this split by its rule")
 
 
-def rows_by_number(rows: Sequence[Row], numbers: Any, where: str) -> list[Row]:
-    """The rows with these numbers, from 0, as listed in a published split.
+def rows_by_number(rows: Sequence[Row], split: Any, where: str) -> Iterator[tuple[str, list[Row]]]:
+    """Training, validation and test rows by their numbers, from 0, as published by the authors of CFQ.
 
-    :raises InputError: it is not a list of valid row numbers.
+    :raises InputError: ``split`` does not contain three lists of valid row numbers.
     """
-    if not isinstance(numbers, list):
-        raise InputError(f"{where}: not a list of row numbers")
-    for index in numbers:
-        if type(index) is not int or not 0 <= index < len(rows):
-            raise InputError(f"{where}: {str(index)[:40]!r} is not the number of one of {len(rows):,} rows")
-    return [rows[index] for index in numbers]
+    for subset, key in ROW_LISTS.items():
+        if not isinstance(split, dict) or not isinstance(numbers := split.get(key), list):
+            raise InputError(f"{where}: {key} is not a list of row numbers, or missing")
+        for index in numbers:
+            if type(index) is not int or not 0 <= index < len(rows):
+                raise InputError(f"{where}: {key}: {str(index)[:40]!r} is not the number of one of {len(rows):,} rows")
+        yield subset, [rows[index] for index in numbers]

@@ -221,5 +221,8 @@ def test_a_damaged_record_is_one_line(out, changes, said):
 @pytest.mark.parametrize("numbers", [[-1], [2], [True], [0.0], "01", None, {"0": 1}])
 def test_numbers_of_rows_are_those_of_rows(numbers):
     with pytest.raises(InputError, match="f: "):
-        rows_by_number("ab", numbers, "f")
-    assert rows_by_number("ab", [1, 0], "f") == ["b", "a"]
+        list(rows_by_number("ab", {"trainIdxs": [0], "devIdxs": numbers, "testIdxs": []}, "f"))
+    with pytest.raises(InputError, match="f: testIdxs is not a list of row numbers, or missing"):
+        list(rows_by_number("ab", {"trainIdxs": [0], "devIdxs": [1]}, "f"))
+    split = {"trainIdxs": [1, 0], "devIdxs": [], "testIdxs": [1]}
+    assert dict(rows_by_number("ab", split, "f")) == {"train": ["b", "a"], "valid": [], "test": ["b"]}
