@@ -1,7 +1,6 @@
 """``cgbench consistency``: how alike systems translate what sentences share, without references."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -23,22 +22,22 @@ def consistency_group() -> None:
 
 @consistency_group.command("make", cls=Command, example=EXAMPLE)
 @click.argument("text", metavar="TEXT", type=PATH)
-@takes(ItemsRequest, but=("text",))
-def make_command(values: dict[str, Any], text: Path) -> None:
+@takes(ItemsRequest)
+def make_command(request: ItemsRequest) -> None:
     """Draw or change sentences of TEXT that share pieces, for systems to translate.
 
     TEXT is monolingual, with one sentence per line.
     """
     from cgbench.benchmark.consistency.make import make_items
 
-    click.echo(make_items(ItemsRequest(str(text), **values)).report())
+    click.echo(make_items(request).report())
 
 
 @consistency_group.command("score", cls=Command, example=SCORE)
 @click.argument("items", metavar="ITEMS", type=PATH)
-@takes(ConsistencyRequest, but=("items", "seed"))
+@takes(ConsistencyRequest, but=("seed",))
 @takes(ScoreOutput, but=("reasons",))
-def score_command(values: dict[str, Any], output: dict[str, Any], items: Path) -> None:
+def score_command(request: ConsistencyRequest, output: ScoreOutput) -> None:
     """Score how consistently systems translate the words that the sentences of ITEMS share.
 
     ITEMS is a table of `cgbench consistency make`, or another with the columns source and piece. If it is a folder of
@@ -46,8 +45,7 @@ def score_command(values: dict[str, Any], output: dict[str, Any], items: Path) -
     """
     from cgbench.benchmark.consistency.linked_translations import consistency
 
-    request, printer = ConsistencyRequest(**{"items": str(items), **values}), ScoreOutput(**output)
-    if output.get("per_example") and items.is_dir():
+    if output.per_example and Path(request.items).is_dir():
         raise InputError("--per-example needs a table of items: a folder has no score of single sentences")
-    printer.check(request)
-    printer.show(consistency(request))
+    output.check(request)
+    output.show(consistency(request))

@@ -27,6 +27,7 @@ def takes(
     only: Collection[str] = (),
     read: Mapping[str, Callable[[Any], Any]] | None = None,
     settings: Mapping[str, Field] | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of a request, and the request as its first argument.
 
@@ -34,9 +35,9 @@ def takes(
     ``--config``; an option overrides both. With several requests, the first decorator's is the first
     argument. The fields of a part are options as well.
 
-    :param but: fields that the command sets itself; it then receives a mapping of values instead of the request.
-    :param only: the only fields to take, without settings; the command receives a mapping.
-    :param settings: more fields, whose values go into the request's open field.
+    :param but: fields without an option.
+    :param only: the only fields to take, without settings; the command receives a mapping instead of the request.
+    :param settings: more fields, whose values go into the request's open field; ``defaults``: values of the command.
     :param read: functions that convert the words of an option, by field.
     """
     fields = {name: field for name, field in leaves_of(kind).items() if name not in but and (not only or name in only)}
@@ -69,7 +70,7 @@ def takes(
             for field in () if only else visible:
                 if field.required and field.name not in values:
                     raise InputError(f"{argument(field.name)} is missing; give {field.flag} {metavars[field.name]}")
-            return function(*first, values if but or only else kind(**values), **arguments)
+            return function(*first, values if only else kind(**{**(defaults or {}), **values}), **arguments)
 
         config_option = grouped_option(
             group, "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read settings from a YAML file"

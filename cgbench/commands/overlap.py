@@ -1,9 +1,9 @@
 """``cgbench overlap``: how much of a test text is in a corpus of any size."""
 
 import contextlib
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -18,17 +18,22 @@ PATH = click.Path(path_type=Path)
 SAMPLED = 4  # files of a corpus that are checked
 
 
+def _sides(words: tuple[str, ...]) -> str | tuple[str, ...]:
+    """A test text, or source and target."""
+    if len(words) > 2:
+        raise InputError(f"{len(words)} test texts are given; give one text, or source and target")
+    return words[0] if len(words) == 1 else words
+
+
 @click.command(
     "overlap", cls=Resumable, example="cgbench overlap test.de test.en --corpus crawl.jsonl.zst --per-example rows.tsv"
 )
 @click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]", type=click.Path())
-@takes(OverlapRequest, but=("engine", "test"), read={"orders": ranges, "corpus": lambda paths: [*chain(*paths)]})
-@grouped_option("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
 @engine_options
+@takes(OverlapRequest, read={"test": _sides, "orders": ranges, "corpus": lambda paths: [*chain(*paths)]})
+@grouped_option("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
 @format_option
-def overlap_command(
-    values: dict[str, Any], test: tuple[str, ...], per_example: Path | None, form: str, engine: Any
-) -> None:  # fmt: skip
+def overlap_command(request: OverlapRequest, per_example: Path | None, form: str) -> None:
     """Measure how much of TEST occurs in a corpus: n-grams by length, longest spans, compositional degree.
 
     Counts are exact for a corpus of any size, which is read once; memory depends only on the test text. An n-gram
@@ -40,9 +45,7 @@ def overlap_command(
     from cgbench.files import check_output, write_atomic
     from cgbench.text.streams import split_name
 
-    if len(test) > 2:
-        raise InputError(f"{len(test)} test texts are given; give one text, or source and target")
-    request = OverlapRequest(test[0] if len(test) == 1 else test, engine=engine, **values)
+    test = [request.test] if isinstance(request.test, str) else [*request.test]
     if per_example:
         check_output(per_example, [split_name(name)[0] for name in (*test, *map(str, request.corpus))])
     _inspect(test, request)
@@ -52,7 +55,7 @@ def overlap_command(
     click.echo(result.report(form))
 
 
-def _inspect(test: tuple[str, ...], request: OverlapRequest) -> None:
+def _inspect(test: Sequence[str], request: OverlapRequest) -> None:
     """Warn if the test text and the first files of the corpus differ in tokenisation, case or the like."""
     from cgbench.text.inspection import look_at_texts
     from cgbench.text.shards import find_files

@@ -1,7 +1,5 @@
 """``cgbench parts``: probes for the pieces of a test set."""
 
-from typing import Any
-
 import click
 
 from cgbench.benchmark.parts.request import PartsRequest
@@ -11,9 +9,9 @@ from cgbench.commands.options import takes
 
 @click.command("parts", cls=Command, example="cgbench parts release --out parts")
 @click.argument("release", required=False, type=click.Path())
-@takes(PartsRequest, but=("release",))
+@takes(PartsRequest)
 @format_option
-def parts_command(values: dict[str, Any], release: str | None, form: str) -> None:
+def parts_command(request: PartsRequest, form: str) -> None:
     """Find probes: pairs that show whether a system knows the parts of a test set.
 
     The parts are the pieces of each test sentence: the fewest n-grams that cover it and are known from the training
@@ -24,5 +22,5 @@ def parts_command(values: dict[str, Any], release: str | None, form: str) -> Non
     """
     from cgbench.benchmark.parts.parts import parts, report
 
-    result = parts(PartsRequest(release=release, **values))
+    result = parts(request)
     show(form, result.manifest, f"{report(result)}\n\nwritten to {result.folder}")

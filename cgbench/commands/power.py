@@ -21,6 +21,7 @@ from cgbench.commands.score_import import scores_by_system
 from cgbench.errors import InputError
 from cgbench.files import check_output
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
+from cgbench.requests import changed
 from cgbench.tables import render
 
 
@@ -35,14 +36,14 @@ from cgbench.tables import render
 @takes(ImportedMetric, only=("statistic", "scale", "drop_missing"))
 @takes(ScoreRequest, only=("systems", "references", "accept_text", "ids", "sources", "table", "cluster"))
 @takes(MetricOptions, only=("preset",))
-@takes(PowerRequest, but=("pilot",))
+@takes(PowerRequest)
 @grouped_option("Output", "--plot", type=Path, help="Plot the smallest differences (.svg, .png or .pdf)")
 def power_command(
     output: Mapping[str, Any],
     score_options: Mapping[str, Any],
     pilot: Mapping[str, Any],
     preset: Mapping[str, Any],
-    values: Mapping[str, Any],
+    request: PowerRequest,
     scores: Sequence[str],
     metric: str,
     plot: Path | None,
@@ -52,22 +53,22 @@ def power_command(
     The variance comes from a pilot of two systems, given as hypotheses or scores, or from --variance. The test is the
     calibrated one (docs/explanation/significance.md).
     """
-    if bool(scores) + ("systems" in pilot) + ("variance" in values) != 1:
+    if bool(scores) + ("systems" in pilot) + ("variance" in request.given) != 1:
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
     if plot:
         check_picture(plot, f"--plot {plot}")
         check_output(plot, [])
     if scores:
         shared = {name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot}
-        request = ImportRequest(**{"systems": scores_by_system(scores), **shared, **score_options})
-        evaluation: Evaluation | None = import_scores(request)
+        pilot_request = ImportRequest(**{"systems": scores_by_system(scores), **shared, **score_options})
+        evaluation: Evaluation | None = import_scores(pilot_request)
     elif "systems" in pilot:
         if "references" not in pilot:
             raise InputError("references are needed: --ref FILE")
         evaluation = evaluation_of(ScoreRequest(**{"metric": metric, **pilot, **preset}))
     else:
         evaluation = None
-    result = power(PowerRequest(evaluation, **values))
+    result = power(changed(request, pilot=evaluation))
     click.echo(_shown(result, output.get("form", "text")))
     if plot:
         save_figure(draw_charts([_chart(result)]), plot)

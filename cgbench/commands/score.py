@@ -1,10 +1,8 @@
 """``cgbench score METRIC``: one command per metric, made from the metric's class and the request."""
 
 import inspect
-from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -127,17 +125,15 @@ def score_command(*names: str) -> click.Command:
     needs = {metric_class(name).needs for name in names}
     unused = () if len(needs) > 1 else OF_REFERENCES if kind.needs == "sources" else OF_SOURCES
     settings = {option: field for name in names for option, field in metric_class(name).option_fields().items()}
+    jobs = {"jobs": usable_cores()} if "jobs" in settings else {}
     help = inspect.getdoc(kind) if len(names) == 1 else f"Score systems by {', '.join(names)}."
 
     @click.command(name, cls=MetricCommand, help=help, example=EXAMPLES.get(name, _example(name)))
-    @takes(ScoreRequest, but=("metric", *unused), settings=settings)
+    @takes(ScoreRequest, but=("metric", *unused), settings=settings, defaults={"metric": names, **jobs})
     @takes(ScoreOutput, but=() if kind.needs == "sources" else ("reasons",))
-    def command(values: Mapping[str, Any], output: ScoreOutput | Mapping[str, Any]) -> None:
-        jobs = {"jobs": usable_cores()} if "jobs" in settings else {}
-        request = ScoreRequest(**{"metric": names, **jobs, **values})
+    def command(request: ScoreRequest, output: ScoreOutput) -> None:
         if kind.needs == "references" and not request.references and not request.release:
             raise InputError("references are needed: --ref FILE (or --release DIR)")
-        output = output if isinstance(output, ScoreOutput) else ScoreOutput(**output)
         output.check(request)
         output.show(evaluation_of(request))
 

@@ -1,6 +1,6 @@
 """``cgbench score import``: segment scores of any metric, and logs of harnesses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +58,10 @@ class ImportCommand(Command):
     },
 )
 @takes(ScoreOutput, but=("reasons",))
-def import_command(values: Mapping[str, Any], output: Mapping[str, Any]) -> None:
+def import_command(request: ImportRequest, output: ScoreOutput) -> None:
     """Compare systems by segment scores of another program, such as COMET, MetricX, an LLM judge or lm-eval.
 
     Adds confidence intervals, significance tests and breakdowns to the scores.
     """
-    request, printed = ImportRequest(**values), ScoreOutput(**output)
-    printed.check(request)
-    printed.show(import_scores(request))
+    output.check(request)
+    output.show(import_scores(request))

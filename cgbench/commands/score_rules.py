@@ -1,8 +1,5 @@
 """``cgbench score rules``: handwritten rules of each example, and verdicts of a judge."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from cgbench.benchmark.imported.rule_scores import RulesRequest, rules
@@ -24,11 +21,10 @@ from cgbench.commands.score_output import ScoreOutput
     ),
 )
 @takes(ScoreOutput, but=("reasons",))
-def rules_command(values: Mapping[str, Any], output: Mapping[str, Any]) -> None:
+def rules_command(request: RulesRequest, output: ScoreOutput) -> None:
     """Score systems by the rules of each example: what an output must contain, exclude, match or equal.
 
     An example passes if all of its rules do. For rules that need a judge, give its verdicts as a table.
     """
-    request, printed = RulesRequest(**values), ScoreOutput(**output)
-    printed.check(request)
-    printed.show(rules(request))
+    output.check(request)
+    output.show(rules(request))

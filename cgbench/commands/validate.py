@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -11,11 +10,12 @@ from cgbench.benchmark.validity.request import ValidateRequest
 from cgbench.commands.command import Command, command_line, format_option, grouped_option
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
+from cgbench.requests import changed
 
 
 @click.command("validate", cls=Command, example="cgbench validate release --hyp A=a.en --hyp B=b.en --hyp C=c.en")
 @click.argument("release", metavar="[FAMILY=]RELEASE", type=click.Path())
-@takes(ValidateRequest, but=("release", "name"))
+@takes(ValidateRequest)
 @grouped_option(
     "Systems", "--sources", type=click.Path(path_type=Path), metavar="FILE",
     help="Write the sources of the candidates (of --cells, with their ids in FILE.jsonl) to translate, and stop",
@@ -30,7 +30,7 @@ from cgbench.errors import InputError
 )  # fmt: skip
 @format_option
 def validate_command(
-    values: dict[str, Any], release: str, sources: Path | None, page: Path | None, work: Path | None, form: str
+    request: ValidateRequest, sources: Path | None, page: Path | None, work: Path | None, form: str
 ) -> None:
     """Check whether a release is compositional or only hard, and ranks systems as its pool does.
 
@@ -43,9 +43,9 @@ def validate_command(
     from cgbench.benchmark.validity.validate import candidate_texts, cell_sources, validate
     from cgbench.files import check_output, write_atomic
 
-    family, folder = _named(release)
+    family, folder = _named(request.release)
     opened = Release.open(folder, work)
-    request = ValidateRequest(opened, name=family, **values)
+    request = changed(request, release=opened, name=family)
     if sources:
         check_output(sources, [opened.folder])
         rows = cell_sources(opened, request.cells) if request.cells else None

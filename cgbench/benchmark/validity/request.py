@@ -13,7 +13,7 @@ _SYSTEMS = Kind("systems", "hypotheses by system", lambda it: isinstance(it, Map
 class ValidateRequest:
     """What :func:`~cgbench.benchmark.validity.validate.validate` is asked for."""
 
-    release: AnyRelease = option(help="Release to validate")
+    release: AnyRelease = option(help="Release to validate", python_only=True)
     systems: Annotated[Any, _SYSTEMS] | None = option(
         default=None, help="Hypotheses for the candidates, or for the test set with --control-hyp; one file per seed",
         group="Systems", flag="hyp", metavar="SYSTEM=FILE[,FILE...]",
