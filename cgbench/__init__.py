@@ -8,83 +8,50 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for editors and type checkers; the table below is used at run time
-    from cgbench.benchmark.comparison.comparison import Comparison
-    from cgbench.benchmark.comparison.sequential import sequential
-    from cgbench.benchmark.consistency.linked_translations import consistency
-    from cgbench.benchmark.consistency.make import make_items
-    from cgbench.benchmark.imported.import_scores import HumanJudgements, ImportedMetric, ScoredTexts, import_scores
-    from cgbench.benchmark.imported.rule_scores import RuleJudgements, rules
-    from cgbench.benchmark.known_ngrams.known import KnownNgrams
-    from cgbench.benchmark.metrics.metric import Metric
-    from cgbench.benchmark.overlap.overlap import overlap
-    from cgbench.benchmark.parts.parts import parts
-    from cgbench.benchmark.react.build_react import build_react
-    from cgbench.benchmark.release.export.export import export
-    from cgbench.benchmark.release.release import Release
-    from cgbench.benchmark.release.verify import verify
-    from cgbench.benchmark.score.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
-    from cgbench.benchmark.score.request import Breakdown, Control, ExampleOptions
-    from cgbench.benchmark.splits.split import split
-    from cgbench.benchmark.stats.degree import degree
-    from cgbench.benchmark.stats.stats import stats
-    from cgbench.benchmark.validity.power import power
-    from cgbench.benchmark.validity.validate import validate
-    from cgbench.data_recipes.frames import load_data
-    from cgbench.errors import InputError
-    from cgbench.models.ensemble import Ensemble
-    from cgbench.models.external.ensemble_uncertainty import uncertainty
-    from cgbench.models.lexicons.lexicon import Lexicon
-    from cgbench.models.training.ensemble_training import train_ensemble
-    from cgbench.models.training.single import train
-    from cgbench.models.translation import translate
-    from cgbench.models.uncertainty import token_measures
+if TYPE_CHECKING:  # for editors and type checkers (`as`: the name is public); the table below is used at run time
+    from cgbench.benchmark.comparison.comparison import Comparison as Comparison
+    from cgbench.benchmark.comparison.sequential import sequential as sequential
+    from cgbench.benchmark.consistency.linked_translations import consistency as consistency
+    from cgbench.benchmark.consistency.make import make_items as make_items
+    from cgbench.benchmark.imported.import_scores import HumanJudgements as HumanJudgements
+    from cgbench.benchmark.imported.import_scores import ImportedMetric as ImportedMetric
+    from cgbench.benchmark.imported.import_scores import ScoredTexts as ScoredTexts
+    from cgbench.benchmark.imported.import_scores import import_scores as import_scores
+    from cgbench.benchmark.imported.rule_scores import RuleJudgements as RuleJudgements
+    from cgbench.benchmark.imported.rule_scores import rules as rules
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams as KnownNgrams
+    from cgbench.benchmark.metrics.metric import Metric as Metric
+    from cgbench.benchmark.overlap.overlap import overlap as overlap
+    from cgbench.benchmark.parts.parts import parts as parts
+    from cgbench.benchmark.react.build_react import build_react as build_react
+    from cgbench.benchmark.release.export.export import export as export
+    from cgbench.benchmark.release.release import Release as Release
+    from cgbench.benchmark.release.verify import verify as verify
+    from cgbench.benchmark.score.evaluate import bleu as bleu
+    from cgbench.benchmark.score.evaluate import chrf as chrf
+    from cgbench.benchmark.score.evaluate import cter as cter
+    from cgbench.benchmark.score.evaluate import evaluate as evaluate
+    from cgbench.benchmark.score.evaluate import exact_match as exact_match
+    from cgbench.benchmark.score.evaluate import ter as ter
+    from cgbench.benchmark.score.request import Breakdown as Breakdown
+    from cgbench.benchmark.score.request import Control as Control
+    from cgbench.benchmark.score.request import ExampleOptions as ExampleOptions
+    from cgbench.benchmark.splits.split import split as split
+    from cgbench.benchmark.stats.degree import degree as degree
+    from cgbench.benchmark.stats.stats import stats as stats
+    from cgbench.benchmark.validity.power import power as power
+    from cgbench.benchmark.validity.validate import validate as validate
+    from cgbench.data_recipes.frames import load_data as load_data
+    from cgbench.errors import InputError as InputError
+    from cgbench.models.ensemble import Ensemble as Ensemble
+    from cgbench.models.external.ensemble_uncertainty import uncertainty as uncertainty
+    from cgbench.models.lexicons.lexicon import Lexicon as Lexicon
+    from cgbench.models.training.ensemble_training import train_ensemble as train_ensemble
+    from cgbench.models.training.single import train as train
+    from cgbench.models.translation import translate as translate
+    from cgbench.models.uncertainty import token_measures as token_measures
 
 __version__ = "0.3.0"
-
-__all__ = [
-    "Breakdown",
-    "Comparison",
-    "Control",
-    "Ensemble",
-    "ExampleOptions",
-    "HumanJudgements",
-    "ImportedMetric",
-    "InputError",
-    "KnownNgrams",
-    "Lexicon",
-    "Metric",
-    "Release",
-    "RuleJudgements",
-    "ScoredTexts",
-    "bleu",
-    "build_react",
-    "chrf",
-    "consistency",
-    "cter",
-    "degree",
-    "evaluate",
-    "exact_match",
-    "export",
-    "import_scores",
-    "load_data",
-    "make_items",
-    "overlap",
-    "parts",
-    "power",
-    "rules",
-    "sequential",
-    "split",
-    "stats",
-    "ter",
-    "token_measures",
-    "train",
-    "train_ensemble",
-    "translate",
-    "uncertainty",
-    "validate",
-    "verify",
-]
 
 _MODULES = {
     **dict.fromkeys(("Breakdown", "Control", "ExampleOptions"), "cgbench.benchmark.score.request"),
@@ -120,6 +87,8 @@ _MODULES = {
     **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.score.evaluate"),
 }
 """Where each name is defined."""
+
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,17 +1,15 @@
-"""Render a Jinja template for many rows, within limits of time, memory and length. It runs in a process of its own.
+"""Render a Jinja template for one row after another, within limits of time, memory and length, in a child process.
 
 Jinja's sandbox keeps a template from reaching Python, but not from filling the memory (``"x" * 10**10``) or from
-running for ever (nested loops), and neither can be interrupted in the calling process. This file is run by its path
-(:func:`cgbench.models.servers.prompt_templates.messages`) and imports nothing of this package.
-
-Standard input is ``{"text": TEMPLATE, "rows": [{NAME: VALUE}], "path": [FOLDER]}`` (the module search path); each line
-of the output is the text of a row, or ``{"error": REASON}``, after which nothing follows.
+running for ever (nested loops), and neither can be interrupted in the calling process.
 """
 
-import contextlib
-import json
+import functools
 import resource
-import sys
+from typing import Any
+
+from cgbench.engines.child import Answer
+from cgbench.errors import InputError
 
 SECONDS = 5
 """Processor time per row."""
@@ -37,34 +35,32 @@ class Shots(tuple[Shot, ...]):
         return "".join(f"{shot.source}\n{shot.target}\n\n" for shot in self)
 
 
-def render_rows() -> None:
-    """Render the rows until one fails."""
-    task = json.load(sys.stdin)
-    sys.path[:] = task["path"]
+def sandbox() -> Any:
+    """A Jinja environment whose templates give the same text in every run."""
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    with contextlib.suppress(ValueError, OSError):  # macOS does not limit it
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=False)
-    del environment.globals["lipsum"], environment.filters["random"]  # the same text when a run resumes
-    template = None
-    for row in task["rows"]:
+    del environment.globals["lipsum"], environment.filters["random"]
+    return environment
+
+
+def renderer() -> Answer:
+    """The handler of the child process: a template, a row and seconds become the text of the row."""
+    parse = functools.cache(sandbox().from_string)
+
+    def answer(question: Any) -> tuple[str, bytes]:
+        text, row, seconds = question
         used = resource.getrusage(resource.RUSAGE_SELF)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + SECONDS + 1, -1))
-        values = {**row, "shots": Shots(Shot(*shot) for shot in row["shots"])}
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + seconds + 1, -1))
         try:
-            template = template or environment.from_string(task["text"])
-            text = str(template.render(values))
-            reason = f"a text of more than {LONGEST:,} characters" if len(text) > LONGEST else ""
+            rendered = str(parse(text).render({**row, "shots": Shots(Shot(*shot) for shot in row["shots"])}))
         except MemoryError:
-            reason = f"more than {MEMORY >> 30} GB of memory"
+            raise InputError(f"more than {MEMORY >> 30} GB of memory") from None
         except Exception as error:
-            reason = " ".join(str(error)[:300].split()) or type(error).__name__
-        print(json.dumps({"error": reason} if reason else text), flush=True)
-        if reason:
-            return
+            raise InputError(" ".join(str(error)[:300].split()) or type(error).__name__) from None
+        if len(rendered) > LONGEST:
+            raise InputError(f"a text of more than {LONGEST:,} characters")
+        return rendered, b""
 
-
-if __name__ == "__main__":
-    render_rows()
+    return answer

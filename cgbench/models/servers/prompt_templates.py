@@ -6,16 +6,13 @@ columns, and runs in Jinja's sandbox, in a process with limits (:mod:`.jinja_pro
 before anything is sent.
 """
 
-import json
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from cgbench.engines.child import Child
 from cgbench.errors import InputError, argument, printable
 from cgbench.models.servers import jinja_process
 from cgbench.text.columns import read_column
@@ -61,19 +58,15 @@ class Prompt:
         return _SLOTS.sub(lambda slot: line if slot[1] == SOURCE else shots_text(pairs), self.text)
 
     def _render_jinja(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        task = json.dumps({"text": self.text, "rows": rows, "path": sys.path})
-        process = subprocess.run(
-            [sys.executable, "-I", jinja_process.__file__],
-            input=task, capture_output=True, encoding="utf-8", check=False,
-        )  # fmt: skip
-        texts = [json.loads(line) for line in process.stdout.split("\n")[:-1]]
-        if len(texts) == len(rows) and (not texts or isinstance(texts[-1], str)):
-            return texts
-        failed = texts.pop() if texts and isinstance(texts[-1], dict) else {}
-        limit = f"more than {jinja_process.SECONDS} s" if process.returncode == -signal.SIGXCPU else "the process ended"
-        raise InputError(
-            f"{self.name}: the prompt fails on {rows[len(texts)][SOURCE][:40]!r} ({failed.get('error', limit)})"
-        )
+        child = Child("cgbench.models.servers.jinja_process:renderer", jinja_process.MEMORY)
+        seconds, texts = jinja_process.SECONDS, []
+        for row in rows:
+            try:
+                text, _ = child.ask((self.text, row, seconds), f"more than {seconds} s, or the process was killed")
+            except InputError as error:
+                raise InputError(f"{self.name}: the prompt fails on {row[SOURCE][:40]!r} ({error})") from None
+            texts.append(text)
+        return texts
 
 
 def shots_text(pairs: Pairs) -> str:
@@ -175,12 +168,10 @@ def _names(text: str, where: str) -> frozenset[str]:
     """
     import jinja2
     from jinja2.meta import find_undeclared_variables
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    environment = ImmutableSandboxedEnvironment(autoescape=False)
-    del environment.globals["lipsum"]  # random
+    environment = jinja_process.sandbox()
     environment.intercepted_binops = frozenset(environment.default_binop_table)
-    environment.filters = {name: str for name in environment.filters if name != "random"}
+    environment.filters = dict.fromkeys(environment.filters, str)
     try:
         names = find_undeclared_variables(environment.parse(text))
         environment.compile(text)
