@@ -64,7 +64,7 @@ def translated(request: TranslateRequest) -> list[str]:
     if request.system is not None:
         from cgbench.models.external.system_translation import translate_by_system
 
-        return translate_by_system(request, *_template(request))
+        return translate_by_system(request, _template(request))
     lines = _by_checkpoints(request)
     if request.output is not None:
         write_atomic(as_path(request.output), "".join(line + "\n" for line in lines))
@@ -93,16 +93,15 @@ def by_prompt(request: TranslateRequest) -> Iterator[TranslateRequest]:
             remaining = {"budget": budget_left(changed(request, output=path, **remaining))}
 
 
-def _template(request: TranslateRequest) -> tuple[str | None, list[str] | None]:
-    """The prompt of a Hugging Face model, which must be plain, and the text of the shots of each sentence."""
-    from cgbench.models.servers.prompt_templates import check_shots, read_prompts, shots_text
+def _template(request: TranslateRequest) -> str | None:
+    """The prompt of a Hugging Face model, which must be plain."""
+    from cgbench.models.servers.prompt_templates import check_shots, read_prompts
 
-    examples, prompts = request.prompting.examples, read_prompts(request.prompting.prompt)
+    prompts = read_prompts(request.prompting.prompt)
     if any(prompt.is_jinja for prompt in prompts):
         raise InputError(f"{argument('prompt')}: Jinja needs a server; write {{source}} for the sentence")
-    check_shots(prompts, examples)
-    shots = None if examples is None else list(map(shots_text, examples))
-    return prompts[0].text if prompts else None, shots
+    check_shots(prompts, request.prompting.examples)
+    return prompts[0].text if prompts else None
 
 
 def _check(request: TranslateRequest) -> None:

@@ -7,15 +7,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 from cgbench.errors import InputError, argument
+from cgbench.models.servers.address import read_options
+from cgbench.models.servers.prompt_templates import SLOTS, SOURCE, template_in
 from cgbench.settings import did_you_mean
 
 FORM = "hf:ID@REVISION, hf:FOLDER, or the folder of a cgbench checkpoint"
 DTYPES = ("float32", "bfloat16", "float16")
-PLACE = "{source}"  # the sentence in a prompt template
-SHOTS = "{shots}"  # its few-shot examples
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 _OPTIONS = {"hf": ("adapter", "chat", "device_map", "dtype", "prompt", "source", "target"), "own": ()}
 _SEED = "seed"
@@ -85,42 +84,22 @@ def parse_address(text: str) -> Address:
     return Address(text, kind, identifier, revision, seed, options)
 
 
-def read_options(text: str, query: str) -> dict[str, str]:
-    """Parse the options after the ``?`` of an address."""
-    try:
-        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
-    except ValueError:
-        raise InputError(f"{text}: options after ? must be NAME=VALUE, separated by &") from None
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise InputError(f"{text}: an option is given twice")
-    if empty := next((name for name, value in pairs if not value), None):
-        raise InputError(f"{text}: {empty} has no value")
-    return dict(pairs)
-
-
 def read_template(template: str, where: str) -> str:
-    """Check a prompt template. Only ``{source}`` is replaced; other braces have no meaning.
+    """Check a prompt template, which is always plain: other braces than ``{source}`` and ``{shots}`` have no meaning.
 
     :param where: prefix of the error message.
     """
-    if PLACE not in template:
+    if SOURCE not in SLOTS.findall(template):
         beginning = template if len(template) <= 60 else template[:57] + "..."
-        raise InputError(f"{where}: the template {beginning!r} has no {PLACE} for the sentence")
+        raise InputError(f"{where}: the template {beginning!r} has no {{source}} for the sentence")
     return template
 
 
 def template_of(address: Address, prompt: str | None) -> str | None:
-    """The template of a member: from its own ``prompt=FILE``, else ``prompt``, else None.
-
-    The final line break of a file is removed, because editors add one.
-    """
+    """The template of a member: from its own ``prompt=FILE``, else ``prompt``, else None."""
     if (file := address.options.get("prompt")) is None:
         return None if prompt is None else read_template(prompt, f"{argument('prompt')}")
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{address.text}: the prompt {file} cannot be read ({error})") from None
-    return read_template(text.removesuffix("\n"), file)
+    return read_template(template_in(Path(file)), file)
 
 
 def shown_name(address: Address) -> str:

@@ -19,12 +19,11 @@ from torch import Tensor
 from cgbench.errors import InputError, argument
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Translation
-from cgbench.models.external.addresses import PLACE, SHOTS
-from cgbench.models.external.generation import generate
 from cgbench.models.external.loading import reason_of
 from cgbench.models.external.member import Done, Head, Member, in_order
 from cgbench.models.lengths import check_positions, positions_of
 from cgbench.models.search import length_limits
+from cgbench.models.servers.prompt_templates import Pairs, Prompt
 from cgbench.models.text.batches import make_batches
 from cgbench.models.text.tokenized import tokenizer_fault
 from cgbench.settings import did_you_mean
@@ -55,15 +54,16 @@ class HuggingFaceMember(Member):
         label: str = "the model",
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
-        self._template, self._special_tokens = template, special_tokens
+        self._prompt = None if template is None else Prompt("prompt", template, frozenset())
+        self._special_tokens = special_tokens
         self._device, self._shown = torch.device(device), label
-        self._shots: Mapping[str, str] = {}
+        self._shots: Mapping[str, Pairs] = {}
         config, settings = model.config, model.generation_config
         self._encodes = bool(config.is_encoder_decoder)
         if not self._encodes and template is None:
             raise InputError(
                 f"{label}: a model without an encoder needs a prompt; set {argument('prompt')}, such as "
-                f"'German: {PLACE}\\nEnglish:', or add ?prompt=FILE"
+                "'German: {source}\\nEnglish:', or add ?prompt=FILE"
             )
         ends = settings.eos_token_id if settings.eos_token_id not in (None, []) else tokenizer.eos_token_id
         self._ends = tuple(ends) if isinstance(ends, (list, tuple)) else (ends,)
@@ -145,8 +145,8 @@ class HuggingFaceMember(Member):
         else:  # mBART-25 starts with the target language code
             self._start = written
 
-    def give_shots(self, shots: Mapping[str, str]) -> None:
-        """Set the text of the examples of each sentence, for ``{shots}`` in the template.
+    def give_shots(self, shots: Mapping[str, Pairs]) -> None:
+        """Set the examples of each sentence, for ``{shots}`` in the template.
 
         :raises InputError: the model has an encoder.
         """
@@ -154,23 +154,21 @@ class HuggingFaceMember(Member):
             super().give_shots(shots)
         self._shots = shots
 
-    def _prompt(self, template: str, line: str) -> str:
-        pieces = template.split(SHOTS) if self._shots else [template]  # braces in shots have no meaning
-        return self._shots.get(line, "").join(piece.replace(PLACE, line) for piece in pieces)
-
     # Ids of inputs and outputs.
 
     def read(self, lines: Sequence[str]) -> list[np.ndarray]:
         """Input ids of the sentences in their prompt template."""
         if not lines:
             return []
-        texts = list(lines) if self._template is None else [self._prompt(self._template, line) for line in lines]
+        texts = list(lines)
+        if self._prompt is not None:
+            texts = self._prompt.render(lines, [self._shots.get(line, ()) for line in lines])
         read = self._ids(text=texts, add_special_tokens=self._special_tokens)
         return self._check_read([np.array(ids, np.int64) for ids in read], self._rows[0])
 
     def _source_lengths(self, lines: Sequence[str], lengths: np.ndarray) -> np.ndarray:
         """Tokens of the sentences without the template, with an end token, from those of the whole inputs."""
-        if self._template is None:
+        if self._prompt is None:
             return lengths
         sentences = self._ids(text=list(lines), add_special_tokens=False) if lines else []
         return np.array([len(ids) + 1 for ids in sentences], np.int64)
@@ -348,22 +346,43 @@ class HuggingFaceMember(Member):
 
         :param read: ids of the sentences (:meth:`read`); ``limits``: maximum tokens of each before the end.
         """
+        from transformers import GenerationConfig, LogitsProcessorList
+
         ids, mask = self._grid(read, pad_left=not self._encodes)
-        return generate(
-            self.model,
-            ids,
-            mask,
-            limits,
-            begin=1 + self._forced_tokens if self._encodes else ids.shape[1],
-            ends=self._ends,
-            end=self._end,
-            pad=self._pad,
-            start=self._start,
-            forced=self._forced,
-            beam=beam,
-            nbest=nbest,
+        begin = 1 + self._forced_tokens if self._encodes else ids.shape[1]  # tokens before the target
+        # Settings that do not depend on the model's own.
+        configured = self.model.generation_config
+        settings = GenerationConfig(
+            num_beams=beam,
+            num_return_sequences=nbest,
+            do_sample=False,
+            max_new_tokens=int(limits.max()) + 1 + self._forced_tokens,
+            early_stopping=beam > 1,
             length_penalty=length_penalty,
+            bos_token_id=configured.bos_token_id,
+            eos_token_id=list(self._ends),
+            bad_words_ids=configured.bad_words_ids,
+            suppress_tokens=configured.suppress_tokens,
+            pad_token_id=self._pad,
+            decoder_start_token_id=self._start,
+            forced_bos_token_id=self._forced,
         )
+        self.model.generation_config = GenerationConfig()  # otherwise generate fills in its values
+        try:
+            output = self.model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                generation_config=settings,
+                logits_processor=LogitsProcessorList([_EndAtLimit(limits, self._ends, self._end, begin)]),
+            )
+        finally:
+            self.model.generation_config = configured
+        # Cut each output after its first end token.
+        outputs = []
+        for path in output[:, begin:].cpu().numpy():
+            over = np.flatnonzero(np.isin(path, self._ends))
+            outputs.append((path[: over[0] + 1] if len(over) else np.append(path, self._end)).astype(np.int32))
+        return outputs
 
     @property
     def _forced_tokens(self) -> int:
@@ -389,6 +408,29 @@ class HuggingFaceMember(Member):
             chosen = log_p[torch.arange(len(target)), torch.from_numpy(target.astype(np.int64))]
             log_probs.append(float(chosen.double().sum()))
         return log_probs
+
+
+class _EndAtLimit:
+    """A logits processor that allows only the end token once a sentence has reached its limit."""
+
+    def __init__(self, limits: np.ndarray, ends: Sequence[int], end: int, begin: int) -> None:
+        self._limits, self._ends, self._end, self._begin = limits, list(ends), end, begin
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """``[rows, tokens so far]``, ``[rows, vocabulary]`` -> changed scores."""
+        written = input_ids.shape[1] - self._begin
+        if written < 0:
+            return scores  # a forced token comes next
+        over = np.repeat(self._limits <= written, len(scores) // len(self._limits))
+        if over.any():
+            rows = torch.from_numpy(np.flatnonzero(over)).to(scores.device)
+            end = scores[rows, self._end]
+            scores = scores.index_fill(0, rows, -torch.inf)
+            scores[rows, self._end] = torch.where(torch.isfinite(end), end, 0)
+        if written == 0:
+            scores = scores.clone()
+            scores[:, self._ends] = -torch.inf
+        return scores
 
 
 class _Reached(Exception):  # noqa: N818 - not an error

@@ -11,7 +11,7 @@ from typing import Any
 from cgbench.errors import InputError, argument, require
 from cgbench.files import read_json
 from cgbench.models.checkpoints import check_finite
-from cgbench.models.external.addresses import PLACE, Address, read_template
+from cgbench.models.external.addresses import Address, read_template
 from cgbench.models.text.tokenized import check_tokenizer_json, quiet_panics, read_tokenizer_file, tokenizer_fault
 from cgbench.steps import hash_value
 
@@ -46,7 +46,7 @@ def chat_of(address: Address, tokenizer: Any, template: str | None) -> str:
     if template is None:
         raise InputError(
             f"{address.text}: a chat model needs a prompt; set {argument('prompt')}, such as "
-            f"'Translate German into English: {PLACE}', or add ?prompt=FILE"
+            "'Translate German into English: {source}', or add ?prompt=FILE"
         )
     if not getattr(tokenizer, "chat_template", None):
         raise InputError(f"{address.text}: its tokeniser has no chat template; leave out chat=yes")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from cgbench.models.ensemble import Translation
+    from cgbench.models.servers.prompt_templates import Pairs
 
 Done = Callable[[int], object]
 """Called with the number of sentences of every finished batch."""
@@ -54,8 +55,8 @@ class Member(ABC):
         :raises InputError: a sentence is longer than the model's positions.
         """
 
-    def give_shots(self, shots: Mapping[str, str]) -> None:
-        """Set the text of the examples of each sentence, for ``{shots}`` in the prompt.
+    def give_shots(self, shots: Mapping[str, Pairs]) -> None:
+        """Set the examples of each sentence, for ``{shots}`` in the prompt.
 
         :raises InputError: this kind of model has no prompts.
         """

@@ -1,7 +1,6 @@
 """Translate a text with an external model."""
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +11,7 @@ from cgbench.locks import locked
 from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import parse_address
 from cgbench.models.external.ensemble_uncertainty import work_beside
-from cgbench.models.external.opening import Planned, plan_member
+from cgbench.models.external.opening import plan_member
 from cgbench.models.external.token_space import SHARD, shard_path
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.progress import bar
@@ -21,12 +20,10 @@ from cgbench.text.inputs import files_of, lines_of
 from cgbench.text.sidecar import check_earlier, sidecar_path, warn_of_cut, write_output
 
 
-def translate_by_system(
-    request: TranslateRequest, template: str | None, shots: Sequence[str] | None = None
-) -> list[str]:
+def translate_by_system(request: TranslateRequest, template: str | None) -> list[str]:
     """Translate, and write the output with its sidecar; an interrupted run resumes.
 
-    :param template: the prompt, with ``{source}``; ``shots``: the text of ``{shots}`` for each sentence.
+    :param template: the prompt, with ``{source}``.
     :returns: the lines of the output.
     :raises InputError: a sentence is too long for the model, or the output contains translations by another system or
         prompt, or of another text.
@@ -50,9 +47,24 @@ def translate_by_system(
     workspace = Workspace(work_beside(output) / STEPS)
 
     def make(out: Path) -> None:
-        search = {**request.decoding.search, "nbest": nbest or 1, "batch_tokens": request.decoding.batch_tokens}
-        texts = {} if shots is None else dict(zip(lines, shots, strict=True))
-        _by_model(system, lines, out, search, device, texts)
+        """Translate shard by shard; every finished shard is a file."""
+        starts = range(0, len(lines), SHARD)
+        waiting = [start for start in starts if not shard_path(out, start // SHARD).is_file()]
+        if not waiting:
+            return
+        finished = sum(len(lines[start : start + SHARD]) for start in starts if start not in waiting)
+        with bar(len(lines), "translating", "sentence", initial=finished) as progress:
+            member = system.open(device)
+            if request.prompting.examples:
+                member.give_shots(dict(zip(lines, request.prompting.examples, strict=True)))
+            search = {name: config[name] for name in ("nbest", "batch_tokens")} | config["search"]
+            for start in waiting:
+                translations = member.translate(lines[start : start + SHARD], **search, done=progress.update)
+                rows = (
+                    {"nbest": [{**hypothesis.scores, "cut": hypothesis.cut} for hypothesis in nbest]}
+                    for nbest in translations
+                )
+                write_json_lines(shard_path(out, start // SHARD), rows)
 
     with locked(workspace.root / "lock", wait=False):
         folder = workspace.run(step, make, resumable=True)
@@ -67,29 +79,3 @@ def translate_by_system(
     written = write_output(output, rows, nbest, request.format, record, packages)
     warn_of_cut(rows, argument("max_length_ratio"))
     return written
-
-
-def _by_model(
-    system: Planned, lines: Sequence[str], out: Path, search: Mapping[str, Any], device: str, shots: Mapping[str, str]
-) -> None:
-    """Translate shard by shard; every finished shard is a file.
-
-    :param shots: the text of the examples of each sentence.
-    """
-    starts = range(0, len(lines), SHARD)
-    paths = {start: shard_path(out, start // SHARD) for start in starts}
-    waiting = [start for start in starts if not paths[start].is_file()]
-    if not waiting:
-        return
-    finished = sum(len(lines[start : start + SHARD]) for start in starts if start not in waiting)
-    with bar(len(lines), "translating", "sentence", initial=finished) as progress:
-        member = system.open(device)
-        if shots:
-            member.give_shots(shots)
-        for start in waiting:
-            translations = member.translate(lines[start : start + SHARD], **search, done=progress.update)
-            rows = (
-                {"nbest": [{**hypothesis.scores, "cut": hypothesis.cut} for hypothesis in nbest]}
-                for nbest in translations
-            )
-            write_json_lines(paths[start], rows)

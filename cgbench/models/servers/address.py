@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cgbench.errors import InputError, printable
-from cgbench.models.external.addresses import read_options
 from cgbench.settings import make_settings, option
 from cgbench.text.web import check_url
 
@@ -86,6 +85,19 @@ def _is_here(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def read_options(text: str, query: str) -> dict[str, str]:
+    """Parse the options after the ``?`` of an address."""
+    try:
+        pairs = urllib.parse.parse_qsl(query, keep_blank_values=True, strict_parsing=True)
+    except ValueError:
+        raise InputError(f"{text}: options after ? must be NAME=VALUE, separated by &") from None
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise InputError(f"{text}: an option is given twice")
+    if empty := next((name for name, value in pairs if not value), None):
+        raise InputError(f"{text}: {empty} has no value")
+    return dict(pairs)
 
 
 def parse_server(text: str) -> Server:

@@ -21,7 +21,7 @@ from cgbench.text.streams import split_name
 
 SOURCE, SHOTS = "source", "shots"
 Pairs: TypeAlias = Sequence[tuple[str, str]]
-_SLOTS = re.compile(r"(?<!\{)\{(source|shots)\}(?!\})")
+SLOTS = re.compile(r"(?<!\{)\{(source|shots)\}(?!\})")
 _JINJA = re.compile(r"\{\{|\{%")
 _FILE_NAME = re.compile(r"[\w./~-]+\.[A-Za-z]\w{0,5}")
 
@@ -55,7 +55,7 @@ class Prompt:
         return [self._fill(line, pairs) for line, pairs, _ in rows]
 
     def _fill(self, line: str, pairs: Pairs) -> str:
-        return _SLOTS.sub(lambda slot: line if slot[1] == SOURCE else shots_text(pairs), self.text)
+        return SLOTS.sub(lambda slot: line if slot[1] == SOURCE else shots_text(pairs), self.text)
 
     def _render_jinja(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         child = Child("cgbench.models.servers.jinja_process:renderer", jinja_process.MEMORY)
@@ -85,7 +85,7 @@ def read_prompts(texts: Sequence[str]) -> list[Prompt]:
     for position, text in enumerate(texts, 1):
         path = _file(text)
         name = (path.name.split(".")[0] if path else "") or f"prompt-{position}"
-        prompt = parse_prompt(_read(path) if path else text, name, str(path) if path else argument("prompt"))
+        prompt = parse_prompt(template_in(path) if path else text, name, str(path) if path else argument("prompt"))
         if twin := next((twin for twin in prompts if twin.name == name or twin.text == prompt.text), None):
             fault = f"the name {name}" if twin.name == name else "the same text"
             raise InputError(f"{argument('prompt')}: two prompts have {fault}; each needs an output of its own")
@@ -98,7 +98,7 @@ def parse_prompt(text: str, name: str = "prompt", where: str = "prompt", *, need
 
     :param where: beginning of messages; :param needs_source: whether the sentence must be in it.
     """
-    plain, is_jinja = {slot[1] for slot in _SLOTS.finditer(text)}, bool(_JINJA.search(text))
+    plain, is_jinja = {slot[1] for slot in SLOTS.finditer(text)}, bool(_JINJA.search(text))
     if plain and is_jinja:
         raise InputError(
             f"{where}: has both {{{min(plain)}}} and Jinja's {{{{ ... }}}} or {{% ... %}}; for Jinja write "
@@ -116,7 +116,7 @@ def read_system_message(text: str) -> Prompt:
     path = _file(text)
     if path is None and _FILE_NAME.fullmatch(text):
         raise InputError(f"{argument('system_message', text)}: there is no such file")
-    return parse_prompt(_read(path) if path else text, "system", argument("system_message"), needs_source=False)
+    return parse_prompt(template_in(path) if path else text, "system", argument("system_message"), needs_source=False)
 
 
 def check_shots(prompts: Iterable[Prompt], shots: object | None) -> None:
@@ -182,7 +182,7 @@ def _names(text: str, where: str) -> frozenset[str]:
 
 
 def _file(text: str) -> Path | None:
-    if "\n" in text or not text or _SLOTS.search(text):
+    if "\n" in text or not text or SLOTS.search(text):
         return None
     try:
         return Path(text) if Path(text).is_file() else None
@@ -190,7 +190,7 @@ def _file(text: str) -> Path | None:
         return None
 
 
-def _read(path: Path) -> str:
+def template_in(path: Path) -> str:
     """The text of a file without its last line break, which editors add."""
     try:
         return path.read_text(encoding="utf-8-sig").removesuffix("\n")
