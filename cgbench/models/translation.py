@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cgbench.argument_types import as_path
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.files import check_output, write_atomic
 from cgbench.models.devices import choose_device
 from cgbench.models.server_options import ServerOptions
@@ -158,7 +157,7 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
 
     ensemble = Ensemble.open(request.model, choose_device(request.device))
     if request.uncertainty and len(ensemble.members) == 1:
-        _warn(
+        warn(
             "with one model, rmi and all other measures of disagreement are constant up to rounding; use several "
             f"models or an ensemble with {argument('model')}"
         )
@@ -199,7 +198,7 @@ def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate
             f"{name}, {problem}; truncate with {argument('truncate')}, or train with a larger training.max_length"
         )
     if count:
-        _warn(f"{name}, {problem}; {counted(count, 'line')} truncated")
+        warn(f"{name}, {problem}; {counted(count, 'line')} truncated")
 
 
 def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> None:
@@ -209,7 +208,7 @@ def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> Non
     line, word = unknown[0]
     words = counted(len(unknown), "character" if ensemble.subwords.unit == "characters" else "word")
     count = counted(len({row for row, _ in unknown}), "line")
-    _warn(
+    warn(
         f"{name}: {words} on {count} not in the model's vocabulary, read as <unk>; the first is {word!r} on line "
         f"{line + 1}"
     )
@@ -226,11 +225,7 @@ def _warn_of_cut(
     limits = limits_of(ensemble.members, read, request.decoding.max_length_ratio, request.decoding.max_length_extra)
     cut = sum(len(item.tokens) > limit for item, limit in zip(best, limits.tolist(), strict=True))
     if cut:
-        _warn(
+        warn(
             f"{cut:,} of {counted(len(lines), 'translation')} ended at the length limit; to make them longer, raise "
             f"{argument('max_length_ratio')}"
         )
-
-
-def _warn(text: str) -> None:
-    warnings.warn(InputWarning(text), stacklevel=2)

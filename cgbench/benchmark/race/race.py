@@ -11,7 +11,6 @@ import contextlib
 import itertools
 import math
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -27,7 +26,7 @@ from cgbench.benchmark.outputs.systems import read_references
 from cgbench.benchmark.race.request import RaceRequest
 from cgbench.benchmark.rules.rule import Rule, Verdict
 from cgbench.benchmark.rules.rule_file import read_rules
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.files import check_output, write_atomic, write_json
 from cgbench.locks import locked
 from cgbench.models.server_options import Price
@@ -265,7 +264,7 @@ class Race:
         yield line
         for run in self.runs:
             for text in warnings_of(count(run.readings), run.conversation.rule):
-                warnings.warn(InputWarning(f"{run.system}: {text}"), stacklevel=2)
+                warn(f"{run.system}: {text}")
         if request.plot is not None:
             self._plot(as_path(request.plot))
 

@@ -9,7 +9,6 @@ population. Their variance is that of the design
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from cgbench.benchmark.score.example_sets import ExampleSet, release_files
 from cgbench.benchmark.score.features import FeatureInputs, table_column
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.scored import ScoredSystems
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.text.joins import MISSING, spelled_alike
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def _labels(name: str, test: ExampleSet) -> Sequence[str]:
         )
     if alike := spelled_alike(column.values):
         clusters = f"{argument('cluster', name)}: {alike[0]!r} and {alike[1]!r} are two clusters"
-        warnings.warn(InputWarning(f"{clusters}; write them in one way if they are one"), stacklevel=2)
+        warn(f"{clusters}; write them in one way if they are one")
     return column.values
 
 

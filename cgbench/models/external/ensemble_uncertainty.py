@@ -2,14 +2,13 @@
 
 import json
 import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from cgbench.argument_types import File, Models, Text, as_path
 from cgbench.engines import Local
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.files import check_output, write_atomic
 from cgbench.locks import locked
 from cgbench.models.devices import choose_device
@@ -91,7 +90,7 @@ def measure_uncertainty(request: UncertaintyRequest, output: Path) -> None:
             "with one member, rmi and all other measures of disagreement are constant up to rounding; repeat "
             f"{argument('members')}"
         )
-        warnings.warn(InputWarning(text), stacklevel=2)
+        warn(text)
     if hypotheses is not None and len(hypotheses) != len(lines):
         raise InputError(f"{len(hypotheses):,} hypotheses for {len(lines):,} sentences; the numbers must be equal")
     # Check the members before any is loaded.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json
 from cgbench.models.config.architectures import OUTSIDE, HuggingFaceConfig
 from cgbench.models.config.common import TextConfig
@@ -129,7 +128,7 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
     changes = {f"model.{name}": value for name, value in shape.items()}
     if longest is not None and preset.training.max_length > longest:
         note = f"{text} has positions for {longest:,} tokens, so training.max_length={preset.training.max_length} is"
-        warnings.warn(InputWarning(f"{note} lowered to {longest:,}: longer pairs are skipped"), stacklevel=2)
+        warn(f"{note} lowered to {longest:,}: longer pairs are skipped")
         changes["training.max_length"] = longest
     decodes = isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_decoder
     return Start(planned, both_sides, decodes), preset.replace(changes)

@@ -5,12 +5,11 @@ A line of the first has ``custom_id``, ``method``, ``url`` and ``body``; of the 
 (``vllm run-batch``). Source: OpenAI's guide of the Batch API.
 """
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError, warn
 from cgbench.files import parse_json, write_json_lines
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.exchange import BadAnswerError, Request, is_filtered
@@ -58,7 +57,7 @@ def read_batch(path: Path, client: Client, requests: Sequence[Request]) -> None:
         text = (
             f"{path}: {counted(len(still), 'request')} failed, {counted(unrelated, 'line')} for other requests{first}"
         )
-        warnings.warn(InputWarning(text), stacklevel=2)
+        warn(text)
 
 
 def _body(row: Any) -> Any:

@@ -1,13 +1,12 @@
 """Translate a text with a server."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from cgbench.argument_types import as_path
-from cgbench.errors import InputError, InputWarning, argument, printable
+from cgbench.errors import InputError, argument, printable, warn
 from cgbench.files import check_output
 from cgbench.locks import locked
 from cgbench.models.server_options import SpendingLimit
@@ -89,7 +88,7 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
             "runs"
         )
     for text in notes:
-        warnings.warn(InputWarning(text), stacklevel=2)
+        warn(text)
     return written
 
 

@@ -3,13 +3,12 @@
 import functools
 import os
 import shutil
-import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cgbench.engines import FAILED, Engine, Local, Needs, saying_where
-from cgbench.errors import InputError, InputWarning, argument, check_installed
+from cgbench.errors import InputError, argument, check_installed, warn
 from cgbench.files import atomic_path, link_or_copy, sync_folder
 from cgbench.locks import locked
 from cgbench.models.checkpoints import (
@@ -187,7 +186,7 @@ def warn_of_length(workspace: Workspace, plan: EnsemblePlan) -> None:
                 f"training.schedule=linear every rate depends on that number: those with {updates:,} are trained from "
                 "scratch"
             )
-            warnings.warn(InputWarning(text), stacklevel=2)
+            warn(text)
             return
 
 

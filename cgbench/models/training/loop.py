@@ -13,7 +13,6 @@ import math
 import shutil
 import sys
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError, warn
 from cgbench.files import write_atomic
 from cgbench.models.checkpoints import (
     BEST,
@@ -366,7 +365,7 @@ class TrainingRun:
         if prototypes_are_due(self.model, self.checkpoint.model, sys.maxsize):
             epochs = f"model.prototype_epochs={self.checkpoint.model.prototype_epochs}"  # type: ignore[attr-defined]
             text = f"{self.out}: training ended after {self.progress.epoch} of {epochs}: the model has no prototypes"
-            warnings.warn(InputWarning(text), stacklevel=2)
+            warn(text)
         tensors, updates = self.model.state_dict(), self.progress.update
         if earlier := self.config.keep == "best" and self.progress.best_update != updates:
             # If there was no better update since a shorter run ended, its published model is the best.

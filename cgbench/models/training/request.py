@@ -2,14 +2,13 @@
 
 import contextlib
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import Bitext, File, Folder, Kind, Model, Name, as_path
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.models.config.presets import Preset, architecture_preset, load_preset
 from cgbench.models.external.start import FINE_TUNING, Start, plan_start
 from cgbench.requests import KW_ONLY, option, request
@@ -166,5 +165,5 @@ def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | 
     normalisation = request.text_options.normalisation_of(train)
     with contextlib.suppress(InputError):  # plan_text reports unreadable files
         for finding in look_at(train, [valid] if valid else [], normalisation):
-            warnings.warn(InputWarning(finding.text), stacklevel=2)
+            warn(finding.text)
     return plan_text("train", train, normalisation), plan_text("valid", valid, normalisation) if valid else None
