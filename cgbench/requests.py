@@ -17,7 +17,6 @@ Values are converted by msgspec, chosen for its import: 0.016 s, pydantic's 0.06
 import dataclasses
 import functools
 import inspect
-import os
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY as KW_ONLY
@@ -84,10 +83,9 @@ def request(cls: C) -> C:
     """Turn a class into a request: an immutable dataclass that converts and checks its values when it is made.
 
     The names that were given are in ``given``; a class method ``presets(values)`` may return other defaults for the
-    rest. A class with ``open_field = "settings"`` takes unknown names into its field of that name. Two requests are
-    equal if their values are; paths are compared by name, and tuples with lists.
+    rest. A class with ``open_field = "settings"`` takes unknown names into its field of that name.
     """
-    kind: Any = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    kind: Any = dataclasses.dataclass(frozen=True)(cls)
     plain_init = kind.__init__
 
     @functools.wraps(plain_init)
@@ -100,13 +98,7 @@ def request(cls: C) -> C:
         object.__setattr__(self, "given", frozenset(arguments))
         plain_init(self, **_with_preset(kind, converted) if hasattr(kind, "presets") else converted)
 
-    def equal(self: Any, request: Any) -> bool:
-        if type(self) is not type(request):
-            return NotImplemented
-        return all(_plain(getattr(self, name)) == _plain(getattr(request, name)) for name in fields_of(kind))
-
-    kind.__init__, kind.__eq__, kind.is_request = init, equal, True
-    kind.__hash__ = lambda self: hash(type(self))
+    kind.__init__, kind.is_request = init, True
     return kind
 
 
@@ -116,15 +108,6 @@ def short_ways(kind: Any) -> tuple[tuple[str, str], ...]:
     fields = fields_of(kind)
     sections = [(field.name, leaf) for field in fields.values() if field.part for leaf in fields_of(field.part)]
     return tuple((section, leaf) for section, leaf in sections if leaf in fields and not fields[leaf].part)
-
-
-def _plain(value: Any) -> Any:
-    """A value of YAML types: a path as its name, a tuple as a list; other objects as they are."""
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return {name: _plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _arguments(kind: Any, values: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:

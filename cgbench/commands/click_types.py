@@ -123,19 +123,21 @@ def split_systems(items: Sequence[str], option: str = "--hyp", *, bare: bool = F
     return systems
 
 
-def ranges(words: Sequence[str]) -> list[int]:
-    """The numbers of ``1-3,13``, in one word or several.
+def spans(words: Sequence[str]) -> list[range]:
+    """The ranges of ``1-3,13``, in one word or several; none if a part is not a number or two."""
+    parts = ",".join(words).split(",")
+    matches = [re.fullmatch("([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip()) for part in parts]
+    return [range(int(match[1]), int(match[2] or match[1]) + 1) for match in matches if match] if all(matches) else []
+
+
+def orders(words: Sequence[str]) -> list[int]:
+    """Lengths of n-grams, such as ``1-13`` or ``2,3,13``.
 
     :raises InputError: the text is not such a list.
     """
-    text = ",".join(words)
-    numbers: set[int] = set()
-    for item in text.split(","):
-        match = re.fullmatch("([0-9]{1,4})(?:-([0-9]{1,4}))?", item)
-        if match is None:
-            raise InputError(f"{argument('orders', text, text)}: numbers are needed, such as 1-13 or 2,3,13")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if not 1 <= first <= last <= 1000:
-            raise InputError(f"{argument('orders', text, text)}: lengths go from 1 to 1000, the lower first")
-        numbers.update(range(first, last + 1))
-    return sorted(numbers)
+    text, ranges = ",".join(words), spans(words)
+    if not ranges:
+        raise InputError(f"{argument('orders', text, text)}: numbers are needed, such as 1-13 or 2,3,13")
+    if not all(1 <= span.start < span.stop <= 1001 for span in ranges):
+        raise InputError(f"{argument('orders', text, text)}: lengths go from 1 to 1000, the lower first")
+    return sorted({number for span in ranges for number in span})

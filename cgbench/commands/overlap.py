@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.overlap.request import OverlapRequest
-from cgbench.commands.click_types import ranges
+from cgbench.commands.click_types import orders
 from cgbench.commands.command import Resumable, engine_options, format_option, grouped_option
 from cgbench.commands.lines import warn_of
 from cgbench.commands.options import takes
@@ -30,7 +30,7 @@ def _sides(words: tuple[str, ...]) -> str | tuple[str, ...]:
 )
 @click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]", type=click.Path())
 @engine_options
-@takes(OverlapRequest, read={"test": _sides, "orders": ranges, "corpus": lambda paths: [*chain(*paths)]})
+@takes(OverlapRequest, read={"test": _sides, "orders": orders, "corpus": lambda paths: [*chain(*paths)]})
 @grouped_option("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
 @format_option
 def overlap_command(request: OverlapRequest, per_example: Path | None, form: str) -> None:

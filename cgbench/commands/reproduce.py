@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cgbench.commands.click_types import spans
 from cgbench.commands.command import Command, Group, Resumable, engine_options, format_option, grouped_option
 from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
@@ -145,16 +145,14 @@ def _names(words: tuple[str, ...]) -> list[str]:
 
 def _seeds(words: tuple[str, ...]) -> list[int]:
     """``5`` for the first five, ``3,4`` or ``6-10`` for these."""
-    text = ",".join(words)
-    matches = [re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", match.strip()) for match in text.split(",")]
-    spans = [range(int(match[1]), int(match[2] or match[1]) + 1) for match in matches if match]
-    if len(spans) == len(matches) == 1 and not text.strip().count("-"):
-        spans = [range(1, spans[0].stop)]
-    if None in matches or not any(spans) or min(span.start for span in spans) < 1:
+    text, ranges = ",".join(words), spans(words)
+    if len(ranges) == 1 and "-" not in text:
+        ranges = [range(1, ranges[0].stop)]
+    if not any(ranges) or min(span.start for span in ranges) < 1:
         raise InputError(f"{argument('seeds', text, text=text)}: write how many (5), or which (3,4 or 6-10)")
-    if (count := sum(map(len, spans))) > MOST_SEEDS:
+    if (count := sum(map(len, ranges))) > MOST_SEEDS:
         raise InputError(f"{argument('seeds', text, text=text)}: {count:,} seeds, where {MOST_SEEDS:,} are the most")
-    return [seed for span in spans for seed in span]
+    return [seed for span in ranges for seed in span]
 
 
 @reproduce_group.command("run", cls=Resumable, example="cgbench reproduce run lexicon-8 --seeds 5 --out runs")

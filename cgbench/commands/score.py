@@ -1,6 +1,7 @@
 """``cgbench score METRIC``: one command per metric, made from the metric's class and the request."""
 
 import inspect
+from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def _example(name: str) -> str:
 
 
 _FILES_BY_NAME = "name the files: cgbench score {metric} --ref REFERENCES --hyp NAME=HYPOTHESES"
+_SCORES_BY_NAME = "name the files: cgbench score import --scores NAME=FILE"
 _METRIC_FIRST = "the metric is the command: cgbench score bleu --ref REFERENCES --hyp NAME=HYPOTHESES"
 HINTS = {
     **dict.fromkeys(
@@ -58,7 +60,7 @@ class Hinting(click.Command):
         except click.UsageError as error:
             hint = HINTS.get(getattr(error, "option_name", ""))
             if hint is None and "extra argument" in error.message:
-                hint = _FILES_BY_NAME
+                hint = _SCORES_BY_NAME if self.name == "import" else _FILES_BY_NAME
             if hint is None:
                 raise
             metric = self.name if self.name in METRICS else "bleu"
@@ -87,14 +89,9 @@ class Scores(Hinting, Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a metric."""
         name = cmd_name.lower()
-        if name == "import":
-            from cgbench.commands.score_import import import_command
-
-            return import_command
-        if name == "rules":
-            from cgbench.commands.score_rules import rules_command
-
-            return rules_command
+        if name in ("import", "rules"):
+            command: click.Command = getattr(import_module(f"cgbench.commands.score_{name}"), f"{name}_command")
+            return command
         return score_command(name) if is_metric(name) else None
 
     def resolve_command(

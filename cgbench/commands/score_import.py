@@ -8,8 +8,8 @@ import click
 
 from cgbench.benchmark.imported.import_scores import ImportRequest, import_scores
 from cgbench.commands.click_types import split_systems
-from cgbench.commands.command import Command
 from cgbench.commands.options import takes
+from cgbench.commands.score import MetricCommand
 from cgbench.commands.score_output import ScoreOutput
 from cgbench.errors import InputError
 from cgbench.text.columns import short_name
@@ -30,22 +30,9 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
     return systems
 
 
-class ImportCommand(Command):
-    """``score import``, whose errors tell how files are named."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words of the command line."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            if "extra argument" not in error.message:
-                raise
-            ctx.fail(f"{error.format_message().rstrip('.')}: name the files: cgbench score import --scores NAME=FILE")
-
-
 @click.command(
     "import",
-    cls=ImportCommand,
+    cls=MetricCommand,
     example="cgbench score import --scores first=first.comet --scores second=second.comet --paired",
 )
 @takes(

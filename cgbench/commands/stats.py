@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.request import StatsRequest
-from cgbench.commands.click_types import ranges
+from cgbench.commands.click_types import orders
 from cgbench.commands.command import Command, grouped_option
 from cgbench.commands.lines import warn_of
 from cgbench.commands.options import takes
@@ -31,7 +31,7 @@ def _labelled(tests: tuple[tuple[Path, ...], ...]) -> list[tuple[str, list[Path]
 
 
 @click.command("stats", cls=Command, example="cgbench stats --train train.en --test test.en --orders 1-4")
-@takes(StatsRequest, read={"orders": ranges, "tests": _labelled})
+@takes(StatsRequest, read={"orders": orders, "tests": _labelled})
 @grouped_option(
     "Output", "--format", "form", type=click.Choice(["text", "json", "tsv", "markdown", "latex"]), default="text",
     show_default=True, help="Output format",

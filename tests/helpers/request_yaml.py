@@ -1,9 +1,13 @@
 """A request as YAML that ``read_values`` reads."""
 
+import json
+import os
+
 import yaml
 
-from cgbench.requests import _plain, given_values
+from cgbench.requests import given_values
 
 
 def to_yaml(request):
-    return yaml.safe_dump(_plain(given_values(request)), allow_unicode=True, sort_keys=False)
+    values = json.loads(json.dumps(given_values(request), default=os.fspath))
+    return yaml.safe_dump(values, allow_unicode=True, sort_keys=False)

@@ -5,8 +5,8 @@ expression.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from cgbench.errors import InputError, argument
 from cgbench.models.servers.exchange import FILTERED, ReplyChoice
@@ -44,11 +44,8 @@ class AnswerReading(NamedTuple):
         return not self.text or "cut" in self.causes
 
 
-class AnswerRule(NamedTuple):
-    """Where the hypothesis is in an answer. ``text``: the regular expression; empty: the whole answer."""
-
-    text: str = ""
-    find: Callable[[str], str | None] = lambda text: text
+AnswerRule: TypeAlias = Any
+"""A compiled regular expression that finds the hypothesis in an answer; None: the whole answer."""
 
 
 def parse_rule(pattern: str | None) -> AnswerRule:
@@ -57,30 +54,34 @@ def parse_rule(pattern: str | None) -> AnswerRule:
     :raises InputError: it is not valid, or has several groups.
     """
     if pattern is None:
-        return AnswerRule()
+        return None
     import regex
 
     try:
-        compiled = regex.compile(pattern)
+        rule = regex.compile(pattern)
     except (regex.error, OverflowError) as error:
         raise InputError(f"{argument('answer', pattern)}: not a valid regular expression ({error})") from None
-    if compiled.groups > 1:
+    if rule.groups > 1:
         raise InputError(f"{argument('answer', pattern)}: use at most one group, which is the hypothesis")
     if not pattern:
         raise InputError(f"{argument('answer', pattern)}: the regular expression is empty")
+    return rule
 
-    def find(text: str) -> str | None:
-        try:
-            match = compiled.search(text, timeout=_SECONDS)
-        except TimeoutError:
-            # An error and not a count, because a slower machine would count other answers.
-            raise InputError(
-                f"{argument('answer', pattern)}: takes more than {_SECONDS:g} s on an answer that begins "
-                f"{text[:40]!r}; simplify the pattern (the answers are kept)"
-            ) from None
-        return None if match is None else match[compiled.groups]
 
-    return AnswerRule(pattern, find)
+def _find(rule: AnswerRule, text: str) -> str:
+    """The hypothesis in an answer, empty if there is none."""
+    if rule is None:
+        return text
+    try:
+        match = rule.search(text, timeout=_SECONDS)
+    except TimeoutError:
+        # An error and not a count, because a slower machine would count other answers.
+        raise InputError(
+            f"{argument('answer', rule.pattern)}: takes more than {_SECONDS:g} s on an answer that begins "
+            f"{text[:40]!r}; simplify the pattern (the answers are kept)"
+        ) from None
+    hypothesis: str | None = match and match[rule.groups]
+    return hypothesis or ""
 
 
 def read_choice(choice: ReplyChoice, rule: AnswerRule, source: str = "") -> AnswerReading:
@@ -93,7 +94,7 @@ def read_choice(choice: ReplyChoice, rule: AnswerRule, source: str = "") -> Answ
     text = cut_reasoning(answer, source)
     causes = ["reasoning"] if choice.reasoning or text != answer else []
     cut = ["cut"] if choice.finish_reason == "length" else []
-    lines = _lines(rule.find(text) or "") if text else []
+    lines = [line.strip() for line in _find(rule, text).splitlines() if line.strip()] if text else []
     if lines:
         return AnswerReading(" ".join(lines), (*causes, *cut, *(["lines"] if len(lines) > 1 else [])))
     if choice.text:
@@ -129,7 +130,7 @@ def count(readings: Iterable[AnswerReading]) -> dict[str, Any]:
 def warnings_of(counts: Mapping[str, Any], rule: AnswerRule, positions: Sequence[int] = ()) -> list[str]:
     """One line each for empty answers, in the lines ``positions``, and for those with faults."""
     causes, total = counts["causes"], f"of {counts['asked']:,} answers, "
-    option = argument("answer", rule.text) if rule.text else argument("answer")
+    option = argument("answer", rule.pattern) if rule else argument("answer")
     empty = [f"{causes[name]:,} {cause.format(answer=option)}" for name, cause in EMPTYING.items() if name in causes]
     faulty = [f"{causes[name]:,} {cause.format(answer=option)}" for name, cause in FAULTS.items() if name in causes]
     where = ", ".join(map(str, positions[:NAMED])) + (", ..." if len(positions) > NAMED else "")
@@ -139,7 +140,3 @@ def warnings_of(counts: Mapping[str, Any], rule: AnswerRule, positions: Sequence
     if faulty:
         lines.append(total + ", ".join(faulty))
     return lines
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cgbench.errors import InputError, argument
@@ -21,7 +21,7 @@ class Conversation:
     server: Server
     prompt: Prompt
     system: Prompt | None = None
-    rule: AnswerRule = field(default_factory=AnswerRule)
+    rule: AnswerRule = None
     n: int = 1
 
     @classmethod
@@ -45,7 +45,7 @@ class Conversation:
     def identity(self) -> dict[str, str]:
         """What the text of requests and the reading of answers depend on."""
         system = {} if self.system is None else {"system_message": self.system.text}
-        return {"prompt": self.prompt.text, **system, **({"answer": self.rule.text} if self.rule.text else {})}
+        return {"prompt": self.prompt.text, **system, **({"answer": self.rule.pattern} if self.rule else {})}
 
     def requests(
         self, lines: Sequence[str], columns: Sequence[Mapping[str, str]] | None = None,
@@ -56,6 +56,6 @@ class Conversation:
         chats = messages(self.prompt, self.system, lines, shots, columns)
         if self.server.endpoint == "chat":
             return [Request({**body, "messages": chat}) for chat in chats]
-        if not self.rule.text:  # ends at a line break, as those of Hugging Face models do
+        if not self.rule:  # ends at a line break, as those of Hugging Face models do
             body["stop"] = ["\n"]
         return [Request({**body, "prompt": chat[-1]["content"]}) for chat in chats]
