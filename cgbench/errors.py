@@ -68,6 +68,11 @@ def shortened(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
+def reason_of(error: BaseException) -> str:
+    """The message of another library's error, on one line of limited length; its type if it has none."""
+    return shortened(" ".join(str(error).split()), 300) or type(error).__name__
+
+
 def with_arguments(message: str, say: Callable[[str, str | None, str | None], str]) -> str:
     """A message with each :func:`argument` replaced by ``say(name, value as text, repr of the value)``."""
     return _ARGUMENT.sub(lambda match: say(match[1], match[2], match[3]), message)

@@ -6,19 +6,7 @@ from cgbench.engines.local import Local, end_with_parent
 from cgbench.engines.tasks import FAILED, Engine, LostError, Needs, saying_where
 from cgbench.errors import InputError, argument
 
-__all__ = [
-    "ENGINES",
-    "FAILED",
-    "Engine",
-    "Local",
-    "LostError",
-    "Needs",
-    "end_with_parent",
-    "open_engine",
-    "saying_where",
-]
-
-ENGINES = ("local", "ray")
+__all__ = ["FAILED", "Engine", "Local", "LostError", "Needs", "end_with_parent", "open_engine", "saying_where"]
 
 
 def open_engine(name: str | None = None, jobs: int | None = None) -> Engine:

@@ -36,8 +36,6 @@ class Local(Engine):
     :param gpu_share: parallel tasks per GPU, if each needs at most one. One small member does not fill a GPU.
     """
 
-    name = "local"
-
     def __init__(self, jobs: int | None = None, gpu_share: int = 1) -> None:
         super().__init__()
         check(int, 1, jobs=jobs, gpu_share=gpu_share)

@@ -45,8 +45,6 @@ class Ray(Engine):
     :raises InputError: Ray is not installed, or no cluster answers.
     """
 
-    name = "ray"
-
     def __init__(self, address: str | None = None, jobs: int | None = None, gpu_share: int = 1) -> None:
         require("ray", "ray")
         super().__init__()

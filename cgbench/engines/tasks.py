@@ -45,8 +45,6 @@ class Engine(ABC):
     temporary file and renamed: a task may run twice. So neither the engine nor the number of machines changes a result.
     """
 
-    name = ""
-
     def __init__(self) -> None:
         self.ran: Counter[str] = Counter()  # finished tasks per machine
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.engines.child import Answer, Child
-from cgbench.errors import InputError, check_installed
+from cgbench.errors import InputError, check_installed, reason_of
 from cgbench.text.limits import PARQUET_FOOTER, PARQUET_MEMORY, PARQUET_MESSAGE, Budget
 
 ROWS = 1 << 14  # of a batch
@@ -166,8 +166,7 @@ def answers() -> Answer:
             readings[reading := next(numbers)] = batches
             return reading, schema.serialize()
         except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
-            message = " ".join(str(error).split()) or type(error).__name__
-            raise InputError(f"{path}: not a readable Parquet file ({message})") from None
+            raise InputError(f"{path}: not a readable Parquet file ({reason_of(error)})") from None
 
     return answer
 

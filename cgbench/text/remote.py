@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from cgbench.errors import InputError, argument, require
+from cgbench.errors import InputError, argument, reason_of, require
 from cgbench.text.streams import form, split_name
 
 FORM = "hf://datasets/ORG/NAME/FILE, or hf://datasets/ORG/NAME@REVISION/FILE"
@@ -66,8 +66,7 @@ def _from_hub(text: str, remainder: str, here: bool) -> str:
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("huggingface_hub", "httpx", "httpx2", "requests"):
             raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{text}: cannot be fetched ({reason[:300]})") from None
+        raise InputError(f"{text}: cannot be fetched ({reason_of(error)})") from None
     # .../snapshots/COMMIT/path/of/the/file
     commit = Path(file).parents[name.count("/")].name
     _addresses[file] = f"hf://datasets/{repository}@{commit}/{name}"

@@ -4,11 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError, reason_of, require
 from cgbench.files import read_json, to_json, write_atomic
 from cgbench.models.checkpoints import check_finite, open_tensors
 from cgbench.models.external.addresses import Address
-from cgbench.models.external.loading import reason_of
 from cgbench.models.external.snapshot import ADAPTER_CONFIG, convert, deciding_files, numbers_in
 
 ADAPTER = "adapter_model.safetensors"

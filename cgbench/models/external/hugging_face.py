@@ -16,10 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, argument, reason_of
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Translation
-from cgbench.models.external.loading import reason_of
 from cgbench.models.external.member import Done, Head, Member, in_order
 from cgbench.models.lengths import check_positions, positions_of
 from cgbench.models.search import length_limits

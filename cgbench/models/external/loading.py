@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cgbench.errors import InputError, argument, require
+from cgbench.errors import InputError, argument, reason_of, require
 from cgbench.files import read_json
 from cgbench.models.checkpoints import check_finite
 from cgbench.models.external.addresses import Address, read_template
@@ -161,12 +161,6 @@ def _check_size(model_class: Any, config: Any, folder: Path) -> None:
             f"{folder / 'config.json'}: has {parameters:,} parameters, too many for {weight_bytes:,} bytes of weights; "
             "it belongs to another model"
         )
-
-
-def reason_of(error: Exception) -> str:
-    """The message of another library's error, on one line of limited length."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 @contextlib.contextmanager

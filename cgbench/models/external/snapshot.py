@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.checksums import known_digest
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError, reason_of, require
 from cgbench.files import check_shape, ordinary_file, read_json
 from cgbench.models.checkpoints import BEST, STATE, open_tensors
 from cgbench.models.external.addresses import Address
@@ -170,8 +170,7 @@ def _fetch(address: Address) -> Path:
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("huggingface_hub", "httpx", "httpx2", "requests"):
             raise
-        reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
-            f"{address.text}: cannot be downloaded ({reason[:300]}); online, run: hf download {address.name} "
+            f"{address.text}: cannot be downloaded ({reason_of(error)}); online, run: hf download {address.name} "
             f"--revision {address.revision}"
         ) from None

@@ -9,7 +9,7 @@ import resource
 from typing import Any
 
 from cgbench.engines.child import Answer
-from cgbench.errors import InputError
+from cgbench.errors import InputError, reason_of
 
 SECONDS = 5
 """Processor time per row."""
@@ -58,7 +58,7 @@ def renderer() -> Answer:
         except MemoryError:
             raise InputError(f"more than {MEMORY >> 30} GB of memory") from None
         except Exception as error:
-            raise InputError(" ".join(str(error)[:300].split()) or type(error).__name__) from None
+            raise InputError(reason_of(error)) from None
         if len(rendered) > LONGEST:
             raise InputError(f"a text of more than {LONGEST:,} characters")
         return rendered, b""

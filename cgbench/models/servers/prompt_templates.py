@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cgbench.engines.child import Child
-from cgbench.errors import InputError, argument, printable
+from cgbench.errors import InputError, argument, printable, reason_of
 from cgbench.models.servers import jinja_process
 from cgbench.text.columns import read_column
 from cgbench.text.inputs import is_path
@@ -178,7 +178,7 @@ def _names(text: str, where: str) -> frozenset[str]:
         return frozenset(names - {*environment.globals})
     except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError) as error:  # loops too deep, 4,301 digits
         line = f", line {line_number}" if (line_number := getattr(error, "lineno", None)) else ""
-        raise InputError(f"{where}{line}: not a valid Jinja template ({' '.join(str(error).split())[:200]})") from None
+        raise InputError(f"{where}{line}: not a valid Jinja template ({reason_of(error)})") from None
 
 
 def _file(text: str) -> Path | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError, reason_of, require
 from cgbench.files import LARGEST_JSON, ordinary_file, parse_json
 from cgbench.models.special_ids import EOS, SPECIALS, UNK
 
@@ -75,7 +75,7 @@ def tokenizer_fault(error: BaseException, message: str) -> InputError:
     """
     if isinstance(error, InputError) or not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
         raise error
-    return InputError(f"{message} ({' '.join(str(error).split())[:200] or type(error).__name__})")
+    return InputError(f"{message} ({reason_of(error)})")
 
 
 def _integers(value: Any) -> list[int]:
