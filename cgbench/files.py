@@ -15,19 +15,10 @@ from cgbench.errors import InputError
 LARGEST_JSON = 1 << 30  # bytes of a JSON file; Python objects take about ten times as many
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` durable (a rename is only safe after this)."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def sync_file(path: Path) -> None:
-    """Make the bytes of ``path`` durable; an error names the file."""
+def sync(path: Path) -> None:
+    """Make the bytes of a file durable, or the names in a folder (a rename is only safe after this)."""
     with named(path):
-        handle = os.open(path, os.O_RDWR)
+        handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
@@ -51,11 +42,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         with named(path):
             yield temporary
-            sync_file(temporary)
+            sync(temporary)
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def leftovers(path: Path, ending: str = "tmp") -> list[Path]:
@@ -88,7 +79,7 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
         import shutil
 
         shutil.copyfile(source, target)
-        sync_file(Path(target))
+        sync(Path(target))
 
 
 def check_output(path: Path, inputs: Iterable[Path]) -> None:

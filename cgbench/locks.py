@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cgbench.errors import InputError
-from cgbench.files import leftovers, sync_file, sync_folder
+from cgbench.files import leftovers, sync
 from cgbench.machine import runs_remotely
 
 SYNCED = 16  # files synced to disk at a time: much faster than one by one
@@ -94,12 +94,11 @@ def replacing(out: Path) -> Iterator[Path]:
             yield making
             files = [path for path in making.rglob("*") if path.is_file()]
             with ThreadPoolExecutor(SYNCED) as threads:
-                list(threads.map(sync_file, files))
-                list(threads.map(sync_folder, {path.parent for path in files}))
+                list(threads.map(sync, [*files, *{path.parent for path in files}]))
             if out.exists():
                 out.rename(old)
             making.rename(out)
-            sync_folder(out.parent)
+            sync(out.parent)
         finally:
             shutil.rmtree(making, ignore_errors=True)
             if old.exists() and not out.exists():

@@ -28,7 +28,7 @@ from cgbench.argument_types import AnyEngine, AnyFunction
 from cgbench.checksums import digests_of, first_damaged
 from cgbench.checksums import hash_file as hash_file  # many modules import it from here
 from cgbench.errors import InputError, argument, warn
-from cgbench.files import read_json, sync_file, sync_folder, write_json
+from cgbench.files import read_json, sync, write_json
 from cgbench.locks import locked
 from cgbench.machine import runs_remotely
 from cgbench.progress import working
@@ -216,16 +216,14 @@ class Workspace:
         apart = {partial / name for name in spare}
         files = sorted(path for path in partial.rglob("*") if path.is_file() and path not in apart)
         outputs = digests_of(partial, [str(path.relative_to(partial)) for path in files])
-        for path in files:
-            sync_file(path)
-        for folder in {path.parent for path in files}:
-            sync_folder(folder)
+        for path in [*files, *{path.parent for path in files}]:
+            sync(path)
         sizes = {str(path.relative_to(partial)): path.stat().st_size for path in files}
         record = {**step.recipe, "outputs": outputs, "sizes": sizes, "seconds": round(seconds, 3)}
         write_json(partial / "step.json", record)
         shutil.rmtree(self.result(step), ignore_errors=True)  # a damaged result
         partial.rename(self.result(step))
-        sync_folder(partial.parent)
+        sync(partial.parent)
 
     def _partial(self, step: Step) -> Path:
         result = self.result(step)

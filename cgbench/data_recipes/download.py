@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cgbench import __version__
 from cgbench.errors import InputError, require
-from cgbench.files import sync_file, sync_folder
+from cgbench.files import sync
 from cgbench.progress import bar
 from cgbench.text.limits import MOST_DOWNLOAD
 
@@ -37,9 +37,9 @@ def download(url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MO
     for attempt in range(1, attempts + 1):
         try:
             _stream(url, partial, most)
-            sync_file(partial)
+            sync(partial)
             partial.replace(target)
-            sync_folder(target.parent)
+            sync(target.parent)
             return
         except (requests.RequestException, HTTPError, HTTPException, ValueError) as error:
             status = getattr(getattr(error, "response", None), "status_code", None)

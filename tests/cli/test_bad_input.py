@@ -110,7 +110,7 @@ def test_a_full_disk(build, monkeypatch, tmp_path):
     def full(path):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(steps, "sync_file", full)
+    monkeypatch.setattr(steps, "sync", full)
     words = {"train": ("a b c\n" * 9, "x y z\n" * 9), "pool": ("c b a\n", "z y x\n")}
     assert "the disk is full" in build("--set", "min_length=1", **words)
     monkeypatch.undo()

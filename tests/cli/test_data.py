@@ -99,7 +99,7 @@ def test_a_full_disk_is_one_line(run, tmp_path, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(locks, "sync_file", full)
+    monkeypatch.setattr(locks, "sync", full)
     result = run("data", "get", "colors", "--out", tmp_path / "colors", "--offline", status=2)
     assert "the disk is full; free some space" in result.stderr
     assert os.listdir(tmp_path) == []

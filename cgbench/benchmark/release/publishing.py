@@ -13,7 +13,7 @@ from cgbench.benchmark.release.manifest import CARD, CROISSANT, DATA, MANIFEST, 
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, read_record
 from cgbench.errors import InputError
-from cgbench.files import sync_file, sync_folder, write_atomic, write_json
+from cgbench.files import sync, write_atomic, write_json
 
 ARRIVING = ".arriving"  # in the folder of a release: files being moved from another disk
 
@@ -68,14 +68,14 @@ def move_into_place(staging: Path, out: Path, files: list[str], made_of: dict[st
         ready = out / ARRIVING
         shutil.copytree(staging, ready)
         for name in files:
-            sync_file(ready / name)
+            sync(ready / name)
     (out / files[-1]).unlink(missing_ok=True)
     for name in earlier:
         if name not in files and is_inside(name):
             (out / name).unlink(missing_ok=True)
     for name in files:
         (ready / name).replace(out / name)
-    sync_folder(out / DATA)
-    sync_folder(out)
+    sync(out / DATA)
+    sync(out)
     shutil.rmtree(staging)
     shutil.rmtree(out / ARRIVING, ignore_errors=True)

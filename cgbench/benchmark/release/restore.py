@@ -31,7 +31,7 @@ from cgbench.benchmark.release.publishing import ARRIVING, write_manifest
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import check_verified
 from cgbench.errors import InputError, argument
-from cgbench.files import read_json, sync_file, sync_folder, write_atomic
+from cgbench.files import read_json, sync, write_atomic
 from cgbench.requests import accepts, option, request
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
@@ -138,7 +138,7 @@ def _write(release: Release, tables: dict[str, Any], texts: Restored, to: Path) 
     del manifest["files"]  # which lists the files without text
     write_manifest(manifest, to, full_tables, release.folder)
     for path in (path for path in to.rglob("*") if path.is_file()):
-        sync_file(path)
+        sync(path)
 
 
 def _move(arriving: Path, folder: Path) -> Release:
@@ -148,7 +148,7 @@ def _move(arriving: Path, folder: Path) -> Release:
     for name in sorted(names, key=lambda name: (name == MANIFEST, name)):
         (folder / name).parent.mkdir(exist_ok=True)
         (arriving / name).replace(folder / name)
-    sync_folder(folder / DATA)
-    sync_folder(folder)
+    sync(folder / DATA)
+    sync(folder)
     shutil.rmtree(arriving)
     return Release(folder, manifest)

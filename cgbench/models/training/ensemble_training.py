@@ -9,7 +9,7 @@ from typing import Any
 
 from cgbench.engines import FAILED, Engine, Local, Needs, saying_where
 from cgbench.errors import InputError, argument, check_installed, warn
-from cgbench.files import atomic_path, link_or_copy, sync_folder
+from cgbench.files import atomic_path, link_or_copy, sync
 from cgbench.locks import locked
 from cgbench.models.checkpoints import (
     BESIDE,
@@ -296,13 +296,13 @@ def publish_beside(workspace: Workspace, members: list[Path]) -> Path:
         publish_ensemble(members, new, link_or_copy)
         for path in (*new.rglob("*"), new):
             if path.is_dir():
-                sync_folder(path)
+                sync(path)
         (workspace.root / PUBLISHED).touch()
         if os.path.lexists(folder):
             _remove_old(old, folder)  # from a call that was killed here
             folder.rename(old)
         new.rename(folder)
-        sync_folder(folder.parent)
+        sync(folder.parent)
     _remove_old(old, folder)
     return folder
 
