@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from cgbench.commands.command import Command, format_option, show
-from cgbench.errors import InputError
+from cgbench.errors import InputError, warn
 
 PATH = click.Path(path_type=Path)
 
@@ -29,9 +29,7 @@ def average_command(folders: tuple[Path, ...], last: int | None, out: Path, form
         folders = tuple(last_checkpoints(folders[0], last))
     record = average(folders, out)
     if len({row["seed"] for row in record}) > 1:
-        click.echo(
-            "warning: these are of different runs (seeds); a mean of their parameters is hardly a model", err=True
-        )
+        warn("these are of different runs (seeds); a mean of their parameters is hardly a model")
     from cgbench.tables import render
 
     rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}") for row in record]

@@ -256,7 +256,11 @@ def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
         result["reverse_ensemble"] = {"path": path, "identity": plan.reverse.inputs["ensemble"]}
     if inputs.members:
         result["members"] = [
-            {"name": shown_name(member.address), "identity": dict(member.identity), "pretrained": member.pretrained}
+            {
+                "name": shown_name(member.address),
+                "identity": dict(member.identity),
+                "pretrained": member.address.kind != "own",
+            }
             for member in inputs.members
         ]
     if inputs.ensemble:

@@ -43,11 +43,6 @@ class Planned:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    @property
-    def pretrained(self) -> bool:
-        """Whether its training data may be unknown."""
-        return self.address.kind != "own"
-
     def check_lengths(self, lines: Sequence[str], hypotheses: Sequence[str] | None = None) -> None:
         """Before loading, check that no sentence is too long for a checkpoint."""
         if self.address.kind == "own":

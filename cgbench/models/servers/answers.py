@@ -38,11 +38,6 @@ class AnswerReading(NamedTuple):
     text: str
     causes: tuple[str, ...] = ()
 
-    @property
-    def is_incomplete(self) -> bool:
-        """Whether the hypothesis is empty, or cut short by a limit."""
-        return not self.text or "cut" in self.causes
-
 
 AnswerRule: TypeAlias = Any
 """A compiled regular expression that finds the hypothesis in an answer; None: the whole answer."""
@@ -122,7 +117,7 @@ def count(readings: Iterable[AnswerReading]) -> dict[str, Any]:
     causes = Counter(cause for reading in answers for cause in reading.causes)
     return {
         "asked": len(answers),
-        "incomplete": sum(reading.is_incomplete for reading in answers),
+        "incomplete": sum(not reading.text or "cut" in reading.causes for reading in answers),
         "causes": {cause: causes[cause] for cause in ("reasoning", *EMPTYING, *FAULTS) if causes[cause]},
     }
 
