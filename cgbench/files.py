@@ -250,7 +250,7 @@ def check_shape(value: Any, shape: Any, where: object, remedy: str) -> None:
     :param where: the file of the value.
     :raises InputError: the value has another shape; the message names the first wrong field.
     """
-    if fault := _fault(value, shape, ""):
+    if fault := next(_faults(value, shape, ""), ""):
         raise InputError(f"{where}: {fault}; {remedy}")
 
 
@@ -262,33 +262,26 @@ def file_name(value: Any) -> bool:
     return not path.is_absolute() and ".." not in path.parts and str(path) == value != "."
 
 
-def _fault(value: Any, shape: Any, name: str) -> str:
-    """A description of the first fault; empty if the shape fits."""
+def _faults(value: Any, shape: Any, name: str) -> Iterator[str]:
+    """A description of each fault."""
     if isinstance(shape, tuple):
-        return "" if any(not _fault(value, item, name) for item in shape) else _wrong(value, name)
-    if isinstance(shape, list):
-        if not isinstance(value, list):
-            return _wrong(value, name)
-        faults = (_fault(item, shape[0], f"{name}[{index}]") for index, item in enumerate(value))
-        return next(filter(None, faults), "")
-    if isinstance(shape, dict):
-        if not isinstance(value, dict):
-            return _wrong(value, name)
-        if names := next((key for key in shape if not isinstance(key, str)), None):
-            faults = (
-                _fault(key, names, name) or _fault(item, shape[names], _join(name, key)) for key, item in value.items()
-            )
-            return next(filter(None, faults), "")
+        if all(any(_faults(value, alternative, name)) for alternative in shape):
+            yield _wrong(value, name)
+    elif isinstance(shape, list) and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _faults(item, shape[0], f"{name}[{index}]")
+    elif isinstance(shape, dict) and isinstance(value, dict):
         for key, inner in shape.items():
-            key, optional = key.removesuffix("?"), key.endswith("?")
-            if key not in value:
-                if optional:
-                    continue
-                return f"there is no {_join(name, key)}"
-            if fault := _fault(value[key], inner, _join(name, key)):
-                return fault
-        return ""
-    return "" if _fits(value, shape) else _wrong(value, name)
+            if not isinstance(key, str):
+                for item_name, item in value.items():
+                    yield from _faults(item_name, key, name)
+                    yield from _faults(item, inner, _join(name, item_name))
+            elif (field := key.removesuffix("?")) in value:
+                yield from _faults(value[field], inner, _join(name, field))
+            elif field == key:
+                yield f"there is no {_join(name, key)}"
+    elif isinstance(shape, (list, dict)) or not _fits(value, shape):
+        yield _wrong(value, name)
 
 
 def _fits(value: Any, shape: Any) -> bool:
