@@ -21,7 +21,7 @@ from cgbench.commands.score_import import scores_by_system
 from cgbench.errors import InputError
 from cgbench.files import check_output
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
-from cgbench.requests import changed
+from cgbench.requests import changed, given_values
 from cgbench.tables import render
 
 
@@ -53,7 +53,7 @@ def power_command(
     The variance comes from a pilot of two systems, given as hypotheses or scores, or from --variance. The test is the
     calibrated one (docs/explanation/significance.md).
     """
-    if bool(scores) + ("systems" in pilot) + ("variance" in request.given) != 1:
+    if bool(scores) + ("systems" in pilot) + ("variance" in given_values(request)) != 1:
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
     if plot:
         check_picture(plot, f"--plot {plot}")
