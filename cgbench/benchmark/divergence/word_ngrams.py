@@ -1,6 +1,6 @@
 """Words as atoms, their n-grams as compounds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -29,28 +29,28 @@ class NgramNames(Sequence[str]):
         return " ".join(self.words[word] for word in self.ids[begin : begin + self.lengths[index]])
 
 
-def number_ngrams(
-    ids: np.ndarray, lengths: np.ndarray, longest: int
-) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray], dict[int, np.ndarray]]:
-    """A number for each different n-gram of 1 to ``longest`` words within sentences.
+def number_ngrams(ids: np.ndarray, lengths: np.ndarray, longest: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Number the n-grams of 1 to ``longest`` words within sentences.
 
-    :param ids: int32 ``[words of all sentences]``; ``lengths`` ``[sentences]``.
-    :returns: by order, the places where n-grams begin; the number of each; and the first place of each number.
+    :param ids: int ``[words of all sentences]``, all numbers from 0 on; ``lengths`` ``[sentences]``.
+    :returns: by order, the places where n-grams begin; and the number of each, from 0, the same for equal ones.
     """
-    ends = np.repeat(np.cumsum(lengths, dtype=np.int64), lengths)
-    room = ends - np.arange(len(ids))  # words up to the end of the sentence
-    words = int(ids.max(initial=0)) + 1
-    begins, numbers, firsts = {}, {}, {}
-    before = np.zeros(len(ids), np.int64)
+    begins, numbers, words = np.arange(len(ids)), ids.astype(np.int64), int(ids.max(initial=0)) + 1
+    room = np.repeat(np.cumsum(lengths, dtype=np.int64), lengths) - begins  # words up to the end of the sentence
     for order in range(1, longest + 1):
-        begin = np.flatnonzero(room >= order)
-        # Combine the number of the first n - 1 words with the last word.
-        keys = before[begin] * words + ids[begin + order - 1]
-        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        numbers[order], begins[order], firsts[order] = inverse.ravel(), begin, begin[first]
-        before = np.full(len(ids), -1, np.int64)
-        before[begin] = numbers[order]
-    return begins, numbers, firsts
+        if order > 1:
+            # Combine the number of the first n - 1 words with the last word.
+            fits = room[begins] >= order
+            begins, keys = begins[fits], numbers[fits] * words
+            numbers = np.unique(keys + ids[begins + order - 1], return_inverse=True)[1]
+        yield begins, numbers
+
+
+def first_places(begins: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """The first place of each number of :func:`number_ngrams`."""
+    firsts = np.empty(numbers.max(initial=-1) + 1, np.int64)
+    firsts[numbers[::-1]] = begins[::-1]  # of equal numbers the last is stored
+    return firsts
 
 
 def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: bool) -> tuple[Occurrences, Occurrences]:
@@ -71,43 +71,33 @@ def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: b
     words = list(numbers_of_words)
     atoms = from_entries(rows, ids, examples, words)
 
-    begins, numbers, firsts = number_ngrams(ids, np.array(lengths, np.int64), max(orders))
-    offsets, offset = {}, 0
-    for order in orders:
-        offsets[order] = offset
-        offset += len(firsts[order])
-    listed = NgramNames(
-        words,
-        ids,
-        np.concatenate([firsts[order] for order in orders]),
-        np.repeat(list(orders), [len(firsts[order]) for order in orders]),
-    )
-    at = np.concatenate([begins[order] for order in orders])
-    compounds = np.concatenate([numbers[order] + offsets[order] for order in orders])
+    begins, numbers = dict[int, np.ndarray](), dict[int, np.ndarray]()
+    firsts, count = list[np.ndarray](), 0
+    for order, (places, of_places) in enumerate(number_ngrams(ids, np.array(lengths, np.int64), max(orders)), 1):
+        if order in orders:
+            begins[order], numbers[order] = places, of_places + count
+            firsts.append(first_places(places, of_places))
+            count += len(firsts[-1])
+    listed = NgramNames(words, ids, np.concatenate(firsts), np.repeat(list(orders), list(map(len, firsts))))
+    at, compounds = (np.concatenate(list(by_order.values())) for by_order in (begins, numbers))
     if not specific:
         return atoms, from_entries(rows[at], compounds, examples, listed)
-    contained, wholes = _within(orders, begins, numbers, offsets, len(ids))
+    contained, wholes = _within(begins, numbers, len(ids))
     weights = occurrence_weights(compounds, contained, wholes)
     return atoms, from_weights(rows[at], compounds, weights, examples, listed)
 
 
-def _within(
-    orders: Sequence[int],
-    begins: dict[int, np.ndarray],
-    numbers: dict[int, np.ndarray],
-    offsets: dict[int, int],
-    words: int,
-) -> tuple[np.ndarray, np.ndarray]:
+def _within(begins: dict[int, np.ndarray], numbers: dict[int, np.ndarray], words: int) -> tuple[np.ndarray, np.ndarray]:
     """The pairs (occurrence, longer n-gram that contains it) for :func:`occurrence_weights`.
 
     All longer orders are needed, not only the next: ``c a c a`` contains both of its ``c a``, and no 3-gram does.
     """
     contained, wholes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     begin = 0
-    for order in orders:
-        for longer in (length for length in orders if length > order):
+    for order in begins:
+        for longer in (length for length in begins if length > order):
             there = np.full(words, -1, np.int64)
-            there[begins[longer]] = numbers[longer] + offsets[longer]
+            there[begins[longer]] = numbers[longer]
             for shift in range(longer - order + 1):
                 start = begins[order] - shift
                 container = np.where(start >= 0, there[np.maximum(start, 0)], -1)

@@ -5,10 +5,12 @@ come from sacrebleu's tokenisers. The rules of 13a never cross a blank (``mteval
 distinct string between blanks once.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from cgbench.benchmark.divergence.word_ngrams import number_ngrams
 
 
 class _Pieces(dict[str, list[int]]):
@@ -65,8 +67,11 @@ def bleu_statistics(
         run_statistics[:, 1] = _closest(sizes, owners, lengths[0])
         run_statistics[:, 2 + order :] = np.maximum(sizes[:, None] - np.arange(order), 0)
     # Matches: each n-gram counts at most as often as in the reference that contains it most.
-    for n, ngrams in enumerate(_ngrams([ids for ids, _ in read_texts], lengths, order)):
-        different = 1 + max((int(ids.max()) for ids in ngrams if len(ids)), default=0)
+    words = np.concatenate([ids for ids, _ in read_texts])
+    ends = np.cumsum([len(ids) for ids, _ in read_texts])[:-1]
+    for n, (begins, numbers) in enumerate(number_ngrams(words, np.concatenate(lengths), order)):
+        different = 1 + int(numbers.max(initial=0))
+        ngrams = np.split(numbers, np.searchsorted(begins, ends))
         texts, of_texts, counts = _counts(ngrams[0], np.maximum(lengths[0] - n, 0), different)
         known, most = _most(owners[texts] * different + of_texts, counts)
         for ids, sizes, run_statistics in zip(ngrams[1:], lengths[1:], statistics, strict=True):
@@ -85,22 +90,6 @@ def _closest(sizes: np.ndarray, owners: np.ndarray, lengths: np.ndarray) -> np.n
     order = np.lexsort((lengths, gaps, owners))
     best: np.ndarray = lengths[order][np.searchsorted(owners, np.arange(len(sizes)))]
     return best
-
-
-def _ngrams(texts: Sequence[np.ndarray], lengths: Sequence[np.ndarray], order: int) -> Iterator[list[np.ndarray]]:
-    """The n-grams of all texts, numbered consistently, for each order; none crosses the end of a text."""
-    words = np.concatenate(texts)
-    bounds = np.cumsum([len(ids) for ids in texts])[:-1]
-    sizes = np.concatenate(lengths)
-    remaining = np.repeat(np.cumsum(sizes), sizes) - np.arange(len(words))  # words up to the end of the text
-    ngrams, starts = words, np.arange(len(words))
-    for n in range(1, order + 1):
-        if n > 1:
-            stay = remaining[starts] >= n
-            starts = starts[stay]
-            pairs = ngrams[stay] * (len(words) + 1) + words[starts + n - 1]
-            ngrams = np.unique(pairs, return_inverse=True)[1]
-        yield np.split(ngrams, np.searchsorted(starts, bounds))
 
 
 def _counts(ngrams: np.ndarray, sizes: np.ndarray, different: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

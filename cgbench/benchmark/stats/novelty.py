@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.divergence.occurrences import numbering
-from cgbench.benchmark.divergence.word_ngrams import number_ngrams
+from cgbench.benchmark.divergence.word_ngrams import first_places, number_ngrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import Automaton
 from cgbench.text.blocks import Block, join_blocks
@@ -62,11 +62,12 @@ def novel_ngrams(train: Iterable[Block], test: Sequence[str], orders: Sequence[i
         automaton.read(*words.read(block), matches)
     # The length of the longest n-gram that ends at each word and occurs in training.
     ends, _ = automaton.ends(ids, lengths, automaton.known(matches, 1))
-    _, numbers, firsts = number_ngrams(ids, lengths, max(orders, default=1))
     novel_counts = {}
-    for order in orders:
-        counts = np.bincount(numbers[order], minlength=len(firsts[order]))
-        novel = ends[firsts[order] + order - 1] < order
+    for order, (begins, numbers) in enumerate(number_ngrams(ids, lengths, max(orders, default=0)), 1):
+        if order not in orders:
+            continue
+        counts = np.bincount(numbers)
+        novel = ends[first_places(begins, numbers) + order - 1] < order
         occurrences = int(counts.sum()), int(counts[novel].sum())
         novel_counts[order] = Novelty(len(counts), int(np.count_nonzero(novel)), *occurrences)
     return novel_counts
