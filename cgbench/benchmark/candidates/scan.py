@@ -76,7 +76,7 @@ class Scan:
     :param number: the corpus's number in the pool.
     :param ngrams: learned on the side ``degree_side``; their words decide which are rare there.
     :param other_words: the words of the other side (None: that side is not filtered).
-    :param filter_sides: ``both``, ``source`` or ``target``: where a rare word drops the pair.
+    :param filter_sides: ``both``, ``source``, ``target`` or ``neither``: where a rare word drops the pair.
     """
 
     pool: ParallelText
@@ -113,6 +113,40 @@ class Scan:
         """The rows of a chunk by column, and its counts."""
         from cgbench.text import word_kernels
 
+        states, lines, ids, (source_offsets, target_offsets), lengths, codes = self.read_chunk(files, chunk, buffers)
+        lengths_of_side = lengths[SIDES.index(self.degree_side)]
+        pieces, _ = self.ngrams.count_pieces(ids, lengths_of_side)
+        values, pairs_of_length = np.unique(lengths_of_side, return_counts=True)
+        counts = {
+            "pairs": len(states),
+            "empty": int(np.count_nonzero(states == word_kernels.EMPTY)),
+            "rare": int(np.count_nonzero(states == word_kernels.RARE)),
+            "kept": len(lines),
+            "lengths": dict(zip(map(str, values.tolist()), pairs_of_length.tolist(), strict=True)),  # as JSON has them
+        }
+        columns = {
+            "line": lines,
+            "pool": np.full(len(lines), self.number, np.int32),
+            "source_offset": source_offsets,
+            "target_offset": target_offsets,
+            "source_length": lengths[0],
+            "target_length": lengths[1],
+            "pieces": pieces,
+            "degree": pieces / lengths_of_side,
+            "content": pair_hash(*codes),
+        }
+        return columns, counts
+
+    def read_chunk(self, files: list[int], chunk: Chunk, buffers: _Buffers | None = None) -> tuple[Any, ...]:
+        """Which lines of a chunk are kept, and what they are.
+
+        :returns: the state of every line (``word_kernels.KEPT``); of the lines that are kept: their numbers in the
+            corpus, and the words of the side of the degree, as ids; and, each of both sides, their offsets, lengths and
+            hashes
+        """
+        from cgbench.text import word_kernels
+
+        buffers = buffers or _Buffers()
         # Read and check the text of both sides.
         texts, degree_side = (self.pool.source, self.pool.target), SIDES.index(self.degree_side)
         lines = chunk[0][0], chunk[1][0]
@@ -123,7 +157,7 @@ class Scan:
             read_range(files[side], buffer, start, stop, text.path)
             blocks.append(check_text(buffer, stop - start, lines[0], text.path))
 
-        # Which lines are empty or have a rare word? Of the others: the pieces of the cover.
+        # Which lines are empty or have a rare word?
         count = lines[1] - lines[0]
         states = buffers.array("states", count, np.uint8)[:count]
         states[:] = word_kernels.KEPT
@@ -144,28 +178,8 @@ class Scan:
             of_side[side] = tuple(arrays)
         remaining = np.flatnonzero(states == word_kernels.KEPT)
         offsets, lengths, codes = ([of_side[side][i][remaining] for side in (0, 1)] for i in range(3))
-        pieces, _ = self.ngrams.count_pieces(ids[:filled], lengths[degree_side])
-
-        values, pairs_of_length = np.unique(lengths[degree_side], return_counts=True)
-        counts = {
-            "pairs": count,
-            "empty": int(np.count_nonzero(states == word_kernels.EMPTY)),
-            "rare": int(np.count_nonzero(states == word_kernels.RARE)),
-            "kept": len(remaining),
-            "lengths": dict(zip(map(str, values.tolist()), pairs_of_length.tolist(), strict=True)),  # as JSON has them
-        }
-        columns = {
-            "line": remaining + lines[0],
-            "pool": np.full(len(remaining), self.number, np.int32),
-            "source_offset": offsets[0] + (spans[0][0] - texts[0].begin),
-            "target_offset": offsets[1] + (spans[1][0] - texts[1].begin),
-            "source_length": lengths[0],
-            "target_length": lengths[1],
-            "pieces": pieces,
-            "degree": pieces / lengths[degree_side],
-            "content": pair_hash(codes[0], codes[1]),
-        }
-        return columns, counts
+        offsets = [of + (start - text.begin) for of, (start, _), text in zip(offsets, spans, texts, strict=True)]
+        return states, remaining + lines[0], ids[:filled], offsets, lengths, codes
 
 
 def scan(

@@ -135,8 +135,8 @@ def _random_divergences(
         chosen, unused = order[:tests], order[tests : tests + neither]
         values = []
         for side, total, alpha in sides:
-            here = side.counts_of(chosen)
-            values.append(divergence(total - here - side.counts_of(unused), here, alpha))
+            here = side.counts(chosen)
+            values.append(divergence(total - here - side.counts(unused), here, alpha))
         return values
 
     with ThreadPoolExecutor(usable_cores()) as threads:

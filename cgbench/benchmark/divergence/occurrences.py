@@ -33,15 +33,11 @@ class Occurrences:
         """The row of every entry, int64 ``[entries]``."""
         return np.repeat(np.arange(self.examples), np.diff(self.starts))
 
-    def counts(self, chosen: np.ndarray | None = None) -> np.ndarray:
-        """The sum of all rows, or of those ``chosen`` (bool ``[examples]``). float64 ``[elements]``."""
-        weights = self.weights.astype(np.float64)
-        if chosen is not None:
-            weights = weights * chosen[self.rows]
-        return np.bincount(self.ids, weights, minlength=len(self.names))
-
-    def counts_of(self, rows: np.ndarray) -> np.ndarray:
-        """The sum of some rows, by number; reads only their entries."""
+    def counts(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """The sum of all rows, or of some (bool ``[examples]``, or their numbers). float64 ``[elements]``."""
+        if rows is None:
+            return np.bincount(self.ids, self.weights, minlength=len(self.names))
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         lengths = self.starts[rows + 1] - self.starts[rows]
         entries = np.arange(lengths.sum()) + np.repeat(self.starts[rows] - np.cumsum(lengths) + lengths, lengths)
         return np.bincount(self.ids[entries], self.weights[entries], minlength=len(self.names))

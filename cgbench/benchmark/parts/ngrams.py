@@ -14,14 +14,14 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from cgbench.benchmark.candidates.cut import fetch_texts
-from cgbench.benchmark.candidates.scan import Chunk, chunks_of, filter_arrays, open_sides, pair_hash
+from cgbench.benchmark.candidates.scan import Chunk, Scan, chunks_of, open_sides, pair_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.parts.folder import SIDES, Piece, Place
 from cgbench.benchmark.parts.select import CHOICES, Candidates, once_per_source
 from cgbench.benchmark.shots.postings import places_of
 from cgbench.machine import in_threads, usable_cores
 from cgbench.progress import bar
-from cgbench.text.blocks import check_text, padded, read_blocks, read_range
+from cgbench.text.blocks import read_blocks
 from cgbench.text.corpus import ParallelText
 
 Places = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -83,7 +83,6 @@ class Search:
     ) -> None:
         self.pieces, self.excluded, self.own = pieces, excluded, SIDES.index(side)
         self.max_length, self.k = max_length, k
-        self.words = [filter_arrays(pieces.known.words if name == side else None, False) for name in SIDES]
         self._worst = np.full(len(pieces), _NO_RANK)  # pairs of a higher rank are not kept
 
     def read(self, corpora: Sequence[ParallelText]) -> None:
@@ -96,7 +95,8 @@ class Search:
                 bar(corpus.lines, f"probes in {corpus.target.path.name}", "pair") as progress,
             ):
                 chunks = chunks_of(corpus, files)
-                read = partial(self._read_chunk, corpus, corpus_number, files)
+                work = Scan(corpus, corpus_number, self.pieces.known, None, SIDES[self.own], filter_sides="neither")
+                read = partial(self._read_chunk, work, files)
                 for chunk, rows in zip(chunks, in_threads(read, chunks, jobs, jobs), strict=True):
                     waiting.append(rows)
                     if sum(len(batch["piece"]) for batch in waiting[1:]) > max(WAITING, len(waiting[0]["piece"])):
@@ -104,26 +104,11 @@ class Search:
                     progress.update(chunk[1][0] - chunk[0][0])
         self.kept = self._keep(waiting)
 
-    def _read_chunk(self, corpus: ParallelText, corpus_number: int, files: Sequence[int], chunk: Chunk) -> Rows:
+    def _read_chunk(self, work: Scan, files: list[int], chunk: Chunk) -> Rows:
         """The rows of a chunk that may be kept."""
-        from cgbench.text import word_kernels
-
-        (first, *_), (last, *_) = chunk
-        states = np.full(last - first, word_kernels.KEPT, np.uint8)
-        # A line with an empty side keeps the length 0 on the side that is read last.
-        offsets, lengths, codes = (np.zeros((2, last - first), kind) for kind in (np.int64, np.int32, np.uint64))
-        for at in (1 - self.own, self.own):
-            text, start, stop = getattr(corpus, SIDES[at]), chunk[0][at + 1], chunk[1][at + 1]
-            buffer = padded(stop - start)
-            read_range(files[at], buffer, start, stop, text.path)
-            block = check_text(buffer, stop - start, first, text.path)
-            ids = np.empty(block.size // 2 + 1 if at == self.own else 0, np.int32)
-            neighbours = offsets[at], lengths[at], codes[at]
-            _, filled = word_kernels.filter_lines(block.buffer, block.size, *self.words[at], states, ids, *neighbours)  # type: ignore[call-arg]
-            offsets[at] += start - text.begin
-        ids = ids[:filled]
+        _, numbers, ids, offsets, lengths, codes = work.read_chunk(files, chunk)
         fits = lengths[0] <= self.max_length
-        for hashes, excluded in zip(codes, self.excluded[corpus_number], strict=True):
+        for hashes, excluded in zip(codes, self.excluded[work.number], strict=True):
             fits &= ~np.isin(hashes, excluded)
         content, own_lengths = pair_hash(*codes), lengths[self.own]
         rank = _rank(self.pieces.known.count_pieces(ids, own_lengths)[0], lengths[0] + lengths[1], content)
@@ -134,7 +119,7 @@ class Search:
         )
         columns = (
             *(pieces, new, rank[lines], content[lines], codes[0][lines]),
-            *(np.full(len(lines), corpus_number), lines + first, offsets[0][lines], offsets[1][lines]),
+            *(np.full(len(lines), work.number), numbers[lines], offsets[0][lines], offsets[1][lines]),
         )
         return dict(zip(_COLUMNS, columns, strict=True))
 
