@@ -18,12 +18,12 @@ from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.card import shown_counts
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.stats.novelty import novel_ngrams
-from cgbench.benchmark.stats.of_release import ReleaseOrigin, check_input, open_release, training_text
+from cgbench.benchmark.stats.of_release import ReleaseOrigin, open_release, training_text
 from cgbench.benchmark.stats.single_texts import Text
 from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.text.blocks import join_blocks
-from cgbench.text.formats import CorpusSpec, Pair, read_pairs
+from cgbench.text.formats import Pair, read_pairs
 from cgbench.text.normalisation import normalise_pairs, normaliser
 from cgbench.text.plain_text import words_of
 
@@ -105,10 +105,7 @@ def _pool_sample(origin: ReleaseOrigin, pools: Sequence[Sequence[Path]]) -> Iter
     chosen = set(draw_rows(sum(sizes), sample_size, int(release.configuration["seed"]), "report"))
     first = 0
     for pool_index, (entry, pool_size) in enumerate(zip(entries, sizes, strict=True)):
-        paths = pools[pool_index] if pools else [release.input_path(str(file["path"])) for file in entry["files"]]
-        spec = CorpusSpec(tuple(paths), tuple(entry["columns"]) if entry["columns"] else None)
-        for path, file in zip(spec.files, entry["files"], strict=True):
-            check_input(path, str(file["sha256"]))
+        spec = release.input_corpus(entry, pools[pool_index] if pools else ())
         pairs = (pair for pair_index, pair in enumerate(read_pairs(spec), first) if pair_index in chosen)
         yield from normalise_pairs(pairs, origin.normalisation, "")
         first += pool_size

@@ -21,7 +21,6 @@ from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.benchmark.parts.select import Candidates, bound
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
-from cgbench.checksums import hash_file
 from cgbench.errors import InputError, argument
 from cgbench.requests import accepts
 from cgbench.steps import Workspace, hash_value
@@ -146,7 +145,7 @@ class _Texts:
                 f"that decides what is known ({argument('train')})"
             )
         else:
-            spec = self._recorded("train", release.manifest["inputs"]["train"], "train")
+            spec = release.input_corpus(release.manifest["inputs"]["train"], remedy=f"; give {argument('train')}")
         if count is not None:
             if self.request.corpora or not (release is None or release.is_split):
                 raise InputError(
@@ -176,8 +175,8 @@ class _Texts:
                 f"{argument('corpora')} with the training corpus takes them from there all the same"
             )
         else:
-            entries = release.manifest["inputs"]["pool"]
-            specs = [self._recorded(f"pool-{n}", entry, "corpora") for n, entry in enumerate(entries, 1)]
+            remedy = f"; give {argument('corpora')}"
+            specs = [release.input_corpus(entry, remedy=remedy) for entry in release.manifest["inputs"]["pool"]]
         role = "from" if self.held_back is not None or request.corpora else "pool"
         tested = [line_hashes(pair[at] for pair in (*self.test, *self.control)) for at in (0, 1)]
         corpora = []
@@ -208,17 +207,6 @@ class _Texts:
                 original = original_of(pair, self.normalisation)
                 originals[key] = min(original, originals.get(key, original))
         return [originals[_joined_words(probe)] for probe in probes]
-
-    def _recorded(self, role: str, entry: dict[str, Any], name: str) -> CorpusSpec:
-        """A corpus that the release was built from; ``name``: the argument that replaces it."""
-        assert self.release is not None
-        paths = tuple(self.release.input_path(file["path"]) for file in entry["files"])
-        spec, remedy = CorpusSpec(paths, tuple(entry["columns"] or ()) or None), f"give {argument(name)}"
-        if missing := next((path for path in spec.files if not path.is_file()), None):
-            raise InputError(f"{missing}: no such file, and the release was built from it; {remedy}")
-        if list(map(hash_file, spec.paths)) != [file["sha256"] for file in entry["files"]]:
-            raise InputError(f"{spec}: not the text that the release was built from; {remedy}")
-        return spec
 
     def _plain(self, role: str, spec: CorpusSpec) -> ParallelText:
         planned = plan_text(role, spec, self.normalisation)

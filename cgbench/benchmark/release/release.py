@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -35,8 +35,8 @@ from cgbench.errors import InputError, argument, require
 from cgbench.files import check_shape, file_name, ordinary_file, ordinary_folder, parse_json, read_json
 from cgbench.models.checkpoints import BESIDE
 from cgbench.requests import check_path
-from cgbench.steps import KEY_LENGTH, STEPS
-from cgbench.text.formats import is_language
+from cgbench.steps import KEY_LENGTH, STEPS, hash_file
+from cgbench.text.formats import CorpusSpec, is_language
 from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.parquet import read_parquet
 from cgbench.text.plain_text import words_of
@@ -179,6 +179,21 @@ class Release:
     def input_path(self, name: str) -> Path:
         """The path of an input in the manifest, as far as the workspace knows it."""
         return find_input(name, self._workspace()[1])
+
+    def input_corpus(self, entry: Any, paths: Sequence[Path] = (), *, remedy: str = "") -> CorpusSpec:
+        """A corpus that the release was built from, by its entry in the manifest.
+
+        :param paths: its current paths, if it has moved; ``remedy``: the end of messages about a file.
+        :raises InputError: there are more or fewer files, or one is missing or has changed.
+        """
+        files, path_of = entry["files"], self.path if self.is_split else self.input_path
+        if paths and len(paths) != len(files):
+            raise InputError(f"{argument('train')}: the release was built from {len(files)} file(s); give as many")
+        paths = paths or [path_of(str(file["path"])) for file in files]
+        spec = CorpusSpec(tuple(paths), tuple(entry["columns"]) if entry["columns"] else None)
+        for path, file in zip(spec.files, files, strict=True):
+            check_input(path, str(file["sha256"]), remedy)
+        return spec
 
     def reads_originals(self) -> bool:
         """Whether the members of the build read the original text: external models do."""
@@ -435,3 +450,11 @@ def _rows(path: Path) -> list[dict[str, Any]]:
             raise InputError(f"{path}, row {row_number}: not a row of a release's split")
         rows.append(row)
     return rows
+
+
+def check_input(path: Path, sha256: str, remedy: str = "") -> None:
+    """:raises InputError: the file is missing, or its SHA-256 is not ``sha256``."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file, and the release was built from it{remedy}")
+    if hash_file(path) != sha256:
+        raise InputError(f"{path}: not the file that the release was built from (the SHA-256 differs){remedy}")

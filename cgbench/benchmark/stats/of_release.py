@@ -10,13 +10,12 @@ from pathlib import Path
 
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
-from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.release import Release, check_input
 from cgbench.benchmark.stats.pos import Tags
 from cgbench.benchmark.stats.single_texts import SIDES, Text, read_single_text
 from cgbench.benchmark.stats.text_statistics import StatsRow, Training, Wanted, measure_text
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
-from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.normalisation import Normalisation, normalise_pairs, normaliser
 from cgbench.text.shards import Change
@@ -47,10 +46,7 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
     shape = {"ngram_min_count": int, "degree_side": str}
     check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not that of a cgbench release")
     try:
-        entry = release.manifest["inputs"]["train"]
-        path_of = release.path if release.is_split else release.input_path  # a split contains its training text
-        recorded = [(path_of(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
-        columns = tuple(entry["columns"]) if entry["columns"] else None
+        remedy = "" if train else f"; give its current path with {argument('train')}"
         overlaps = release.manifest["inputs"].get("known_from", {})
         known = {
             side: (release.input_path(str(overlap["path"])), str(overlap["sha256"]))
@@ -58,7 +54,7 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
         }
         origin = ReleaseOrigin(
             release,
-            CorpusSpec(tuple(train) or tuple(path for path, _ in recorded), columns),
+            release.input_corpus(release.manifest["inputs"]["train"], train, remedy=remedy),
             {side: folder for side, (folder, _) in known.items()},
             release.normalisation,
             config["ngram_min_count"],
@@ -66,22 +62,9 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
         )
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(f"{release.folder}: manifest.json is not that of a cgbench release (key {error})") from None
-    # The inputs are those of the build.
-    if len(origin.train.paths) != len(recorded):
-        raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
-    for path, (_, sha256) in zip(origin.train.files, recorded, strict=True):
-        check_input(path, sha256, "" if train else f"; give its current path with {argument('train')}")
     for result, sha256 in known.values():
         check_input(sums_of(result), sha256)
     return origin
-
-
-def check_input(path: Path, sha256: str, remedy: str = "") -> None:
-    """:raises InputError: the file is missing, or its SHA-256 is not ``sha256``."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file, and the release was built from it{remedy}")
-    if hash_file(path) != sha256:
-        raise InputError(f"{path}: not the file that the release was built from (the SHA-256 differs){remedy}")
 
 
 def release_rows(origin: ReleaseOrigin, counts: Wanted, side: str | None, tags: Tags | None) -> Iterator[StatsRow]:
