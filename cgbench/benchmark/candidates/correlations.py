@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.matching import LENGTHS, RAREST
 from cgbench.benchmark.candidates.strata import COLUMNS
 
-LENGTHS = ("source_length", "target_length")
-CENTRAL = ("degree", *LENGTHS, "source_rarest", "target_rarest", "perplexity", "difficulty", "reference_pe_stu")
+CENTRAL = ("degree", *LENGTHS, *RAREST, "perplexity", "difficulty", "reference_pe_stu")
 """Measures that every other is correlated with, if the release has them. ``reference_pe_stu`` is the negative
 log-likelihood of the reference under the ensemble, per token."""
 PLACES = ("line", "pool", "pool_line", "content", "pieces", "rank", *COLUMNS)
@@ -110,6 +110,11 @@ def correlation_table(
     return columns, rows
 
 
+def interval_of(low: float | None, high: float | None) -> Interval:
+    """An interval from its ends; None if one is unknown."""
+    return None if low is None or high is None else (low, high)
+
+
 def with_interval(value: float | None, interval: Interval, digits: int = 2) -> str:
     """A value with its interval, for a table."""
     if value is None or math.isnan(value):
@@ -129,14 +134,6 @@ def numeric(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[float]]:
 def as_jsonl(pairs: Sequence[Correlation]) -> str:
     """``correlations.jsonl`` of a release: one row per pair of measures."""
     return "".join(json.dumps(pair.as_dict()) + "\n" for pair in pairs)
-
-
-def spearman(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float | None:
-    """Spearman's correlation; None if one of the two is constant."""
-    first_values, second_values = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    if first_values.shape != second_values.shape or np.isnan(first_values).any() or np.isnan(second_values).any():
-        raise ValueError("two lists of numbers of the same length are needed")
-    return _ratio(doubled_ranks(first_values), doubled_ranks(second_values))
 
 
 def doubled_ranks(values: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ def quality_step(uncertainty: Step) -> Step:
 
 def measure_quality(
     out: Path,
-    rows: Sequence[Mapping[str, Any]],
+    measures: Mapping[str, Sequence[Any]],
     texts: tuple[Sequence[str], Sequence[str]],
     *,
     members: Sequence[Path],
@@ -70,7 +70,7 @@ def measure_quality(
 ) -> None:
     """Write the quality of the ensemble to ``out/quality.json``.
 
-    :param rows: of the candidates, from the step ``uncertainty``; ``texts``: their sources and targets.
+    :param measures: of the candidates by name, from the step ``uncertainty``; ``texts``: their sources and targets.
     :param members: checkpoints of one ensemble; empty for external models, where only the outputs are measured.
     :param train: the target side of the training text, of ``train_lines`` lines; ``held_out``: the validation pairs.
     :param search: arguments of :meth:`.Ensemble.translate`.
@@ -81,17 +81,17 @@ def measure_quality(
     def scored(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
         return scores(_spread(hypotheses, SCORED), _spread(references, SCORED))
 
-    hypotheses = [str(row["hypothesis"]) for row in rows]
+    hypotheses = list(map(str, measures["hypothesis"]))
     quality: dict[str, Any] = {
         "members": [validation_of(member) for member in members],
         "held_out": None,
-        "candidates": {"pairs": len(rows), **scored(hypotheses, references), **shape_of(hypotheses)},
+        "candidates": {"pairs": len(hypotheses), **scored(hypotheses, references), **shape_of(hypotheses)},
     }
     quality["candidates"]["repetitive_references"] = shape_of(references)["repetitive"]
     if members:
         held_out_texts = tuple(_spread(list(read_lines(path)), HELD_OUT) for path in held_out) if held_out else ([], [])
-        lengths = [token_count(row) for row in rows]
-        totals = [float(row[f"{REFERENCE}log_prob"]) for row in rows]
+        lengths = list(map(token_count, measures["log_prob"], measures["pe_stu"]))
+        totals = measures[f"{REFERENCE}log_prob"]
         step = max(1, train_lines // UNIGRAMS)
         targets = list(islice(read_lines(train), 0, step * UNIGRAMS, step))
         task = (tuple(members), device, targets, sources, references, lengths, totals, *held_out_texts, dict(search))
@@ -148,9 +148,8 @@ def shape_of(hypotheses: Sequence[str]) -> dict[str, float]:
     return {"distinct": len(set(hypotheses)) / len(hypotheses), "repetitive": repeated / len(hypotheses)}
 
 
-def token_count(row: Mapping[str, Any]) -> int:
+def token_count(total: float, mean: float) -> int:
     """The tokens of a hypothesis, with its end, from its total and mean log-probability; 0 if unknown."""
-    total, mean = float(row["log_prob"]), float(row["pe_stu"])
     known = math.isfinite(total) and math.isfinite(mean) and mean != 0
     return round(-total / mean) if known else 0
 

@@ -47,15 +47,11 @@ class Frequency(NamedTuple):
     log_count: np.ndarray
 
 
-def log_counts(counts: np.ndarray) -> np.ndarray:
-    """The natural logarithms of counts, float64 ``[n]`` (0 counts as 1), exact to 0.011 and from whole numbers alone.
+def _steps(counts: np.ndarray) -> np.ndarray:
+    """The logarithms of counts in units of :data:`_STEP` (0 counts as 1), exact to 0.011 and from whole numbers alone.
 
     A library's logarithm may differ in its last digit between processors, and so would a draw that depends on it.
     """
-    return _steps(counts) * _STEP
-
-
-def _steps(counts: np.ndarray) -> np.ndarray:
     values, positions = np.unique(counts, return_inverse=True)
     steps = [(max(1, value) ** STEPS).bit_length() - 1 for value in values.tolist()]
     return np.array(steps, np.int64)[positions]
@@ -84,7 +80,7 @@ def covariates_of(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The covariates (:data:`COVARIATES`) with columns, float64 ``[pairs]`` by name. Counts of the rarest words
     become logarithms."""
     covariates = {name: np.asarray(columns[name]) for name in COVARIATES if name in columns}
-    return {name: log_counts(row) if name in RAREST else row.astype(np.float64) for name, row in covariates.items()}
+    return {name: _steps(row) * _STEP if name in RAREST else row.astype(np.float64) for name, row in covariates.items()}
 
 
 def balance(test: Mapping[str, np.ndarray], control: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ ensemble finds unlikely (docs/how-to/noise.md), overall or among candidates of s
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,20 +25,6 @@ FIRST = ("dropped_perplexity", "dropped_reference")  # cuts before that of the m
 GIVEN_DEGREE = "_given_degree"  # suffix of a measure compared only among candidates of similar degree
 PARTS = 3  # equal parts by degree; each has as many by length
 DROPS = ("drop", "drop_perplexity", "drop_reference")
-
-
-@dataclass(frozen=True)
-class Selection:
-    """``rank`` [candidates]: place by uncertainty from 0, the most uncertain first; ``stage`` [candidates]: indices
-    into :data:`STAGES` (``window``: candidates that were not drawn from the window)."""
-
-    rank: np.ndarray
-    stage: np.ndarray
-
-    @property
-    def selected(self) -> np.ndarray:
-        """The positions of the selected candidates, ascending."""
-        return np.flatnonzero(self.stage == STAGES.index("selected"))
 
 
 def count_stages(stages: list[str]) -> dict[str, int]:
@@ -60,9 +45,11 @@ def select(
     seed: int,
     first: Mapping[str, tuple[np.ndarray, int]] | None = None,
     documents: np.ndarray | None = None,
-) -> Selection:
+) -> tuple[np.ndarray, np.ndarray]:
     """Drop the ``drop`` most uncertain candidates and draw ``count`` of the next ``window``.
 
+    :returns: ``rank`` [candidates]: place by uncertainty from 0, the most uncertain first; ``stage`` [candidates]:
+        indices into :data:`STAGES` (``window``: candidates that were not drawn from the window).
     :param uncertainty: [candidates] float, higher is more uncertain; NaN ranks highest, as noise.
     :param content: [candidates] uint64, a hash of each pair's words: breaks ties and, with ``seed``, decides the draw.
     :param first: by stage (of :data:`FIRST`, in that order), values [candidates] and a number N: the N candidates with
@@ -92,7 +79,7 @@ def select(
     if documents is not None and count:
         drawn = np.flatnonzero(draw <= draw[drawn[-1]])
     stage[inside[drawn]] = STAGES.index("selected")
-    return Selection(rank, stage)
+    return rank, stage
 
 
 def _from_the_highest(values: np.ndarray, tie: np.ndarray) -> np.ndarray:
@@ -187,7 +174,7 @@ def select_rows(
     # Rank the others, drop the most uncertain and draw from the next.
     by = config.get("select_by", "uncertainty")
     ranked = values_of("uncertainty" if by == "uncertainty" else "select_by", selecting_measure(config))
-    selection = select(
+    rank, stages = select(
         -ranked if by == "easiness" else ranked,
         content,
         drop=sizes["drop"],
@@ -197,4 +184,4 @@ def select_rows(
         first=first,
         documents=hash_documents(columns[DOCUMENT]) if config.get("draw_by") == DOCUMENT else None,
     )
-    return (selection.rank + 1).tolist(), [STAGES[stage] for stage in selection.stage]
+    return (rank + 1).tolist(), [STAGES[stage] for stage in stages]

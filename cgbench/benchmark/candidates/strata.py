@@ -106,15 +106,6 @@ def deviations_in(stratum: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.array([members.std(ddof=1) if len(members) > 1 else 0.0 for members in values_by_stratum])
 
 
-def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
-    """chrF of each hypothesis, as in sacrebleu."""
-    from sacrebleu.metrics import CHRF
-
-    metric = CHRF()
-    pairs = zip(hypotheses, references, strict=True)
-    return [metric.sentence_score(hypothesis, [reference]).score for hypothesis, reference in pairs]
-
-
 def design_of(table: Any, counts: Mapping[str, int]) -> dict[str, Any]:
     """What each set of a release was drawn from, for the manifest: its ``population``, its number of ``pairs``, and how
     many were ``drawn``. The control set is matched to the test set, so it speaks for no population.

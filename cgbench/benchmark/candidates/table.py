@@ -12,7 +12,7 @@ import numpy as np
 
 from cgbench.benchmark.candidates.documents import DOCUMENT
 from cgbench.benchmark.candidates.inclusion import INCLUSION
-from cgbench.benchmark.candidates.matching import MatchedControl, word_frequency
+from cgbench.benchmark.candidates.matching import RAREST, MatchedControl, word_frequency
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.errors import InputError
 from cgbench.text.columns import read_text
@@ -22,11 +22,9 @@ from cgbench.text.formats import CorpusSpec
 if TYPE_CHECKING:
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
-SIDES = ("source", "target")
-RAREST = "{}_rarest"  # of one side: the count of the sentence's rarest word in the training text
 ROW_KEYS = ("line", "pool", "pool_line", "source_length", "target_length", "pieces", "degree")
 DIFFICULTY = "difficulty"  # of a pair, by any external model: an alternative measure to select by
-CONTROL_KEYS = (*ROW_KEYS, *map(RAREST.format, SIDES))
+CONTROL_KEYS = (*ROW_KEYS, *RAREST)
 
 
 def candidate_table(
@@ -42,8 +40,9 @@ def candidate_table(
     table = pyarrow.parquet.read_table(candidates / "candidates.parquet")
     columns = {name: table[name] for name in table.column_names if not name.endswith("_offset")}
     columns |= places(table["line"].to_numpy(), table["pool"].to_numpy(), pools)
-    columns |= _rarest(candidates, learned, degree_side)
-    names = [*ROW_KEYS, "content", *map(RAREST.format, SIDES)]
+    texts = zip(RAREST, vocabularies_of(learned, degree_side), candidate_lines(candidates), strict=True)
+    columns |= {name: word_frequency(vocabulary, lines).rarest for name, vocabulary, lines in texts}
+    names = [*ROW_KEYS, "content", *RAREST]
     if perplexity:
         columns["perplexity"] = np.load(perplexity / "perplexity.npy", allow_pickle=False)
         names.append("perplexity")
@@ -67,14 +66,6 @@ def control_table(control: MatchedControl, pools: Sequence[ParallelText]) -> Any
     return table.append_column(INCLUSION, pyarrow.nulls(len(table), pyarrow.float64()))
 
 
-def _rarest(candidates: Path, learned: Path, degree_side: str) -> dict[str, np.ndarray]:
-    texts = candidate_lines(candidates)
-    return {
-        RAREST.format(side): word_frequency(vocabulary, lines).rarest
-        for side, vocabulary, lines in zip(SIDES, vocabularies_of(learned, degree_side), texts, strict=True)
-    }
-
-
 def vocabularies_of(learned: Path, degree_side: str) -> tuple[Vocabulary, Vocabulary]:
     """The known words of the source and of the target in a build.
 
@@ -86,10 +77,10 @@ def vocabularies_of(learned: Path, degree_side: str) -> tuple[Vocabulary, Vocabu
     return (ngrams, other_words) if degree_side == "source" else (other_words, ngrams)
 
 
-def with_columns(table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """``table`` with the values of ``rows`` (one per row of the table) as columns, by name."""
-    for name in rows[0] if rows else ():
-        table = table.append_column(name, [[row[name] for row in rows]])
+def with_columns(table: Any, columns: Mapping[str, Sequence[Any]]) -> Any:
+    """``table`` with further columns, by name."""
+    for name, values in columns.items():
+        table = table.append_column(name, [values])
     return table
 
 

@@ -100,13 +100,14 @@ def shard_size(candidates: int) -> int:
     return min(SHARD, max(LEAST, -(-candidates // PLACES)))
 
 
-def read_uncertainty(folder: Path) -> list[dict[str, Any]]:
+def read_uncertainty(folder: Path) -> dict[str, list[Any]]:
     """The measurements of all shards by name, in the order of the candidates."""
-    return [
+    rows = [
         json.loads(line)
         for path in sorted(folder.glob("part-*.jsonl"))
         for line in path.read_text(encoding="utf-8").split("\n")[:-1]
     ]
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 
 def measure_sources(
@@ -124,13 +125,7 @@ def measure_sources(
     :param references: names of their measures begin with ``reference_``.
     :param search: as for :func:`uncertainty_of_candidates`.
     """
-    return measure_with(open_ensemble(tuple(members), device), lines, references, **search)
-
-
-def measure_with(
-    ensemble: Ensemble, lines: Sequence[str], references: Sequence[str] | None = None, **search: Any
-) -> list[dict[str, Any]]:
-    """:func:`measure_sources` with an open ensemble."""
+    ensemble = open_ensemble(tuple(members), device)
     translations = ensemble.translate(lines, **search)
     measures = ensemble.score(lines, [translation.tokens for translation in translations])
     if references is not None:

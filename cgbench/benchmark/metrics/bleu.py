@@ -309,6 +309,12 @@ def _many_chrf(sums: np.ndarray, factor: float) -> np.ndarray:
     return np.where(precision + recall > 0, 100 * score, 0.0)
 
 
+def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """chrF of each hypothesis."""
+    metric = ChrF([[reference] for reference in references])
+    return list(map(float, metric.compute(metric.statistics(hypotheses))[:, 0]))
+
+
 def chrf_and_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """``chrf`` and ``bleu`` of a tokenised text with one reference per example."""
     examples = [[reference] for reference in references]

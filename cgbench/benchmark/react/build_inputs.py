@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cgbench.benchmark.react.request import SIDES, BuildRequest
+from cgbench.benchmark.react.request import BuildRequest
 from cgbench.checksums import known_digest
 from cgbench.errors import InputError, argument
 from cgbench.models.external.opening import Planned, check_together, plan_member
 from cgbench.text.formats import CorpusSpec, languages_of
 from cgbench.text.inputs import as_corpus, corpora_of
+from cgbench.text.normalisation import SIDES
 
 PathLike: TypeAlias = str | os.PathLike[str]
 

@@ -13,7 +13,7 @@ from cgbench.benchmark.candidates.uncertainty import SHARD
 from cgbench.benchmark.overlap.known_of_test import check_count, check_words_alike, read_summary, sums_of
 from cgbench.benchmark.react.build_inputs import Inputs, read_inputs
 from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares, loosen
-from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest
+from cgbench.benchmark.react.request import LM_SETTINGS, BuildRequest
 from cgbench.benchmark.release.work_folder import find_work
 from cgbench.errors import InputError, argument, warn
 from cgbench.models.checkpoints import ensemble_identity, member_folders
@@ -25,7 +25,7 @@ from cgbench.requests import changed
 from cgbench.steps import Step, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.inspection import Finding, look_at
-from cgbench.text.normalisation import Normalisation
+from cgbench.text.normalisation import SIDES, Normalisation
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import pair_measures
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
-from cgbench.benchmark.candidates.strata import OWN_SCORE, draw_columns, sentence_chrf
+from cgbench.benchmark.candidates.strata import OWN_SCORE, draw_columns
 from cgbench.benchmark.candidates.table import (
     DIFFICULTY,
     candidate_table,
@@ -40,11 +40,11 @@ from cgbench.benchmark.candidates.uncertainty import (
     reverse_of_candidates,
     uncertainty_of_candidates,
 )
-from cgbench.benchmark.metrics.bleu import chrf_and_bleu
+from cgbench.benchmark.metrics.bleu import chrf_and_bleu, sentence_chrf
 from cgbench.benchmark.react.build_plan import Built, Plan, plan_build
 from cgbench.benchmark.react.checks import check_enough, size_warnings
 from cgbench.benchmark.react.control import draw_control
-from cgbench.benchmark.react.request import SIDES, BuildRequest
+from cgbench.benchmark.react.request import BuildRequest
 from cgbench.benchmark.react.write_release import write_release
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private
@@ -66,6 +66,7 @@ from cgbench.progress import numbered_steps
 from cgbench.requests import accepts
 from cgbench.steps import STEPS, Workspace
 from cgbench.text.corpus import ParallelText
+from cgbench.text.normalisation import SIDES
 
 if TYPE_CHECKING:
     from cgbench.lm.language_model import LanguageModel
@@ -164,16 +165,13 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         workspace.run(plan.perplexity, lambda out: _score(out, plan, model, candidates)) if plan.perplexity else None
     )
     table = candidate_table(candidates, pools, perplexity, ngrams, request.filters.degree_side)
-
+    pool_and_line = table["pool"].to_numpy(), table["pool_line"].to_numpy()
     if difficulty:
-        lines = zip(table["pool"].to_pylist(), table["pool_line"].to_pylist(), strict=True)
-        table = table.append_column(DIFFICULTY, [[float(difficulty[pool - 1][line - 1]) for pool, line in lines]])
-
-    if request.drawing.document is not None:
-        where = table["pool"].to_numpy(), table["pool_line"].to_numpy()
-        table = table.append_column(
-            DOCUMENT, [documents_of(request.drawing.document, plan.inputs.pools, pools, *where)]
-        )
+        values = [float(difficulty[pool - 1][line - 1]) for pool, line in zip(*pool_and_line, strict=True)]
+        table = with_columns(table, {DIFFICULTY: values})
+    document = request.drawing.document
+    if document is not None:
+        table = with_columns(table, {DOCUMENT: documents_of(document, plan.inputs.pools, pools, *pool_and_line)})
     # The ensemble translates the candidates and measures its uncertainty.
     quality = None
     if plan.uncertainty and plan.quality:
@@ -182,15 +180,15 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
             uncertainty = workspace.run(
                 plan.uncertainty, lambda out: _measure(out, plan, members, candidates, engine), resumable=True
             )
-        rows = read_uncertainty(uncertainty)
-        table = with_columns(table, rows)
+        measures = read_uncertainty(uncertainty)
+        table = with_columns(table, measures)
         # Does the ensemble translate at all? (Not in the paper.)
         held_out = workspace.result(plan.ensemble.held_out) if plan.ensemble and plan.ensemble.held_out else None
 
         def check_quality(out: Path) -> None:
             measure_quality(
                 out,
-                rows,
+                measures,
                 candidate_lines(candidates, original=plan.inputs.reads_originals),
                 members=members,
                 train=train.target.path,
@@ -213,9 +211,8 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
             resumable=True,
         )
         table = with_columns(table, read_uncertainty(reverse))
-    measured = pair_measures(table.to_pydict(), plan.perplexity.config["side"] if plan.perplexity else None)
-    for name, values in measured.items():
-        table = table.append_column(name, [values])
+    perplexity_of = plan.perplexity.config["side"] if plan.perplexity else None
+    table = with_columns(table, pair_measures(table.to_pydict(), perplexity_of))
     noise = None
     # The least likely references (not in the paper) and the most uncertain candidates are mostly noise and dropped; the
     # benchmark is drawn at random from the next.
@@ -232,8 +229,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
             drawn[OWN_SCORE] = sentence_chrf(table["hypothesis"].to_pylist(), targets)
         # The probability of each draw, and a stratified sample of all candidates if there is to be one.
         drawn |= draw_columns({**table.to_pydict(), **drawn}, request.as_dict(), sizes)
-        for name, values in drawn.items():
-            table = table.append_column(name, [values])
+        table = with_columns(table, drawn)
     # Optionally, a control set matched to the test set.
     control = None
     if plan.request.execution.until == "release" and request.drawing.control:
@@ -246,9 +242,9 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         control = draw_control(
             scan_parts(scans), pools, test, pairs, words, seed=request.seed, bounds=bounds, seen=seen
         )
-        if request.drawing.document is not None:
+        if document is not None:
             where = control.rows["pool"] + 1, control.rows["line"] + 1
-            documents = documents_of(request.drawing.document, plan.inputs.pools, pools, *where)
+            documents = documents_of(document, plan.inputs.pools, pools, *where)
             control = replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
         counts["control"] = len(control.sources)
     faults = [control.warning if control else None, warning_of(quality) if quality else None]

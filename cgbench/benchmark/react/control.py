@@ -32,8 +32,8 @@ from cgbench.benchmark.candidates.matching import (
     word_frequency,
 )
 from cgbench.benchmark.candidates.selection import seeded_hash
-from cgbench.benchmark.react.request import SIDES
 from cgbench.text.corpus import ParallelText
+from cgbench.text.normalisation import SIDES
 
 if TYPE_CHECKING:
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary

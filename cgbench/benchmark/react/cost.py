@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from cgbench.benchmark.candidates.amounts import resolve_amount
-from cgbench.benchmark.candidates.uncertainty import measure_with, shard_needs
+from cgbench.benchmark.candidates.uncertainty import measure_sources, open_ensemble, shard_needs
 from cgbench.benchmark.react.build_plan import Plan
 from cgbench.engines import Engine
 from cgbench.errors import warn
@@ -43,7 +43,7 @@ def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> dict[str, floa
     """
     groups: dict[str, Sequence[Step | None]] = {"known-ngrams": [plan.ngrams], "scan": plan.scans}
     groups |= {"candidates": [plan.candidates], "members": plan.ensemble.members if plan.ensemble else ()}
-    groups |= {"perplexity": [plan.perplexity], "uncertainty": [plan.uncertainty], "reverse": [plan.reverse]}
+    groups |= {name: [getattr(plan, name)] for name in ("perplexity", "uncertainty", "reverse")}
     unfinished = {name: sum(not workspace.done(step) for step in steps if step) for name, steps in groups.items()}
     if not any(unfinished.values()) or os.environ.get("CGBENCH_ESTIMATE") == "0":
         return {}
@@ -66,8 +66,8 @@ def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> dict[str, floa
             times["uncertainty"] = candidates * candidate / engine.at_once(shards, max(1, candidates))
     estimates = {step: times.get(step) for step, count in unfinished.items() if count}
     if plan.device == "cpu" and (seconds := sum(filter(None, estimates.values()))) > 1.5 * DAY:
-        text = f"about {seconds / DAY:,.0f} days on {engine.jobs} CPU cores; a GPU (--device cuda), --preset small or "
-        warn(f"this build will take {text}fewer --members take less")
+        text = f"this build will take about {seconds / DAY:,.0f} days on {engine.jobs} CPU cores"
+        warn(f"{text}; a GPU (--device cuda), --preset small or fewer --members take less")
     return estimates
 
 
@@ -105,8 +105,6 @@ def _time_text(plan: Plan, train: Texts, pool: Texts, folder: Path) -> tuple[flo
 
 def _time_model(plan: Plan, train: Texts, pool: Texts) -> tuple[float, float]:
     """Seconds to train a member (0 for a trained ensemble), and to translate and score a candidate with all members."""
-    from cgbench.models.ensemble import Ensemble
-
     request, seconds, copies = plan.request, 0.0, 1.0
     search = request.ensemble_options.search
     sources, targets = (path.read_text(encoding="utf-8").splitlines()[:TRANSLATED] for path in pool)
@@ -120,10 +118,10 @@ def _time_model(plan: Plan, train: Texts, pool: Texts) -> tuple[float, float]:
             # one ends its translations by itself.
             folders, copies = [Path(name, "1")] * 2, request.members / 2
             search |= {"max_length_ratio": 1.0, "max_length_extra": 1}
-        ensemble = Ensemble.open(folders, plan.device)
-        for count in (2, TRANSLATED):  # the first allocates memory
+        for count in (2, TRANSLATED):  # the first loads the members and allocates memory
             began = time.monotonic()
-            measure_with(ensemble, sources[:count], targets[:count], **search)
+            measure_sources(folders, sources[:count], targets[:count], device=plan.device, **search)
+        open_ensemble.cache_clear()
         return seconds, (time.monotonic() - began) / max(1, len(sources)) * copies
 
 
@@ -138,10 +136,9 @@ def _time_training(files: Texts, preset: Preset, folder: Path, device: str) -> f
             beginning.write_bytes(b"".join(islice(file, TRAINED)))
 
     def spent(updates: int) -> float:
-        values = {f"training.{name}": value for name, value in (STILL | {"max_updates": updates}).items()}
+        short = plain.replace({f"training.{name}": value for name, value in (STILL | {"max_updates": updates}).items()})
         began = time.monotonic()
         with contextlib.redirect_stderr(io.StringIO()):  # hides its progress bars
-            short = plain.replace(values)
             train_model(fewer, None, subwords, short, 1, folder / str(updates), device, keep_state=False)
         return time.monotonic() - began
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.cut import read_parts, scan_parts
 from cgbench.benchmark.candidates.pair_measures import JOINT
 from cgbench.benchmark.candidates.selection import FIRST, select_rows, selection_sizes
 from cgbench.benchmark.react.build_plan import plan_build
@@ -96,7 +97,6 @@ def run_demo(
 
 def count_kinds(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, int]]:
     """The number of pairs by stage and label; ``kinds`` contains one label per line of the pool."""
-    import pyarrow.parquet
 
     def count(lines: Iterable[int]) -> dict[str, int]:
         names, numbers = np.unique([kinds[line] for line in lines], return_counts=True)
@@ -105,11 +105,7 @@ def count_kinds(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, i
 
     scan = release.step("scan-1")
     assert scan is not None  # just made or kept
-    known = [
-        line
-        for path in sorted(scan.glob("part-*.parquet"))
-        for line in pyarrow.parquet.read_table(path, columns=["line"])["line"].to_pylist()
-    ]
+    known = [line for part in read_parts(scan_parts([scan])) for line in part["line"].tolist()]
     table = release.table().select(["line", "stage"]).to_pydict()
     candidates = [line - 1 for line in table["line"]]
     stages = {

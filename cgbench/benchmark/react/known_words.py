@@ -10,10 +10,10 @@ from cgbench.benchmark.overlap.known_from import Named, ngrams_of_pool, words_of
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.react.build_plan import Plan
 from cgbench.benchmark.react.checks import check_known_words
-from cgbench.benchmark.react.request import SIDES
 from cgbench.errors import InputError
 from cgbench.text.blocks import read_blocks
 from cgbench.text.corpus import ParallelText
+from cgbench.text.normalisation import SIDES
 
 
 def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> None:

@@ -19,7 +19,6 @@ from cgbench.steps import StepOptions
 from cgbench.text.normalisation import PairOptions
 from cgbench.yaml_text import load_yaml
 
-SIDES = ("source", "target")
 SECTIONS = ("model.", "training.", "method.", "text.")  # of a model preset
 LM_SETTINGS = ("drop_perplexity", "lm_side")
 Side: TypeAlias = Literal["source", "target"]

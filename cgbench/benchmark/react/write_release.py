@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 from cgbench import __version__
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
 from cgbench.benchmark.candidates.originals import original_pairs
-from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
 from cgbench.benchmark.candidates.strata import design_of
@@ -27,6 +26,7 @@ from cgbench.benchmark.react.request import default_settings
 from cgbench.benchmark.release.data_tables import (
     chosen_rows,
     data_tables,
+    figures_of,
     sample_table,
     with_text,
     without_text,
@@ -44,7 +44,6 @@ from cgbench.benchmark.release.manifest import (
     keeps_normalised,
     normalised_text,
     stem_of,
-    summary,
     table_file,
     text_files,
 )
@@ -75,7 +74,6 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     staging = workspace.root / "release"
     shutil.rmtree(staging, ignore_errors=True)
     (staging / DATA).mkdir(parents=True)
-    rows = built.table.to_pylist()
     normalised = candidate_lines(built.candidates)
     texts = candidate_lines(built.candidates, original=True)
     keeps = keeps_normalised({"configuration": built.plan.request.as_dict()})
@@ -91,7 +89,7 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     if keeps:
         for name, content in _texts(built, normalised, control_form).items():
             write_atomic(staging / normalised_text(name), content)
-    for name, content in _rows(built, rows).items():
+    for name, content in _rows(built).items():
         write_atomic(staging / name, content)
     measure = built.plan.request.ranking.uncertainty if built.plan.uncertainty else None
     write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
@@ -106,8 +104,8 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     corpora = [path for spec in (inputs.train, *inputs.pools, *inputs.exclude) for path in spec.paths]
     further = (*inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
     names = shown_names(map(str, filter(None, (*corpora, *further))))
-    manifest = _manifest(built, rows, names)
-    del rows, texts, normalised  # free memory before the tables are written and read for the card
+    manifest = _manifest(built, names)
+    del texts, normalised  # free memory before the tables are written and read for the card
     if built.plan.request.release_options.release_text == "none":
         tables = {name: without_text(table) for name, table in tables.items()}
         left_out = text_files(manifest)
@@ -144,14 +142,15 @@ def _texts(built: Built, texts: Texts, control: Texts | None = None) -> dict[str
     }
 
 
-def _rows(built: Built, rows: list[dict[str, Any]]) -> dict[str, str]:
+def _rows(built: Built) -> dict[str, str]:
     """The files with one row per pair of a set, by name."""
     contents = {}
     if built.plan.request.execution.until == "release":
         hidden = {"content", "stage"}
         if built.plan.request.release_options.release_text == "none":
             hidden |= {*built.table.column_names} - {*without_text(built.table).column_names}
-        contents[SPLIT] = "".join(_split_row(rows[row], hidden) for row in chosen_rows(built.table))
+        test_rows = built.table.take(chosen_rows(built.table)).to_pylist()
+        contents[SPLIT] = "".join(_split_row(row, hidden) for row in test_rows)
         if built.plan.request.drawing.design == "stratified":
             contents[SAMPLE] = "".join(_split_row(row, hidden) for row in sample_table(built.table).to_pylist())
     if control := built.control:
@@ -165,21 +164,12 @@ def _split_row(row: dict[str, Any], hidden: Set[str]) -> str:
     return json.dumps(ordered, ensure_ascii=False) + "\n"
 
 
-def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]) -> dict[str, Any]:
+def _manifest(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
     """The manifest without the checksums of the files.
 
     :param names: the name of each input in the release, by its path.
     """
     plan, request = built.plan, built.plan.request
-    # The measures of this build, by their names in the statistics.
-    measured = {"degree": "degree"}
-    if built.plan.perplexity:
-        measured["perplexity"] = "perplexity"
-    if plan.inputs.difficulty:
-        measured["difficulty"] = "difficulty"
-    if plan.uncertainty:
-        measured |= {"uncertainty": request.ranking.uncertainty, "reference": REFERENCE_LIKELIHOOD}
-    statistics: dict[str, Any] = {name: summary([row[key] for row in rows]) for name, key in measured.items()}
     # Counts, seeds and the design of the draws.
     counts, design = dict(built.counts), {}
     seeds: dict[str, Any] = {"cut": request.seed}
@@ -187,16 +177,12 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         members = plan.ensemble.members if plan.ensemble else None
         seeds["members"] = [int(step.config["seed"]) for step in members] if members else None
     if plan.request.execution.until == "release":
-        chosen = chosen_rows(built.table)
-        counts |= count_stages([row["stage"] for row in rows])
+        counts |= count_stages(built.table["stage"].to_pylist())
         seeds["selection"] = request.seed
         design = design_of(built.table, counts)
         if "sample" in design:
             counts["sample"] = design["sample"]["drawn"]
-        order = sorted(measured, key=("degree", "uncertainty", "reference", "perplexity", "difficulty").index)
-        statistics["selected"] = {name: summary([rows[row][measured[name]] for row in chosen]) for name in order}
-    if built.control and len(built.control.sources):
-        statistics["control"] = {"degree": summary(built.control.rows["degree"])}
+    control_degrees: list[float] = built.control.rows["degree"].tolist() if built.control else []
     return {
         "format": FORMAT,
         "id": ID,
@@ -210,7 +196,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         "inputs": _inputs(built, names),
         "licence": request.release_options.licence,
         "counts": counts,
-        "figures": statistics,
+        "figures": figures_of(built.table, request.ranking.uncertainty, control_degrees),
         **({"design": design} if design else {}),
         **({"balance": built.control.balance} if built.control else {}),
         **({"ensemble": built.quality} if built.quality else {}),

@@ -10,8 +10,10 @@ from typing import Any
 
 from cgbench.benchmark.candidates.documents import DOCUMENT
 from cgbench.benchmark.candidates.inclusion import INCLUSION
+from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.strata import SAMPLE_INCLUSION, SAMPLED
 from cgbench.benchmark.candidates.table import ROW_KEYS
+from cgbench.benchmark.release.manifest import summary
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
 
@@ -29,6 +31,22 @@ def chosen_rows(table: Any, name: str = "test") -> list[int]:
     else:
         rows = [row for row, stage in enumerate(table["stage"].to_pylist()) if stage == "selected"]
     return sorted(rows, key=lambda row: lines[row])
+
+
+def figures_of(table: Any, measure: str, control_degrees: Sequence[float]) -> dict[str, Any]:
+    """The statistics of the measures in a manifest: of the candidates, of the test set (``selected``) and of the
+    ``control`` set.
+
+    :param table: every candidate with its measures; ``measure``: the name of that of uncertainty.
+    """
+    names = {name: name for name in ("degree", "perplexity", "difficulty")}
+    names |= {"uncertainty": measure, "reference": REFERENCE_LIKELIHOOD}
+    columns = {name: table[key].to_pylist() for name, key in names.items() if key in table.column_names}
+    figures: dict[str, Any] = {name: summary(values) for name, values in columns.items()}
+    if "stage" in table.column_names:
+        rows = chosen_rows(table)
+        figures["selected"] = {name: summary([values[row] for row in rows]) for name, values in columns.items()}
+    return figures | ({"control": {"degree": summary(control_degrees)}} if len(control_degrees) else {})
 
 
 def sample_table(table: Any) -> Any:

@@ -16,12 +16,12 @@ from cgbench.argument_types import AnyRelease, Folder
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations
 from cgbench.benchmark.candidates.matching import LENGTHS, RAREST, balance, covariates_of
 from cgbench.benchmark.candidates.noise_share import choose_cut
-from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, REFERENCE_LIKELIHOOD, pair_measures
+from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, pair_measures
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.benchmark.candidates.strata import COLUMNS, SAMPLED, design_of, draw_columns
 from cgbench.benchmark.overlap.known_of_test import sums_of
-from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, chosen_rows, sides_of, without_text
+from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, chosen_rows, figures_of, sides_of, without_text
 from cgbench.benchmark.release.listed_digests import listed_digest
 from cgbench.benchmark.release.manifest import (
     CONTROL,
@@ -40,7 +40,6 @@ from cgbench.benchmark.release.manifest import (
     is_inside,
     normalised_text,
     signature,
-    summary,
     table_file,
     table_names,
 )
@@ -165,24 +164,9 @@ def _check_files(release: Release) -> str:
 
 
 def _check_statistics(release: Release) -> str:
-    table, recorded = release.table(), release.manifest["figures"]
-    columns = table.to_pydict()
-    measure = release.configuration["uncertainty"]
-    names = {
-        "degree": "degree",
-        "perplexity": "perplexity",
-        "difficulty": "difficulty",
-        "uncertainty": measure,
-        "reference": REFERENCE_LIKELIHOOD,
-    }
-    names = {name: column for name, column in names.items() if column in columns}
-    recomputed: dict[str, Any] = {name: summary(columns[column]) for name, column in names.items()}
-    if "stage" in columns:
-        rows = chosen_rows(table)
-        selected = {name: [columns[column][row] for row in rows] for name, column in names.items()}
-        recomputed["selected"] = {name: summary(values) for name, values in selected.items()}
-    if release.has_control and (controls := release.set_rows("control")):
-        recomputed["control"] = {"degree": summary([row["degree"] for row in controls])}
+    recorded, controls = release.manifest["figures"], release.set_rows("control") if release.has_control else []
+    degrees = [row["degree"] for row in controls]
+    recomputed = figures_of(release.table(), release.configuration["uncertainty"], degrees)
     wrong = [key for key in sorted(set(recomputed) | set(recorded)) if recomputed.get(key) != recorded.get(key)]
     return f"{', '.join(wrong)}: do not match the candidates" if wrong else ""
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hostile_text import HOSTILE
 from page_data import data_of
+from twins import spearman
 
-from cgbench.benchmark.candidates.correlations import PLACES, spearman
+from cgbench.benchmark.candidates.correlations import PLACES
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.release.manifest import digest
 from cgbench.benchmark.release.release import Release

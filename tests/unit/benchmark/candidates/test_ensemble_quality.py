@@ -77,9 +77,9 @@ def test_the_unigram_model_is_the_frequencies_of_training():
 
 
 def test_the_length_of_a_hypothesis_follows_from_its_probability():
-    assert token_count({"log_prob": -7.5, "pe_stu": 1.25}) == 6
-    assert token_count({"log_prob": -math.inf, "pe_stu": math.inf}) == 0
-    assert token_count({"log_prob": 0.0, "pe_stu": 0.0}) == 0
+    assert token_count(-7.5, 1.25) == 6
+    assert token_count(-math.inf, math.inf) == 0
+    assert token_count(0.0, 0.0) == 0
 
 
 def test_a_member_without_a_log_was_not_validated(tmp_path):

@@ -51,14 +51,14 @@ def test_the_draw_has_these_probabilities_over_seeds_given_the_window(by, trials
     documents = hash_documents(names)
     inside, drawn, expected = np.zeros(20), np.zeros(20), np.zeros(20)
     for seed in range(trials):
-        selection = select(
+        _, stages = select(
             uncertainty, np.arange(20, dtype=np.uint64), drop=1, window=10, count=4, seed=seed,
             documents=documents if by == "document" else None,
         )  # fmt: skip
-        stage = [STAGES[one] for one in selection.stage]
+        stage = [STAGES[number] for number in stages]
         columns = {"stage": stage, "document": names}
         inside += np.isin(stage, ("window", "selected"))
-        drawn[selection.selected] += 1
+        drawn[stages == STAGES.index("selected")] += 1
         expected += inclusion_of(columns, {"draw_by": by}, 4)
     assert inside.min() < trials / 4 < inside.max()  # a tie is inside for some seeds and outside for others
     error = np.sqrt(expected * (1 - expected / trials)) + 1e-9

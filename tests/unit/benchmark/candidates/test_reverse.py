@@ -28,12 +28,13 @@ def test_it_reads_the_target_and_writes_the_source(tmp_path, monkeypatch):
     (tmp_path / "part-00001.jsonl").write_text('{"reverse_pe_stu": 7.5}\n')
     members = member_folders(tmp_path / "reverse")
     reverse_of_candidates(members, tmp_path, tmp_path, device="cpu", engine=Local(1))
-    rows = read_uncertainty(tmp_path)
-    assert rows[3] == {"reverse_pe_stu": 7.5} and len(rows) == len(SOURCE)
+    measures = read_uncertainty(tmp_path)
+    values = measures["reverse_pe_stu"]
+    assert len(measures) == 1 and values[3] == 7.5 and len(values) == len(SOURCE)
     ensemble = Ensemble.open(members)
-    for source, target, row in zip(SOURCE[:3], TARGET, rows, strict=False):
+    for source, target, value in zip(SOURCE[:3], TARGET, values, strict=False):
         expected = measures_of_pair(ensemble, target, source)["pe_stu"]
-        assert row["reverse_pe_stu"] == pytest.approx(expected, abs=1e-4) and math.isfinite(expected)
+        assert value == pytest.approx(expected, abs=1e-4) and math.isfinite(expected)
     assert candidate_uncertainty.open_ensemble.cache_info().currsize == 0  # the models do not stay in memory
 
 

@@ -18,18 +18,22 @@ from cgbench.benchmark.candidates.selection import (
 from cgbench.errors import InputError
 
 
+def drawn_of(stage):
+    return np.flatnonzero(stage == STAGES.index("selected"))
+
+
 def chosen(uncertainty, content, **sizes):
-    result = select(np.array(uncertainty, float), np.array(content, np.uint64), **sizes)
-    return result, {int(content[place]) for place in result.selected}
+    rank, stage = select(np.array(uncertainty, float), np.array(content, np.uint64), **sizes)
+    return rank, stage, {int(content[place]) for place in drawn_of(stage)}
 
 
 def test_by_hand():
     # ranks by uncertainty: 9 8 7 6 5 4 3 2 1 0; the first two are dropped, two of the next four drawn
-    result, drawn = chosen(range(10), range(100, 110), drop=2, window=4, count=2, seed=1)
-    assert [STAGES[stage] for stage in result.stage[[8, 9]]] == ["dropped", "dropped"]
+    rank, stage, drawn = chosen(range(10), range(100, 110), drop=2, window=4, count=2, seed=1)
+    assert [STAGES[number] for number in stage[[8, 9]]] == ["dropped", "dropped"]
     assert drawn < {104, 105, 106, 107} and len(drawn) == 2
-    assert {STAGES[stage] for stage in result.stage[:4]} == {"rest"}
-    assert result.rank[9] == 0 and result.rank[0] == 9
+    assert {STAGES[number] for number in stage[:4]} == {"rest"}
+    assert rank[9] == 0 and rank[0] == 9
 
 
 @given(st.data())
@@ -42,14 +46,14 @@ def test_the_draw_does_not_depend_on_order_and_keeps_its_bounds(data):
     content = data.draw(st.lists(st.integers(0, 2**64 - 1), min_size=total, max_size=total, unique=True))
     order = data.draw(st.permutations(range(total)))
     sizes = {"drop": drop, "window": window, "count": count, "seed": data.draw(st.integers(0, 5))}
-    result, drawn = chosen(values, content, **sizes)
-    _, again = chosen([values[i] for i in order], [content[i] for i in order], **sizes)
+    rank, stage, drawn = chosen(values, content, **sizes)
+    *_, again = chosen([values[i] for i in order], [content[i] for i in order], **sizes)
     assert drawn == again and len(drawn) == count
-    assert sorted(result.rank) == list(range(total))
-    counts = np.bincount(result.stage, minlength=4)
+    assert sorted(rank) == list(range(total))
+    counts = np.bincount(stage, minlength=4)
     assert counts[STAGES.index("dropped")] == drop
     assert counts[STAGES.index("window")] + counts[STAGES.index("selected")] == window
-    inside = result.rank[result.selected]
+    inside = rank[drawn_of(stage)]
     assert np.all((inside >= drop) & (inside < drop + window))
 
 
@@ -58,20 +62,21 @@ def test_whole_documents_are_drawn_until_there_are_enough_pairs():
     values, content = np.arange(100.0), np.arange(100)
     for seed in range(20):
         sizes = {"drop": 0, "window": 60, "count": 12, "seed": seed}
-        result = select(values, content, **sizes, documents=documents)
-        drawn = documents[result.selected].tolist()
+        first = drawn_of(select(values, content, **sizes, documents=documents)[1])
+        drawn = documents[first].tolist()
         assert sorted(drawn) == sorted([*{*drawn}] * 5) and len(drawn) == 15 and min(drawn) >= 8
         order = np.random.default_rng(seed).permutation(100)
-        again = select(values[order], content[order], **sizes, documents=documents[order])
-        assert {*order[again.selected]} == {*result.selected}
-    one = select(values, content, drop=0, window=60, count=12, seed=1, documents=np.zeros(100, np.uint64))
-    assert len(one.selected) == 60  # a single document
+        again = drawn_of(select(values[order], content[order], **sizes, documents=documents[order])[1])
+        assert {*order[again]} == {*first}
+    _, stage = select(values, content, drop=0, window=60, count=12, seed=1, documents=np.zeros(100, np.uint64))
+    assert len(drawn_of(stage)) == 60  # a single document
 
 
 def test_every_pair_of_the_window_is_drawn_about_as_often():
     counts = np.zeros(100)
     for seed in range(400):
-        counts[select(np.zeros(100), np.arange(100), drop=0, window=100, count=25, seed=seed).selected] += 1
+        _, stage = select(np.zeros(100), np.arange(100), drop=0, window=100, count=25, seed=seed)
+        counts[drawn_of(stage)] += 1
     # 100 draws expected each, standard deviation sqrt(400 * 1/4 * 3/4) = 8.7; five of them are out of reach of chance
     assert np.abs(counts - 100).max() < 44
     assert 6 < counts.std() < 12
@@ -96,13 +101,13 @@ def test_the_highest_perplexities_and_then_the_least_likely_references_go_first_
     # what is left, by uncertainty, 7 is dropped and 6 5 4 are drawn from.
     reference = np.array([9.0, 1, 1, np.nan, 1, 1, 1, 1, 99, 99])
     first = {"dropped_perplexity": (np.arange(10) * 10.0, 2), "dropped_reference": (reference, 2)}
-    result, drawn = chosen(range(10), range(10), drop=1, window=3, count=3, seed=1, first=first)
+    rank, stage, drawn = chosen(range(10), range(10), drop=1, window=3, count=3, seed=1, first=first)
     assert drawn == {4, 5, 6}
-    assert [STAGES[stage] for stage in result.stage] == [
+    assert [STAGES[number] for number in stage] == [
         *("dropped_reference", "rest", "rest", "dropped_reference", "selected", "selected", "selected", "dropped"),
         *("dropped_perplexity", "dropped_perplexity"),
     ]
-    assert result.rank.tolist() == list(range(9, -1, -1))
+    assert rank.tolist() == list(range(9, -1, -1))
     with pytest.raises(ValueError, match="cannot drop"):
         chosen(range(10), range(10), drop=1, window=6, count=3, seed=1, first=first)
 

@@ -51,10 +51,10 @@ def test_an_ensemble_is_opened_once_whatever_the_number_of_shards(tmp_path, open
     members = [tmp_path / "member-0", tmp_path / "member-1"]
     uncertainty_of_candidates(members, tmp_path, tmp_path, beam=3, device="cpu", engine=Local(1))
     assert opened == [(tuple(members), "cpu")]
-    rows = read_uncertainty(tmp_path)
-    assert [row["hypothesis"] for row in rows] == [f"S{number} 3" for number in range(7)]
-    assert [row["rmi"] for row in rows] == [0, 0.25, 0, 0.25, 0, 0.25, 0]
-    assert {row["reference_rmi"] for row in rows} == {7}
+    measures = read_uncertainty(tmp_path)
+    assert measures["hypothesis"] == [f"S{number} 3" for number in range(7)]
+    assert measures["rmi"] == [0, 0.25, 0, 0.25, 0, 0.25, 0]
+    assert {*measures["reference_rmi"]} == {7}
     assert candidate_uncertainty.open_ensemble.cache_info().currsize == 0  # the models do not stay in memory
 
 
@@ -69,14 +69,14 @@ def test_shards_that_are_there_are_kept(tmp_path, opened):
     write(tmp_path, "a\nb\nc\n")
     (tmp_path / "part-00000.jsonl").write_text(json.dumps({"hypothesis": "kept"}) + "\n")
     uncertainty_of_candidates([tmp_path], tmp_path, tmp_path, beam=1, device="cpu", engine=Local(1))
-    assert [row["hypothesis"] for row in read_uncertainty(tmp_path)] == ["kept", "C 1"]
+    assert read_uncertainty(tmp_path)["hypothesis"] == ["kept", "C 1"]
 
 
 def test_a_length_limit_reaches_the_search(tmp_path, opened):
     write(tmp_path, "a\n")
     search = {"beam": 1, "max_length_ratio": 4.0}
     uncertainty_of_candidates([tmp_path], tmp_path, tmp_path, device="cpu", engine=Local(1), **search)
-    assert [row["hypothesis"] for row in read_uncertainty(tmp_path)] == ["A 1 ('max_length_ratio', 4.0)"]
+    assert read_uncertainty(tmp_path)["hypothesis"] == ["A 1 ('max_length_ratio', 4.0)"]
 
 
 @pytest.fixture(scope="module")

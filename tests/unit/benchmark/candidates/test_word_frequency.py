@@ -8,7 +8,7 @@ import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark.candidates.matching import log_counts, word_frequency
+from cgbench.benchmark.candidates.matching import covariates_of, word_frequency
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
@@ -28,7 +28,7 @@ def test_words_are_counted_in_training(words):
 
 def test_logarithms_of_counts_by_whole_numbers():
     counts = np.array([0, 1, 2, 3, 1024, 10**12, 3])
-    found = log_counts(counts)
+    found = covariates_of({"source_rarest": counts})["source_rarest"]
     assert found[:3].tolist() == [0.0, 0.0, pytest.approx(math.log(2), abs=1e-15)] and found[3] == found[6]
     for count, value in zip(counts[1:].tolist(), found[1:].tolist(), strict=True):
         assert math.log(count) - 0.011 < value <= math.log(count) + 1e-12

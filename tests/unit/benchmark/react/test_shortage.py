@@ -10,9 +10,10 @@ from small_build import settings_of
 from cgbench.benchmark.react import checks
 from cgbench.benchmark.react.build_inputs import read_inputs
 from cgbench.benchmark.react.checks import check_enough, check_known_words, check_shares, size_warnings
-from cgbench.benchmark.react.request import SIDES, BuildRequest
+from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError
 from cgbench.text.corpus import index_pair
+from cgbench.text.normalisation import SIDES
 
 COUNTS = {
     "pool": 100, "empty": 0, "rare_word": 0, "known_words": 100, "too_short": 0, "too_long": 0, "within_length": 100,
