@@ -34,7 +34,7 @@ def served(tmp_path):
     """A running Pearmut with an exported campaign: its address, and the name of the campaign."""
     if PEARMUT is None:
         pytest.skip("Pearmut is not installed (pip install pearmut; or CGBENCH_PEARMUT=PYTHON)")
-    rows = [{"source": text, "target": "?", "doc": f"line-{line}", "figures": {"line": line, "document": document}}
+    rows = [{"source": text, "target": "?", "document": document, "figures": {"line": line}}
             for line, (text, document) in enumerate(TEXTS, 5)]  # fmt: skip
     hypotheses = {"base": ["He waits.", "Cats sleep.", "Dogs."], "mine": ["He is waiting.", "Cats.", "Dogs bark."]}
     write_pearmut(Pairs(RELEASE, rows), tmp_path, hypotheses=hypotheses, protocol="cESA", users=1)

@@ -59,11 +59,10 @@ def write_inspect(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
         if choice:
             examples = "".join(f"{names[0]}: {pair[0]}\n{names[1]}: {pair[1]}\n\n" for pair in choice.pairs)
             text = f"{examples}{names[0]}: {text}\n{names[1]}:"
-        document = row["figures"].get("document")
         metadata = {
             "source": row["source"],
             **row["figures"],
-            "document": row["doc"] if document in (None, "") else document,
+            "document": row["document"],
             **({"prompt_degree": choice.prompt_degree, "shots": choice.rows} if choice else {}),
         }
         sample = {"id": row["figures"]["line"], "input": f"{instruction}\n\n{text}", "target": row["target"]}

@@ -17,8 +17,8 @@ SYSTEM = "ensemble"  # the name of the ensemble's own translations
 class Pairs:
     """The test set of a release.
 
-    :param rows: one per pair: ``source``, ``target``, ``doc`` (its name), ``domain`` (its bin of degree) and
-        ``figures`` (the row of ``split.jsonl``).
+    :param rows: one per pair: ``source``, ``target``, ``doc`` (its name), ``document`` (that name if the release has
+        none), ``domain`` (its bin of degree) and ``figures`` (the row of ``split.jsonl``).
     """
 
     release: Release
@@ -28,11 +28,6 @@ class Pairs:
     def languages(self) -> tuple[str, str]:
         """The language of the source, and that of the target."""
         return self.release.languages
-
-    @property
-    def measure(self) -> str:
-        """The measure that selected the pairs; the degree for a split."""
-        return str(self.release.configuration.get("uncertainty", "degree"))
 
 
 def export_pairs(release: Release) -> Pairs:
@@ -47,6 +42,7 @@ def export_pairs(release: Release) -> Pairs:
             "source": source,
             "target": target,
             "doc": f"line-{row['line']}",
+            "document": row.get("document") or f"line-{row['line']}",
             "domain": f"degree_{10 * row['pieces'] // max(1, row[f'{side}_length']) / 10:.1f}",
             "figures": row,
         }

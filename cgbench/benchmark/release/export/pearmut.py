@@ -41,8 +41,7 @@ def write_pearmut(
     digest = hashlib.sha256(f"{pairs.release.signature}|{sorted(hypotheses)}|{seed}".encode()).hexdigest()[:8]
     documents: dict[str, list[dict[str, Any]]] = {}
     for row, outputs in zip(pairs.rows, zip(*hypotheses.values(), strict=True), strict=True):
-        document = row["figures"].get("document")
-        document = row["doc"] if document in (None, "") else str(document)
+        document = str(row["document"])
         item = {"item_id": str(row["figures"]["line"]), "document": document, "src": _text(row["source"])}
         targets = dict(zip(hypotheses, map(_text, outputs), strict=True))
         documents.setdefault(document, []).append({**item, "tgt": targets})

@@ -40,7 +40,7 @@ def pairs(tmp_path, monkeypatch):
     rows = [
         {
             "source": RAW[line][0], "target": RAW[line][1], "doc": f"line-{line + 1}", "domain": "d",
-            "figures": {"pool": 1, "pool_line": line + 1},
+            "document": f"line-{line + 1}", "figures": {"pool": 1, "pool_line": line + 1},
         }
         for line in (2, 0)
     ]  # fmt: skip

@@ -21,8 +21,8 @@ HYPOTHESES = {"base": ["He waits.", "Cats.", "Dogs!"], "mine": ["He is waiting."
 def pairs(**columns):
     rows = [
         {
-            "source": source, "target": "?", "doc": f"line-{line}", "domain": "d",
-            "figures": {"line": line, **{name: values[number] for name, values in columns.items()}},
+            "source": source, "target": "?", "doc": f"line-{line}", "document": f"line-{line}", "domain": "d",
+            "figures": {"line": line}, **{name: values[number] for name, values in columns.items()},
         }
         for number, (line, source) in enumerate(zip((4, 7, 9), ("Er wartet.", "Katzen.", "Hunde."), strict=True))
     ]  # fmt: skip
