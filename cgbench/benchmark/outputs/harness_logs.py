@@ -14,8 +14,8 @@ import lzma
 import struct
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,43 +78,63 @@ def read_inspect(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T | Non
     return None
 
 
-def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
-    """``samples_*.jsonl``: ``doc_id``, ``doc_hash``, ``filter``, and metrics by name."""
-    chosen_metric, _, chosen = (metric or "").partition("@")
-    columns = ("doc_id", "doc_hash", "filter", "metrics", "filtered_resps")
-    fields = [name for name in table.names if name not in _NOT_METRICS]
-    name, position = None, 0
-    by_filter: dict[str, tuple[list[str], list[str], list[str]]] = {}  # by filter: scores, ids, digests
-    reasoned = Counter[str]()
-    for row_number, row in table.read((*columns, *fields)):
-        if name is None:
-            listed = row[3] if isinstance(row[3], list) else fields
-            name = _metric(path, chosen_metric or None, [field for field in fields if field in listed])
-            position = len(columns) + fields.index(name)
-        of = f"{path}, row {row_number}"
-        if not isinstance(row[1], str):
-            raise InputError(f"{of}: no doc_hash")
-        values, ids, prints = by_filter.setdefault(str(row[2]), ([], [], []))
-        values.append(as_score(row[position], path, row_number, name))
-        ids.append(identity(row[0], f"{of}: no doc_id"))
-        prints.append(row[1])
-        reasoned[str(row[2])] += is_reasoning(row[4])
+def lm_eval_rows(
+    path: Path, table: Table, columns: Sequence[str], chosen: str | None, example: str
+) -> list[tuple[int, list[Any]]]:
+    """The numbered rows of ``samples_*.jsonl`` with the ``chosen`` filter, or with the only one.
+
+    :param example: what is before the name of a filter in an argument.
+    :raises InputError: there is no such filter, or there are several and none was chosen.
+    """
+    by_filter: dict[str, list[tuple[int, list[Any]]]] = {}
+    for row_number, (name, *row) in table.read(("filter", *columns)):
+        by_filter.setdefault(str(name), []).append((row_number, row))
     if chosen and chosen not in by_filter:
         raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, by_filter)}")
     if not chosen and len(by_filter) > 1:
-        filters = ", ".join(list(by_filter)[:NAMED])
-        raise InputError(f"{path}: several filters ({filters}); choose one with {path}:METRIC@{next(iter(by_filter))}")
-    if not by_filter:
+        filters, first = ", ".join(list(by_filter)[:NAMED]), next(iter(by_filter))
+        raise InputError(f"{path}: several filters ({filters}); choose one with {path}:{example}{first}")
+    return by_filter.get(chosen or next(iter(by_filter), ""), [])
+
+
+def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
+    """``samples_*.jsonl``: ``doc_id``, ``doc_hash``, ``filter``, and metrics by name."""
+    chosen_metric, _, chosen = (metric or "").partition("@")
+    columns = ("doc_id", "doc_hash", "metrics", "filtered_resps")
+    fields = [name for name in table.names if name not in _NOT_METRICS]
+    rows = lm_eval_rows(path, table, (*columns, *fields), chosen, "METRIC@")
+    if not rows:
         raise InputError(f"{path}: no scores")
-    filter_name = chosen or next(iter(by_filter))
-    values, ids, prints = by_filter[filter_name]
-    warn_of_reasoning(path, reasoned[filter_name], len(ids), SCORED)
-    return ScoreColumn(f"{path}:{name}", values, path, ids, prints, _lm_eval_version(path))
+    listed = rows[0][1][2] if isinstance(rows[0][1][2], list) else fields
+    name = _metric(path, chosen_metric or None, [field for field in fields if field in listed])
+    position, examples = len(columns) + fields.index(name), list[_Row]()
+    for row_number, row in rows:
+        of = f"{path}, row {row_number}"
+        if not isinstance(row[1], str):
+            raise InputError(f"{of}: no doc_hash")
+        examples.append((as_score(row[position], path, row_number, name), identity(row[0], f"{of}: no doc_id"), row[1]))
+    warn_of_reasoning(path, sum(is_reasoning(row[3]) for _, row in rows), len(rows), SCORED)
+    (column,) = _columns(f"{path}:{name}", {chosen: examples}, "filter", _lm_eval_version(path))
+    return replace(column, path=path)
+
+
+_Row = tuple[str, str, str]
+"""The score, the id and the digest of an example."""
+
+
+def _columns(label: str, runs: Mapping[Any, list[_Row]], noun: str, version: str | None = None) -> list[ScoreColumn]:
+    """One column for each run, which is named with the ``noun`` if there are several."""
+    columns = []
+    for run, rows in runs.items():
+        scores, ids, prints = (list(column) for column in zip(*rows, strict=True))
+        name = f"{label}, {noun} {run}" if len(runs) > 1 else label
+        columns.append(ScoreColumn(name, scores, None, ids, prints, version))
+    return columns
 
 
 def _every_eval_ever(path: Path, table: Table, metric: str | None) -> list[ScoreColumn]:
     """``*_samples.jsonl``: ``evaluation.score`` by ``sample_id``; ``metric`` is an ``evaluation_result_id``."""
-    runs: dict[str, tuple[list[str], list[str], list[str]]] = {}
+    runs: dict[str, list[_Row]] = {}
     fields = ("sample_id", "sample_hash", "evaluation", "evaluation_result_id", "metadata")
     names = [name for name in fields if name in table.names]
     metrics: dict[str, None] = {}
@@ -128,16 +148,10 @@ def _every_eval_ever(path: Path, table: Table, metric: str | None) -> list[Score
         if not isinstance(evaluation, Mapping) or "score" not in evaluation:
             raise InputError(f"{path}, row {row_number}: no evaluation.score")
         run = str(metadata.get("run", "1")) if isinstance(metadata, Mapping) else "1"
-        scores, ids, prints = runs.setdefault(run, ([], [], []))
-        scores.append(as_score(evaluation["score"], path, row_number, name))
-        ids.append(identity(values["sample_id"], f"{path}, row {row_number}: no sample_id"))
-        prints.append(str(values.get("sample_hash") or ""))
-    name = _metric(path, metric, list(metrics))
-    label = f"{path}:{name}"
-    return [
-        ScoreColumn(label if len(runs) == 1 else f"{label}, run {run}", scores, None, ids, prints)
-        for run, (scores, ids, prints) in runs.items()
-    ]
+        score = as_score(evaluation["score"], path, row_number, name)
+        example = identity(values["sample_id"], f"{path}, row {row_number}: no sample_id")
+        runs.setdefault(run, []).append((score, example, str(values.get("sample_hash") or "")))
+    return _columns(f"{path}:{_metric(path, metric, list(metrics))}", runs, "run")
 
 
 def identity(value: Any, complaint: str) -> str:
@@ -240,7 +254,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
     status = header.get("status")
     if status not in (None, "success"):
         raise InputError(f"{path}: the evaluation ended with status {str(status)[:40]!r}; its log is incomplete")
-    epochs: dict[int, list[tuple[str, str, str]]] = {}
+    epochs: dict[int, list[_Row]] = {}
     reasoned = 0
     name = scorer or None
     for sample_number, sample in enumerate(samples, 1):
@@ -266,16 +280,10 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         )
         epochs.setdefault(epoch, []).append(row)
         reasoned += isinstance(scores[name], Mapping) and is_reasoning(scores[name].get("answer"))
-    label = f"{path}:{name}" if name else str(path)
-    columns = []
-    for epoch, rows in sorted(epochs.items()):
-        values, ids, prints = (list(column) for column in zip(*rows, strict=True))
-        run_name = f"{label}, epoch {epoch}" if len(epochs) > 1 else label
-        columns.append(ScoreColumn(run_name, values, None, ids, prints, version))
-    if not columns:
+    if not epochs:
         raise InputError(f"{path}: no samples")
     warn_of_reasoning(path, reasoned, sum(map(len, epochs.values())), SCORED)
-    return columns
+    return _columns(f"{path}:{name}", dict(sorted(epochs.items())), "epoch", version)
 
 
 def first_text(answers: Any) -> Any:

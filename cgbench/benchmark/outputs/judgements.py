@@ -103,14 +103,18 @@ def error_weight(category: str, severity: str, where: str) -> float:
     return 0.0
 
 
+def usual_columns(names: Sequence[str]) -> dict[str, str]:
+    """Those of the columns of a table that have one of their usual names (:data:`NAMES`), by what they hold."""
+    lower = {name.strip().lower(): name for name in reversed(names)}
+    return {role: lower[name] for role, usual in NAMES.items() for name in reversed(usual) if name in lower}
+
+
 def _roles(path: object, table: Table | FrameTable, chosen: str | None, columns: Mapping[str, str]) -> dict[str, str]:
     """The columns of a table by what they hold.
 
     :raises InputError: ``columns`` or ``chosen`` names one that is not there.
     """
-    lower = {name.strip().lower(): name for name in reversed(table.names)}
-    roles = {role: lower[name] for role, names in NAMES.items() for name in reversed(names) if name in lower}
-    roles |= {**columns, **({"score": chosen} if chosen else {})}
+    roles = usual_columns(table.names) | {**columns, **({"score": chosen} if chosen else {})}
     for role, name in roles.items():
         if role not in NAMES:
             raise InputError(f"{argument('columns_of', role)}{did_you_mean(role, NAMES)}")
@@ -250,8 +254,10 @@ def standardised(scores: Mapping[tuple[str, str, str], float]) -> dict[tuple[str
             for key, score in scores.items()}  # fmt: skip
 
 
-def columns_of(path: object, judgements: Judgements, *, standardise: bool, by_rater: bool) -> dict[str, ScoreColumn]:
-    """The scores of each system, with the same rows; ``nan`` where a system was not judged.
+def columns_of(
+    path: object, judgements: Judgements, *, standardise: bool, by_rater: bool
+) -> dict[str, list[ScoreColumn]]:
+    """The scores of each system, a single run, with the same rows; ``nan`` where a system was not judged.
 
     :param by_rater: if an example has several raters, a row is a judgement.
     :raises InputError: there are no judgements.
@@ -278,10 +284,10 @@ def columns_of(path: object, judgements: Judgements, *, standardise: bool, by_ra
         columns[RATER] = [rater or next(iter(raters[example]), "") for example, rater in rows]
     ids = [f"{example}, {rater}" if apart else example for example, rater in rows]
     return {
-        system: ScoreColumn(
+        system: [ScoreColumn(
             f"{path}, {system}",
             [repr(statistics.fmean(of[row])) if row in of else "nan" for row in rows],
             ids=ids, columns=columns, by_judgement=apart,
-        )
+        )]
         for system, of in sorted(values.items())
     }  # fmt: skip

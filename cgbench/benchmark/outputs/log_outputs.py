@@ -21,6 +21,7 @@ from cgbench.benchmark.outputs.harness_logs import (
     epoch_of,
     first_text,
     identity,
+    lm_eval_rows,
     read_inspect,
     warn_of_reasoning,
 )
@@ -68,7 +69,9 @@ def read_outputs(text_name: str) -> list[Column] | None:
     if form(path) == "jsonl":
         table = Table(path, named=True)
         if set(table.names) >= OF_DOC:
-            _lm_eval(path, table, field, add)
+            rows = lm_eval_rows(path, table, ("doc_id", "filtered_resps", "resps"), field, "")
+            for row_number, (known, answers, responses) in rows:
+                add("", first_text(answers), known, row_number, first_text(responses))
         elif set(table.names) >= WMT and field in (None, "hypothesis"):
             for row_number, (known, text) in table.read(("doc_id", "hypothesis")):
                 add("", text, known, row_number)
@@ -87,20 +90,6 @@ def read_outputs(text_name: str) -> list[Column] | None:
 
 
 _Add = Callable[..., None]
-
-
-def _lm_eval(path: Path, table: Table, chosen: str | None, add: _Add) -> None:
-    filters: dict[str, None] = {}
-    for row_number, (known, name, answers, responses) in table.read(("doc_id", "filter", "filtered_resps", "resps")):
-        filters.setdefault(str(name))
-        if chosen not in (None, str(name)):
-            continue
-        if chosen is None and len(filters) > 1:
-            names = ", ".join(filters)
-            raise InputError(f"{path}: several filters ({names}); choose one with {path}:{next(iter(filters))}")
-        add("", first_text(answers), known, row_number, first_text(responses))
-    if chosen is not None and chosen not in filters:
-        raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, filters)}")
 
 
 def _inspect(samples: Iterable[Any], path: Path, scorer: str | None, add: _Add) -> bool:

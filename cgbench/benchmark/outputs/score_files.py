@@ -65,7 +65,7 @@ def split_field(text: str) -> tuple[Path, str | None]:
     return split_name(text)
 
 
-def read_systems_file(path: Path, field: str | None) -> dict[str, ScoreColumn] | None:
+def read_systems_file(path: Path, field: str | None) -> dict[str, list[ScoreColumn]] | None:
     """All systems in a file that may contain the scores of several by name; None if its name is of another form.
 
     :raises InputError: it has another format than its name says.
@@ -73,7 +73,7 @@ def read_systems_file(path: Path, field: str | None) -> dict[str, ScoreColumn] |
     plain = path.with_suffix("") if path.suffix in COMPRESSED else path
     if plain.suffix == ".json":
         in_rows = is_array(path) or is_json_lines(path)
-        return {short_name(path): read_table(path, field, None)} if in_rows else _read_json(path, field)
+        return {short_name(path): [read_table(path, field, None)]} if in_rows else _read_json(path, field)
     if not plain.name.endswith(".seg.score"):
         return None
     systems: dict[str, list[str]] = {}
@@ -84,7 +84,7 @@ def read_systems_file(path: Path, field: str | None) -> dict[str, ScoreColumn] |
         systems.setdefault(name, []).append(value)
     if not systems:
         raise InputError(f"{path}: no scores")
-    return {name: ScoreColumn(f"{path}, {name}", values) for name, values in systems.items()}
+    return {name: [ScoreColumn(f"{path}, {name}", values)] for name, values in systems.items()}
 
 
 def read_table(path: Path, chosen: str | None, ids: str | None) -> ScoreColumn:
@@ -149,13 +149,13 @@ def is_json_lines(path: Path) -> bool:
         return False
 
 
-def _read_json(path: Path, field: str | None) -> dict[str, ScoreColumn]:
+def _read_json(path: Path, field: str | None) -> dict[str, list[ScoreColumn]]:
     """COMET's JSON: ``{hypotheses: [{"src": ..., "mt": ..., "COMET": 0.8}, ...]}``."""
     systems = read_json(path)
     if not isinstance(systems, dict) or not systems or not all(isinstance(rows, list) for rows in systems.values()):
         raise InputError(f"{path}: not JSON of scores: an object with one list of objects per system")
     return {
-        name: ScoreColumn(f"{path}, {name}" if len(systems) > 1 else str(path), list(_values(path, rows, field)))
+        name: [ScoreColumn(f"{path}, {name}" if len(systems) > 1 else str(path), list(_values(path, rows, field)))]
         for name, rows in systems.items()
     }
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from cgbench.benchmark.outputs.harness_logs import read_log
 from cgbench.benchmark.outputs.judgements import (
-    NAMES,
     FrameTable,
     Judgements,
     columns_of,
     judgements_of_table,
     read_judgements,
+    usual_columns,
 )
 from cgbench.benchmark.outputs.score_files import ScoreColumn, read_systems_file, read_table, split_field
 from cgbench.errors import InputError, argument
@@ -56,8 +56,7 @@ def _judgements(path: Path, field: str | None, options: ReadOptions) -> SystemRu
 def _of_judgements(path: object, judgements: Judgements | None, options: ReadOptions) -> SystemRuns | None:
     if judgements is None:
         return None
-    columns = columns_of(path, judgements, standardise=options.standardise, by_rater=options.by_rater)
-    return {system: [column] for system, column in columns.items()}
+    return columns_of(path, judgements, standardise=options.standardise, by_rater=options.by_rater)
 
 
 def _log(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
@@ -86,13 +85,11 @@ def _check_unused(path: Path, scores: ScoreColumn) -> None:
 
     :raises InputError: they do.
     """
-    names = {name.strip().lower(): name for name in Table(path, named=True).names}
-    chosen = scores.name.rpartition(":")[2]
-    if chosen not in names.values():
+    names, chosen = Table(path, named=True).names, scores.name.rpartition(":")[2]
+    if chosen not in names:
         return  # the number of a column
-    columns = {role: next((names[name] for name in usual if names.get(name, chosen) != chosen), None)
-             for role, usual in NAMES.items()}  # fmt: skip
-    roles = {role: name for role, name in columns.items() if name is not None and role != "score"}
+    roles = usual_columns([name for name in names if name != chosen])
+    roles.pop("score", None)
     rows = [row for _, row in Table(path, named=True).read(list(roles.values()))] if roles else []
     values = dict(zip(roles, zip(*rows, strict=True), strict=True))
     for role in ("system", "rater"):
@@ -103,18 +100,13 @@ def _check_unused(path: Path, scores: ScoreColumn) -> None:
         raise InputError(f"{path}: an example has several rows by its column {roles['segment']!r}; {_REMEDY}")
 
 
-def _of_systems(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
-    systems = read_systems_file(path, field)
-    return None if systems is None else {system: [column] for system, column in systems.items()}
-
-
 def _plain(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
     return {"": [ScoreColumn(str(path), [line.rstrip("\r") for line in read_lines(path)])]}
 
 
 READERS: dict[str, Reader] = {
-    "plain text": _plain, "several systems": _of_systems, "tables": _table, "logs of harnesses": _log,
-    "human judgements": _judgements,
+    "plain text": _plain, "several systems": lambda path, field, options: read_systems_file(path, field),
+    "tables": _table, "logs of harnesses": _log, "human judgements": _judgements,
 }  # fmt: skip
 """The readers; the last one is asked first, and the first one knows every file."""
 
