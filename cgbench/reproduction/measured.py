@@ -64,8 +64,7 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
     once = [any(counts[word] == 1 for word in words_of(line)) for line in tested.sources]
     scores = {"BLEU full": float(metric.value(statistics)[0])}
     if any(once):
-        sums = metric.collect(statistics, np.flatnonzero(once)).sum(axis=0, keepdims=True)
-        scores["BLEU 1-shot"] = float(metric.compute(sums)[0][0])
+        scores["BLEU 1-shot"] = float(metric.value(statistics, np.flatnonzero(once))[0])
     return scores
 
 
@@ -91,8 +90,7 @@ def cter_scores(tested: Translated) -> dict[str, float]:
         for kind in sorted(set(metric.kinds))
     }
     for kind, rows in kinds.items():
-        figures = metric.compute(metric.collect(statistics, rows).sum(axis=0, keepdims=True))[0]
-        for figure, value in zip(metric.figures, figures, strict=True):
+        for figure, value in zip(metric.figures, metric.value(statistics, rows), strict=True):
             if has_groups or figure == "instance":
                 scores[f"CTER {figure}{kind}"] = float(value)
     return scores

@@ -1,7 +1,7 @@
 """Compare systems: every score with its runs, interval, difference and p-value, overall and in bins."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar
@@ -197,8 +197,8 @@ def compare(
     """
     sampling = sampling or Sampling.of(metric)
     _check_test(metric, systems, comparison)
-    run_statistics = iter(metric.all_statistics([run for system in systems for run in system.runs]))
-    statistics = {system.name: np.stack([next(run_statistics) for _ in system.runs]) for system in systems}
+    names = [system.name for system in systems]
+    statistics = dict(zip(names, statistics_of(metric, [system.runs for system in systems]), strict=True))
     confidence, sets = comparison.confidence or bool(comparison.paired), [bin_.rows for bin_ in bins]
     (wholes,) = compare_statistics(metric, sampling, statistics, comparison, confidence=confidence)
     binned = compare_statistics(metric, sampling, statistics, comparison, sets)
@@ -209,6 +209,13 @@ def compare(
         )
         for index, (name, runs) in enumerate(statistics.items())
     ]  # fmt: skip
+
+
+def statistics_of(metric: Metric, systems: Iterable[Sequence[Sequence[str]]]) -> list[np.ndarray]:
+    """The statistics of all runs of each system, ``[runs, n, k]``."""
+    systems = list(systems)
+    run_statistics = iter(metric.all_statistics([run for runs in systems for run in runs]))
+    return [np.stack([next(run_statistics) for _ in runs]) for runs in systems]
 
 
 IntervalOf = Callable[[int, Callable[[int], ExampleCovariance], np.ndarray], tuple[float, float] | None]

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import Comparison, SystemRuns, SystemScores
+from cgbench.benchmark.comparison.comparison import Comparison, SystemRuns, SystemScores, statistics_of
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.intervals import FEWEST, difference_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import holm
 from cgbench.benchmark.comparison.variance import DrawnScores, independent
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.errors import InputError
 
 CONTROL_DRAWS = 2  # added to the seed for the resamples of the control set
 
@@ -66,18 +65,11 @@ def drops(
     """The drops of all scores, by system and score.
 
     :param results: of the test set, from :func:`~cgbench.benchmark.comparison.comparison.compare`.
+    :param control: with as many runs of each system as on the test set.
     :param baseline: system to compare drops with; None for no comparison.
-    :raises InputError: a system has different numbers of runs on the two sets.
     """
-    for result, easy_system in zip(results, control.systems, strict=True):
-        if result.runs != len(easy_system.runs):
-            raise InputError(
-                f"{result.system}: {result.runs} runs on the test set but {len(easy_system.runs)} on the control set; "
-                "give the same number of files, in the same order: a run is the same model on both"
-            )
     # Both sets with their own samples of examples.
-    run_statistics = iter(control.metric.all_statistics([run for system in control.systems for run in system.runs]))
-    statistics = [np.stack([next(run_statistics) for _ in system.runs]) for system in control.systems]
+    statistics = statistics_of(control.metric, (system.runs for system in control.systems))
     test = _drawn(metric, sampling, [result.statistics for result in results], comparison, [comparison.seed])
     easy = _drawn(control.metric, control.sampling, statistics, comparison, [comparison.seed, CONTROL_DRAWS])
     sign = -1.0 if metric.lower_is_better else 1.0

@@ -180,23 +180,20 @@ def mcnemar_p(system: np.ndarray, baseline: np.ndarray) -> float:
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's (1979) adjusted p-values of a family of tests; None stays None and is not counted."""
-    tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
-    adjusted: list[float | None] = [None] * len(p_values)
-    worst = 0.0
-    for rank, (p, index) in enumerate(tested):
-        worst = max(worst, min(1.0, (len(tested) - rank) * p))
-        adjusted[index] = worst
-    return adjusted
+    return _adjusted(p_values, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
 
 
 def false_discovery(p_values: Sequence[float | None]) -> list[float | None]:
     """Benjamini and Hochberg's (1995) adjusted p-values; None is ignored."""
+    return _adjusted(p_values, lambda p: np.minimum.accumulate((p * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1])
+
+
+def _adjusted(p_values: Sequence[float | None], adjust: Callable[[np.ndarray], np.ndarray]) -> list[float | None]:
+    """The p-values, those that are not None by ``adjust``, which gets them in rising order; at most 1."""
     tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
-    least = 1.0
-    for rank, (p, index) in reversed(list(enumerate(tested, 1))):
-        least = min(least, p * len(tested) / rank)
-        adjusted[index] = least
+    for (_, index), p in zip(tested, adjust(np.array([p for p, _ in tested])).tolist(), strict=True):
+        adjusted[index] = min(1.0, p)
     return adjusted
 
 

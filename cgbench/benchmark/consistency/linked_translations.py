@@ -184,8 +184,8 @@ def _composition(request: ConsistencyRequest) -> Evaluation:
     probe_systems = read_systems(probe_outputs, len(folder.probes), f"{folder.folder}/probes.source")
     parts = source_parts(folder, folder.rows)
     outcomes = []
+    check_same_runs("probe_systems", probe_systems, systems)
     for system, probes in zip(systems, probe_systems, strict=True):
-        check_same_runs(system, probes)
         runs = [judge_run(folder, folder.rows, parts, run) for run in zip(probes.runs, system.runs, strict=True)]
         outcomes.append((system.name, runs))
     scored = compare_composition(parts, outcomes, KNOWN, request.comparison)

@@ -371,8 +371,7 @@ class Cter(Metric):
         for kind in self.grammar.kinds:
             rows = np.flatnonzero(kinds == kind)
             if len(rows):
-                sums = np.stack([self.collect(run, rows).sum(axis=0) for run in statistics])
-                values = (self.compute(sums).mean(axis=0) / 100).tolist()
+                values = (np.mean([self.value(run, rows) for run in statistics], axis=0) / 100).tolist()
                 counts: dict[str, Any] = {"n": len(rows), "groups": len(np.unique(self.groups[rows]))}
                 shares = (None if math.isnan(value) else value for value in values)
                 by_type[kind] = counts | dict(zip(self.figures, shares, strict=True))

@@ -230,6 +230,12 @@ class Metric(ABC):
         """One row per example for ``--per-example``, with the same keys."""
         return [{"score": value} for value in self.compute(statistics)[:, 0].tolist()]
 
+    def example_scores(self, hypotheses: Sequence[str], statistics: np.ndarray) -> np.ndarray:
+        """The score of each example, float64 ``[n]``: its sentence score if there is one, else 100 (right) or 0."""
+        rows = self.per_example(hypotheses, statistics)
+        key = next(name for name in ("score", "correct", *rows[0]) if isinstance(rows[0].get(name), (int, float)))
+        return np.array([(100.0 if key == "correct" else 1.0) * float(row[key]) for row in rows])
+
     def reason(self, index: int, text: str) -> str:
         """Why an output of the example ``index`` counts as wrong, for the report page; empty if unknown."""
         return ""
@@ -252,9 +258,10 @@ class Metric(ABC):
         """Warnings about hypotheses (the runs of each system) or a test that do not suit this metric."""
         return []
 
-    def value(self, statistics: np.ndarray) -> np.ndarray:
-        """The scores of a whole corpus, ``[len(figures)]``."""
-        return self.compute(self.collect(statistics, self.counted(np.arange(self.n))).sum(axis=0, keepdims=True))[0]
+    def value(self, statistics: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """The scores of a whole corpus, or of the examples ``rows``, ``[len(figures)]``."""
+        counted = self.counted(np.arange(self.n) if rows is None else rows)
+        return self.compute(self.collect(statistics, counted).sum(axis=0, keepdims=True))[0]
 
 
 def check_references(references: Sequence[Sequence[str]]) -> None:

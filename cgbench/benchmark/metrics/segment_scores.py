@@ -91,7 +91,7 @@ class SegmentScores(Metric):
         self._n, self.name, self.scale, self.binary = n, name, scale, binary
         self.lower_is_better, self.notes = lower_is_better, tuple(notes)
         self.statistic, self.least = statistic, least_of(statistic)
-        self._kept = None if missing is None or not missing.any() else ~missing
+        self._kept = np.ones(n, bool) if missing is None else ~missing
         self.percent = self.least is not None or scale == (0.0, 1.0)
         self.unit = "%" if self.percent else ""
         self.width = 4 if largest <= 1 and not self.percent else 1
@@ -108,7 +108,7 @@ class SegmentScores(Metric):
         items = {"stat": self.statistic.replace(":", "-"), "scale": scale}
         items["unit"] = "percent" if self.percent else None
         items["better"] = "lower" if self.lower_is_better else None
-        items["dropped"] = None if self._kept is None else str(int(np.count_nonzero(~self._kept)))
+        items["dropped"] = None if self._kept.all() else str(int(np.count_nonzero(~self._kept)))
         return Signature(items)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
@@ -118,7 +118,7 @@ class SegmentScores(Metric):
         """
         self.check_hypotheses(hypotheses)
         values = scores_of(hypotheses, self.name)
-        kept = np.ones(self.n, bool) if self._kept is None else self._kept
+        kept = self._kept
         bad = np.flatnonzero(kept & ~np.isfinite(values))
         if len(bad):
             raise InputError(f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]!r} is not a finite score")
@@ -130,13 +130,11 @@ class SegmentScores(Metric):
             )
         if self.least is not None:
             values = (values >= self.least).astype(np.float64)
-        found = np.zeros((self.n, 2))
-        found[kept, 0], found[kept, 1] = values[kept], 1.0
-        return found
+        return np.where(kept[:, None], np.stack([values, np.ones(self.n)], axis=1), 0.0)
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
         """The rows that are not left out."""
-        return rows if self._kept is None else rows[self._kept[rows]]
+        return rows[self._kept[rows]]
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """The statistic, in percent for scores from 0 to 1."""
@@ -157,7 +155,7 @@ class SegmentScores(Metric):
 
     def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
         """``correct`` (1 or 0) for binary scores, else ``score``, NaN if missing."""
-        if self.binary and self._kept is None:
+        if self.binary and self._kept.all():
             return [{"correct": int(value)} for value in scores_of(hypotheses, self.name)]
         return [{"score": value} for value in scores_of(hypotheses, self.name).tolist()]
 

@@ -14,6 +14,8 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.remote import local
 from cgbench.text.sidecar import read_sidecar
 
+SETS = {"control_systems": "control set", "probe_systems": "probes"}
+"""The texts besides the test set, by the argument that gives their outputs."""
 LOG_MARKS = ("json", ".eval")
 """What the name of every log contains."""
 Runs = Texts | Sequence[Texts]
@@ -150,21 +152,24 @@ def same_systems(name: str, outputs: Any, systems: Any) -> Any:
     lacking = [system for system in systems if system not in outputs]
     if strange or lacking:
         problem = f"{strange[0]} is not one of the systems" if strange else f"{lacking[0]} is missing"
-        set_name = "control set" if name == "control_systems" else "probes"
         raise InputError(
             f"{argument(name)}: {problem}; give the same systems for the test set ({', '.join(systems)}) and the "
-            f"{set_name}"
+            f"{SETS[name]}"
         )
     return {system: outputs[system] for system in systems}
 
 
-def check_same_runs(system: System, probes: System) -> None:
-    """Refuse another number of runs on the probes than on the test set."""
-    if len(system.runs) != len(probes.runs):
-        raise InputError(
-            f"{argument('probe_systems')}: {system.name} has {len(probes.runs)} runs on the probes and "
-            f"{len(system.runs)} on the test set; give the same seeds in the same order"
-        )
+def check_same_runs(name: str, outputs: Sequence[System], systems: Sequence[System]) -> None:
+    """Refuse another number of runs on other texts than on the test set.
+
+    :param name: the argument that gives the outputs, one of :data:`SETS`.
+    """
+    for system, on_test_set in zip(outputs, systems, strict=True):
+        if len(system.runs) != len(on_test_set.runs):
+            raise InputError(
+                f"{argument(name)}: {on_test_set.name} has {len(system.runs)} runs on the {SETS[name]} and "
+                f"{len(on_test_set.runs)} on the test set; give the same seeds in the same order"
+            )
 
 
 ROLES = {

@@ -22,9 +22,7 @@ def anytime_rows(
     top, bottom = metric.limits(metric.figures[0])
     rows = sampling.counted(np.arange(metric.n))
     means = [np.mean([metric.compute(run[rows])[:, 0] for run in result.statistics], axis=0) for result in results]
-    scores_of_all = [
-        np.mean([metric.compute(run[rows].sum(axis=0)[None])[0, 0] for run in result.statistics]) for result in results
-    ]
+    scores_of_all = [np.mean([metric.value(run, rows)[0] for run in result.statistics]) for result in results]
     if (
         metric.as_sacrebleu
         or top is None

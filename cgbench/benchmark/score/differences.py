@@ -21,19 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores
-from cgbench.benchmark.comparison.design import Clusters
-from cgbench.benchmark.comparison.seeds_test import Contrasts
-from cgbench.benchmark.comparison.significance import (
-    LEVEL,
-    calibrated_test,
-    false_discovery,
-    randomization_of_pairs,
-    resampled_runs,
-    seeds_p_values,
-    sign_test,
+from cgbench.benchmark.comparison.comparison import (
+    CALIBRATED,
+    Comparison,
+    SubsetScores,
+    SystemScores,
+    compare_statistics,
 )
-from cgbench.benchmark.comparison.variance import covariance_of_samples
+from cgbench.benchmark.comparison.design import Clusters, Sampling
+from cgbench.benchmark.comparison.significance import LEVEL, false_discovery, seeds_p_values, sign_test
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.metric import Metric
@@ -150,19 +146,11 @@ def outputs_of(metric: Metric, systems: Sequence[System]) -> list[tuple[Sequence
 
 
 def example_scores(metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]) -> list[np.ndarray]:
-    """The score of each example in each run, float64 ``[runs, n]`` per system.
-
-    This is the sentence score if the metric has one, otherwise 100 (right) or 0 (wrong).
-    """
-    scores_of_systems = []
-    for system, result in zip(systems, results, strict=True):
-        runs = []
-        for texts, statistics in zip(system.runs, result.statistics, strict=True):
-            rows = metric.per_example(texts, statistics)
-            key = next(name for name in ("score", "correct", *rows[0]) if isinstance(rows[0].get(name), (int, float)))
-            runs.append([(100.0 if key == "correct" else 1.0) * float(row[key]) for row in rows])
-        scores_of_systems.append(np.array(runs))
-    return scores_of_systems
+    """The score of each example in each run, float64 ``[runs, n]`` per system."""
+    return [
+        np.stack(list(map(metric.example_scores, system.runs, result.statistics)))
+        for system, result in zip(systems, results, strict=True)
+    ]
 
 
 def _characters(text: str) -> list[str]:
@@ -252,10 +240,22 @@ def _within(inner: Ngram, outer: Ngram) -> bool:
     return any(outer[begin : begin + len(inner)] == inner for begin in range(len(outer) - len(inner) + 1))
 
 
-def _f1(sums: np.ndarray) -> np.ndarray:
-    """F1 in percent, from the numbers of matches, hypothesis words and reference words."""
-    with np.errstate(invalid="ignore"):
-        return 200 * sums[:, :1] / (sums[:, 1:2] + sums[:, 2:])
+class _WordF1(Metric):
+    """F1 of words in percent, from the numbers of matches, hypothesis words and reference words."""
+
+    figures = ("F1",)
+
+    def __init__(self) -> None:
+        """Its statistics are counted for all groups of words at once."""
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """The score from sums ``[m, 3]``."""
+        with np.errstate(invalid="ignore"):
+            return 200 * sums[:, :1] / (sums[:, 1:2] + sums[:, 2:])
+
+    def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
+        """Not used."""
+        raise NotImplementedError
 
 
 def _words(
@@ -281,29 +281,28 @@ def _words(
                     system[run, row, group, :2] += (min(count, unigrams.get(word, 0)), count)
                 for word, count in unigrams.items():
                     system[run, row, groups.get(word, 0), 2] += count
-    differences = []
+    metric, differences = _WordF1(), []
+    calibrated = replace(_calibrated(comparison), samples=comparison.count("bootstrap"))
     for group, (least, most) in enumerate(COUNTS):
-        pair = [system[:, :, group] for system in systems]
-        rows = np.flatnonzero(sum(matches.sum(axis=(0, 2)) for matches in pair))
-        if len(rows) < 2:
-            continue
-        pair = [matches[:, rows] for matches in pair]
-        system_score, baseline_score = (float(_f1(matches.sum(axis=1)).mean()) for matches in pair)
-        p = _calibrated_p(pair, comparison)
-        label = f"{least}" if least == most else f"{least}-{most}" if most else f">= {least}"
-        differences.append(FoundDifference(label, len(rows), system_score, baseline_score, p))
+        pair = {str(number): system[:, :, group] for number, system in enumerate(systems)}
+        rows = np.flatnonzero(sum(matches.sum(axis=(0, 2)) for matches in pair.values()))
+        if len(rows) > 1:
+            (scores,) = compare_statistics(metric, Sampling(), pair, calibrated, [rows])
+            label = f"{least}" if least == most else f"{least}-{most}" if most else f">= {least}"
+            differences.append(_difference(label, scores, "F1"))
     return _adjusted(differences)
 
 
-def _calibrated_p(pair: Sequence[np.ndarray], comparison: Comparison) -> float | None:
-    samples = comparison.count("bootstrap")
-    if calibrated_test([len(runs) for runs in pair]) == "randomization":
-        return randomization_of_pairs(pair, [(0, 1)], _f1, samples, comparison.seed)[0][0]
-    drawn = resampled_runs(pair, _f1, samples, comparison.seed)
-    values = [_f1(matches.sum(axis=1)) for matches in pair]
-    covariance = covariance_of_samples(drawn, pair[0].shape[1])
-    p = float(Contrasts(values, covariance, shared_seeds=comparison.shared_seeds).of(0, 1).p_value()[0])
-    return None if math.isnan(p) else p
+def _calibrated(comparison: Comparison) -> Comparison:
+    """The calibrated test of a pair of systems."""
+    return replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True)
+
+
+def _difference(label: str, scores: Sequence[SubsetScores], figure: str) -> FoundDifference:
+    """The difference between two systems on some examples; a score that is not defined is NaN."""
+    ours, theirs = (math.nan if (value := subset.figures[figure].value) is None else value for subset in scores)
+    p = next((test.p_value for test in scores[1].figures[figure].pairs), None)
+    return FoundDifference(label, scores[0].examples, ours, theirs, p)
 
 
 def _adjusted(differences: Sequence[FoundDifference]) -> tuple[FoundDifference, ...]:
@@ -320,18 +319,12 @@ def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
 
 
 def _kinds(pair: ScoredSystems, comparison: Comparison, bins: Sequence[Bin]) -> tuple[FoundDifference, ...]:
-    all_pairs = replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True)
-    scores_of_bins = pair.on([bin_.rows for bin_ in bins], all_pairs)
-    figure, differences = pair.metric.figures[0], []
-    for bin_, (system_scores, baseline_scores) in zip(bins, scores_of_bins, strict=True):
-        values = [subset.figures[figure].value for subset in (system_scores, baseline_scores)]
-        if None in values:
-            continue
-        (test,) = baseline_scores.figures[figure].pairs
-        differences.append(
-            FoundDifference(bin_.label, system_scores.examples, values[0] or 0.0, values[1] or 0.0, test.p_value)
-        )
-    return _adjusted(differences)
+    scores_of_bins = pair.on([bin_.rows for bin_ in bins], _calibrated(comparison))
+    differences = (
+        _difference(bin_.label, scores, pair.metric.figures[0])
+        for bin_, scores in zip(bins, scores_of_bins, strict=True)
+    )
+    return _adjusted([found for found in differences if not math.isnan(found.ours + found.theirs)])
 
 
 def _examples(

@@ -17,7 +17,7 @@ import numpy as np
 from cgbench.benchmark.comparison.drop import ControlSet
 from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
-from cgbench.benchmark.outputs.systems import Runs, System
+from cgbench.benchmark.outputs.systems import Runs, System, check_same_runs
 from cgbench.benchmark.score.example_sets import (
     ExampleSet,
     MetricContext,
@@ -84,6 +84,7 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     sampling = context.once("sampling", lambda: sampling_of(request, test))
     control_set = None
     if control:
+        check_same_runs("control_systems", control.systems, test.systems)
         control_sampling = context.once("control sampling", lambda: sampling_of(request, control))
         control_set = ControlSet(control.metric, control_sampling, control.systems)
     if breakdown.train is not None and inputs.text is not None:

@@ -185,11 +185,10 @@ def normalisation_of(normalise: str, release: Any, *, anonymised: bool = False) 
 
 def _of_release(release: Release, anonymised: bool) -> Normalisation:
     from cgbench.files import check_shape
-    from cgbench.text.normalisation import Normalisation
 
     requested = argument("normalise", RELEASE)
     if release.is_split:
-        raise InputError(f"{argument('normalise', RELEASE)}: {release.folder} is a split, whose text is not normalised")
+        raise InputError(f"{requested}: {release.folder} is a split, whose text is not normalised")
     config = release.configuration
     shape = {"tokenize": str, "lowercase": bool}
     check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not from a cgbench release")
@@ -198,10 +197,7 @@ def _of_release(release: Release, anonymised: bool) -> Normalisation:
             f"{requested}: the release has replaced the names in logical forms, which needs the sources and cannot be "
             "done for hypotheses alone; replace them before scoring"
         )
-    normalisation = Normalisation(
-        config["tokenize"], config["lowercase"], release.languages, config.get("detokenize") is True
-    )
-    return normalisation.of(release.languages[1])
+    return replace(release.normalisation, anonymise="none").of(release.languages[1])
 
 
 def normalise_systems(

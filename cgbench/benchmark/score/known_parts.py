@@ -81,8 +81,7 @@ def score_known_parts(
     if not folder.probes:
         raise InputError(f"{folder_name}: it has no probes")
     probes = _read_probes(request, folder, test)
-    for system, other in zip(test.systems, probes.systems, strict=True):
-        check_same_runs(system, other)
+    check_same_runs("probe_systems", probes.systems, test.systems)
     # The test set and, if the folder has its pieces, the control set.
     sets = [(test, folder.rows)]
     if control and len(folder.control) == control.metric.n:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.correlations import Interval, with_interval
-from cgbench.benchmark.comparison.design import Clusters
+from cgbench.benchmark.comparison.comparison import statistics_of
+from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.intervals import score_interval
 from cgbench.benchmark.comparison.seeds_test import contrast
-from cgbench.benchmark.comparison.significance import resampled_runs
-from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_clusters, covariance_of_samples
+from cgbench.benchmark.comparison.variance import DrawnScores, ExampleCovariance
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.validity.cells import CELLS, Cells
@@ -103,13 +103,26 @@ class CellEffects:
 
 
 class _Cellwise:
-    """The scores of the cells and the effects, from statistics with one block of columns per cell."""
+    """The scores of the cells and the effects, from statistics with one block of columns per cell.
 
-    def __init__(self, metric: Metric) -> None:
-        self.metric = metric
-        self.collect, self.collect_clusters = metric.collect, metric.collect_clusters
+    Examples are the ``pairs`` of the first cell, then those of the second, ...; a unit is a matched set of four.
+    """
+
+    def __init__(self, metric: Metric, pairs: int) -> None:
+        self.metric, self.pairs = metric, pairs
         effects = np.array(list(EFFECTS.values())) * (-1 if metric.lower_is_better else 1)
         self.combine = np.concatenate([np.eye(len(CELLS)), effects]).T
+
+    def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The statistics of all examples, ``[pairs, cells * k]``."""
+        return statistics.reshape(len(CELLS), self.pairs, -1).swapaxes(0, 1).reshape(self.pairs, -1)
+
+    def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """The sums by cluster, ``[clusters, cells * k]``."""
+        n, k = statistics.shape
+        by_cell = np.zeros((n, len(CELLS), k))
+        by_cell[np.arange(n), np.arange(n) // self.pairs] = statistics
+        return np.stack([np.bincount(labels, column) for column in by_cell.reshape(n, -1).T], axis=1)
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """``[m, cells * k]`` to ``[m, cells + effects]``."""
@@ -124,40 +137,26 @@ def cell_effects(
 
     :param metric: its examples, and the outputs of the systems, are the pairs of the first cell, then the second, ...
     """
-    every = iter(metric.all_statistics([run for system in systems for run in system.runs]))
-    statistics = [np.stack([next(every) for _ in system.runs]) for system in systems]
-    scorer, pairs = _Cellwise(metric), cells.rows.shape[1]
-    # A row per matched set of four, with the statistics of its pairs side by side.
-    sets = [
-        runs.reshape(len(runs), len(CELLS), pairs, -1).swapaxes(1, 2).reshape(len(runs), pairs, -1)
-        for runs in statistics
-    ]
-    observed = [scorer.compute(runs.sum(axis=1)) for runs in sets]
-    if clusters:
-        covariance = covariance_of_clusters(
-            scorer, [_spread(runs, pairs) for runs in statistics], np.arange(metric.n), clusters
-        )
-    else:
-        covariance = covariance_of_samples(resampled_runs(sets, scorer.compute, samples, seed), pairs)
+    statistics = statistics_of(metric, (system.runs for system in systems))
+    scorer, sampling = _Cellwise(metric, cells.rows.shape[1]), Sampling(clusters)
+    drawn = DrawnScores(scorer, sampling, statistics, np.arange(metric.n), samples, seed)
+    values, covariance, names, rows = np.concatenate(drawn.values), drawn.covariance, (*CELLS, *EFFECTS), []
     # Each system, and the mean of several: its runs are the means of the systems.
-    starts = np.cumsum([0, *map(len, observed)])
-    groups = [(system.name, np.eye(starts[-1])[starts[at] : starts[at + 1]]) for at, system in enumerate(systems)]
+    groups = [(system.name, np.eye(len(values))[drawn.runs_of(at)]) for at, system in enumerate(systems)]
     if len(systems) > 1:
         groups.append((MEAN, np.stack([weights.mean(axis=0) for _, weights in groups])))
-    values, rows = np.concatenate(observed), []
     for name, weights in groups:
         of_runs = weights @ values
-        intervals: dict[str, Interval] = {}
-        for figure, label in enumerate((*CELLS, *EFFECTS)):
+        intervals: dict[str, Interval] = dict.fromkeys(names)
+        for figure, label in enumerate(names):
             if covariance is None:
-                intervals[label] = None
                 continue
             part = covariance.select(partial(_of_group, figure=figure, weights=weights))
             if label in CELLS:
                 intervals[label] = score_interval(part, of_runs[:, figure], metric.top, metric.bottom)
             else:
                 intervals[label] = _effect_interval(part, of_runs[:, figure])
-        means = dict(zip((*CELLS, *EFFECTS), of_runs.mean(axis=0).tolist(), strict=True))
+        means = dict(zip(names, of_runs.mean(axis=0).tolist(), strict=True))
         rows.append(CellScores(name, len(of_runs), means, intervals))
     return CellEffects(metric.name, str(metric.signature()), cells, tuple(rows))
 
@@ -177,11 +176,3 @@ def _effect_interval(covariance: ExampleCovariance, runs: np.ndarray) -> Interva
     # Seeds agree by chance: the variance of the pairs remains, if there is any.
     ends = score_interval(covariance, runs, bottom=None)
     return ends if ends and ends[1] > ends[0] else None
-
-
-def _spread(statistics: np.ndarray, pairs: int) -> np.ndarray:
-    """``[runs, n, k]`` with the statistics of each example in the columns of its cell, ``[runs, n, cells * k]``."""
-    runs, n, k = statistics.shape
-    spread = np.zeros((runs, n, len(CELLS), k), statistics.dtype)
-    spread[:, np.arange(n), np.arange(n) // pairs] = statistics
-    return spread.reshape(runs, n, -1)

@@ -137,12 +137,8 @@ def figures_of(ordering: Ordering, oracle: Ordering, counts: np.ndarray, loss: n
 
 def losses_of(metric: Metric, runs: Sequence[Sequence[str]]) -> np.ndarray:
     """The loss of each example, ``[runs, n]``: 1 less its score, or its error rate (TER), as fractions."""
-    losses = []
-    for texts, statistics in zip(runs, metric.all_statistics(runs), strict=True):
-        rows = metric.per_example(texts, statistics)
-        scores = [example["correct"] if "correct" in example else example["score"] / 100 for example in rows]
-        losses.append(np.array(scores) if metric.lower_is_better else 1 - np.array(scores))
-    return np.stack(losses)
+    scores = np.stack(list(map(metric.example_scores, runs, metric.all_statistics(runs)))) / 100
+    return scores if metric.lower_is_better else 1 - scores
 
 
 def measure_errors(

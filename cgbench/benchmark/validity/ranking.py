@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.correlations import Interval
-from cgbench.benchmark.comparison.comparison import Comparison, compare_statistics
+from cgbench.benchmark.candidates.correlations import Interval, interval_of
+from cgbench.benchmark.comparison.comparison import Comparison, compare_statistics, statistics_of
 from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.intervals import percentile_interval
-from cgbench.benchmark.comparison.significance import bootstrap_counts, draw_runs
+from cgbench.benchmark.comparison.significance import draw_runs, resampled_runs
 from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
 from cgbench.benchmark.metrics.metric import Metric
 
@@ -52,8 +52,7 @@ def score_parts(
 
     :param sets: the examples of each part, ascending.
     """
-    of_runs = iter(metric.all_statistics([run for runs in systems.values() for run in runs]))
-    statistics = {name: np.stack([next(of_runs) for _ in runs]) for name, runs in systems.items()}
+    statistics = dict(zip(systems, statistics_of(metric, systems.values()), strict=True))
     many, every = len(systems) > 1, list(range(len(systems)))
     comparison = Comparison(paired="calibrated" if many else None, all_pairs=many, confidence=True, seed=seed)
     drawn = _samples(metric, clusters, list(statistics.values()), sets, samples, seed)
@@ -65,10 +64,7 @@ def score_parts(
         parts[name] = PartScores(
             len(rows),
             np.array([math.nan if score.value is None else score.value for score in scores]),
-            [
-                None if score.ci_low is None or score.ci_high is None else (score.ci_low, score.ci_high)
-                for score in scores
-            ],
+            [interval_of(score.ci_low, score.ci_high) for score in scores],
             drawn[name],
             compare_all(metric, list(systems), subsets) or AllPairs(every, [every], {}, {}),
         )
@@ -84,33 +80,19 @@ def _samples(
     seed: int,
 ) -> dict[str, np.ndarray]:
     """The first score of each system ``[samples, systems]`` by part, from the same samples of examples and seeds."""
-    drawn: dict[str, list[list[np.ndarray]]] = {name: [[] for _ in statistics] for name in sets}
-    labels = clusters.labels[0] if clusters else None
-    for counts in bootstrap_counts(metric.n if labels is None else int(labels.max()) + 1, samples, seed):
-        if labels is not None:
-            counts = counts[:, labels]
-        for name, rows in sets.items():
-            weights = counts[:, rows]
-            for system, runs in enumerate(statistics):
-                scores = [metric.compute(weights @ run[rows])[:, :1] for run in runs]
-                drawn[name][system].append(np.stack(scores, axis=1))
-    # The same sample of seeds on each part: the generator restarts.
-    joined = {name: draw_runs([np.concatenate(blocks) for blocks in of], seed) for name, of in drawn.items()}
-    return {name: np.stack([of[:, 0] for of in systems], axis=1) for name, systems in joined.items()}
+    labels = clusters.labels[0] if clusters else np.arange(metric.n)
 
+    def side_by_side(run: np.ndarray) -> np.ndarray:
+        """The sums of the statistics of each part by cluster, ``[clusters, parts * k]``."""
+        columns = [(labels[rows], column) for rows in sets.values() for column in run[rows].T]
+        return np.stack([np.bincount(*column, int(labels.max()) + 1) for column in columns], axis=1)
 
-def kendall(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float:
-    """Kendall's tau-b of two lists of scores; NaN if one of them is constant."""
-    from scipy.stats import kendalltau
+    def compute(sums: np.ndarray) -> np.ndarray:
+        return np.concatenate([metric.compute(part)[:, :1] for part in np.split(sums, len(sets), axis=1)], axis=1)
 
-    return float(kendalltau(first, second).statistic)
-
-
-def chance_of(first: np.ndarray, second: np.ndarray) -> float:
-    """The probability that a random order has a tau at least as high: one-sided, exact, for scores without ties."""
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(first, second, method="exact", alternative="greater").pvalue)
+    units = [np.stack(list(map(side_by_side, runs))) for runs in statistics]
+    drawn = np.stack(draw_runs(resampled_runs(units, compute, samples, seed), seed), axis=1)
+    return {name: drawn[:, :, part] for part, name in enumerate(sets)}
 
 
 @dataclass(frozen=True)
@@ -148,18 +130,22 @@ class Ranking:
 
 
 def rank(part: PartScores, whole: PartScores) -> Ranking:
-    """Compare the order of the systems on a part with that on the whole."""
-    samples = [kendall(a, b) for a, b in zip(part.samples, whole.samples, strict=True)]
+    """Compare the order of the systems on a part with that on the whole, by Kendall's tau-b (NaN for equal scores)."""
+    from scipy.stats import kendalltau
+
+    samples = [float(kendalltau(a, b).statistic) for a, b in zip(part.samples, whole.samples, strict=True)]
     on_part, on_whole = (np.sign(np.subtract.outer(scores.values, scores.values)) for scores in (part, whole))
     pairs = list(itertools.combinations(range(len(whole.values)), 2))
     decided = [pair for pair in pairs if whole.pairs.differ(*pair)]
     decided_in_both = [pair for pair in decided if part.pairs.differ(*pair)]
     agreed = sum(int(on_whole[pair] == on_part[pair]) for pair in decided_in_both)
     ties = any(not on_whole[pair] or not on_part[pair] for pair in pairs)
+    # How probable a tau at least as high is for a random order: one-sided, exact.
+    test = kendalltau(part.values, whole.values, method="auto" if ties else "exact", alternative="greater")
     return Ranking(
-        tau=kendall(part.values, whole.values),
+        tau=float(test.statistic),
         interval=percentile_interval(np.array(samples)),
-        chance=None if ties else chance_of(part.values, whole.values),
+        chance=None if ties else float(test.pvalue),
         pairs=len(pairs),
         swapped=sum(bool(on_whole[pair] * on_part[pair] < 0) for pair in pairs),
         decided=len(decided),

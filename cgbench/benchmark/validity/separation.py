@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cgbench.benchmark.candidates.correlations import Interval, with_interval
+from cgbench.benchmark.candidates.correlations import Interval, interval_of, with_interval
 from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.comparison.significance import LEVEL
@@ -35,7 +35,7 @@ class Separation:
     def card(self) -> str:
         """A sentence for the card of the test set."""
         memory, *systems = (
-            f"{system} by {with_interval(drop.value, _interval(drop.ci_low, drop.ci_high), 1)}"
+            f"{system} by {with_interval(drop.value, interval_of(drop.ci_low, drop.ci_high), 1)}"
             + (f" (difference {with_interval(*_gap(drop), 1)})" if _verdict(drop) else "")
             for system, drop in self.drops.items()
         )
@@ -50,7 +50,7 @@ class Separation:
             gap, between = _gap(drop)
             rows[system] = {
                 "test": self.tests[system], "control": drop.control, "drop": drop.value,
-                "interval": _interval(drop.ci_low, drop.ci_high), "ratio": drop.ratio, "difference": gap,
+                "interval": interval_of(drop.ci_low, drop.ci_high), "ratio": drop.ratio, "difference": gap,
                 "difference_interval": between, "p": drop.p_holm, "separated": _verdict(drop) or None,
             }  # fmt: skip
         return {"metric": self.metric, "signature": self.signature, "card": self.card, "systems": rows}
@@ -61,7 +61,7 @@ class Separation:
         rows = [
             [
                 system, with_interval(self.tests[system], None, 1), with_interval(drop.control, None, 1),
-                with_interval(drop.value, _interval(drop.ci_low, drop.ci_high), 1), with_interval(drop.ratio, None),
+                with_interval(drop.value, interval_of(drop.ci_low, drop.ci_high), 1), with_interval(drop.ratio, None),
                 with_interval(*_gap(drop), 1), p_text(drop.p_holm), _verdict(drop),
             ]
             for system, drop in self.drops.items()
@@ -88,16 +88,12 @@ def separate(
     return Separation(scored.metric.name, str(scored.signature), tests, drops)
 
 
-def _interval(low: float | None, high: float | None) -> Interval:
-    return None if low is None or high is None else (low, high)
-
-
 def _gap(drop: Drop) -> tuple[float | None, Interval]:
     """The drop of the memory minus that of a system, with its interval; None for the memory."""
     if drop.difference is None:
         return None, None
-    low, high = drop.difference_low, drop.difference_high
-    return -drop.difference, None if low is None or high is None else (-high, -low)
+    between = interval_of(drop.difference_low, drop.difference_high)
+    return -drop.difference, between and (-between[1], -between[0])
 
 
 def _verdict(drop: Drop) -> str:

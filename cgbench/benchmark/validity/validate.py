@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgbench.benchmark.candidates.matching import word_frequency
+from cgbench.benchmark.candidates.matching import LOG_COUNTS, word_frequency
 from cgbench.benchmark.candidates.selection import selecting_measure
-from cgbench.benchmark.candidates.table import SIDES, vocabularies_of
+from cgbench.benchmark.candidates.table import vocabularies_of
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.significance import SAMPLES
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric
-from cgbench.benchmark.outputs.systems import Runs, System, read_systems
+from cgbench.benchmark.outputs.systems import Runs, System, check_same_runs, read_systems
 from cgbench.benchmark.release.manifest import table_file
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.example_sets import MetricContext, read_control_set, read_test_set
@@ -117,8 +117,8 @@ def _cells(release: Release, most: int) -> Cells:
             "again"
         )
     vocabularies = vocabularies_of(learned, release.configuration["degree_side"])
-    for side, lines, vocabulary in zip(SIDES, candidate_lines(texts), vocabularies, strict=True):
-        columns[f"{side}_log_count"] = word_frequency(vocabulary, lines).log_count
+    for name, lines, vocabulary in zip(LOG_COUNTS, candidate_lines(texts), vocabularies, strict=True):
+        columns[name] = word_frequency(vocabulary, lines).log_count
     return draw_cells(columns, most, int(release.configuration["seed"]))
 
 
@@ -224,7 +224,11 @@ def _ranked(release: Release, request: ValidateRequest, systems: Mapping[str, Ru
         assert easy is not None  # it has systems
         references, at, normalised = [*test.references, *easy.references], test.metric.n, test.normalised
         sets = {"test": np.arange(at), "control": np.arange(at, len(references))}
-        runs = _joined(test.systems, easy.systems)
+        check_same_runs("control_systems", easy.systems, test.systems)
+        runs = {  # the outputs for the test set, then for the control set
+            hard.name: [[*a, *b] for a, b in zip(hard.runs, other.runs, strict=True)]
+            for hard, other in zip(test.systems, easy.systems, strict=True)
+        }
     else:
         candidates = _candidates(release)
         selected = np.flatnonzero(np.array(release.table()["stage"].to_pylist()) == "selected")
@@ -238,20 +242,6 @@ def _ranked(release: Release, request: ValidateRequest, systems: Mapping[str, Ru
     rankings = {name: rank(parts[name], parts[whole]) for name in subsets}
     signature = str(metric.signature()) + (f"|norm:{normalised}" if normalised else "")
     return RankedSystems(metric.name, signature, whole, list(runs), parts, rankings)
-
-
-def _joined(test: Sequence[System], control: Sequence[System]) -> dict[str, list[list[str]]]:
-    """The outputs of each run for the test set, then for the control set."""
-    runs, of_control = {}, {system.name: system.runs for system in control}
-    for system in test:
-        files = len(of_control[system.name])
-        if len(system.runs) != files:
-            raise InputError(
-                f"{argument('control_systems')}: {system.name} has {files} files for the control set "
-                f"and {len(system.runs)} for the test set; give the same number"
-            )
-        runs[system.name] = [[*a, *b] for a, b in zip(system.runs, of_control[system.name], strict=True)]
-    return runs
 
 
 def _cautions(scored: RankedSystems) -> list[str]:

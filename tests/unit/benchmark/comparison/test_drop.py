@@ -174,7 +174,7 @@ def test_a_bound_just_below_zero_has_no_sign():
     [
         ({"A": [1]}, {"B": [1]}, "control_systems: B is not one of the systems"),
         ({"A": [1], "B": [1]}, {"A": [1]}, "control_systems: B is missing; give the same systems"),
-        ({"A": [1, 2]}, {"A": [1]}, "A: 2 runs on the test set but 1 on the control set"),
+        ({"A": [1, 2]}, {"A": [1]}, "control_systems: A has 1 runs on the control set and 2 on the test set"),
     ],
 )
 def test_other_systems_or_runs_are_one_line(test, control, message):

@@ -6,19 +6,28 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.comparison.design import Clusters
+from cgbench.benchmark.comparison.tiers import AllPairs
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluate import evaluate
-from cgbench.benchmark.validity.ranking import chance_of, kendall, rank, score_parts
+from cgbench.benchmark.validity.ranking import PartScores, rank, score_parts
+
+
+def ranking_of(*parts):
+    """The ranking of a part with these scores, then of the whole."""
+    untested = AllPairs([], [], {}, {})
+    return rank(*(PartScores(9, np.array(values), [], np.zeros((0, 0)), untested) for values in parts))
 
 
 def test_the_chance_of_a_tau_counts_every_order():
     for systems in (3, 4, 5):
         orders = list(itertools.permutations(range(systems)))
-        taus = [kendall(range(systems), order) for order in orders]
-        for order, tau in zip(orders, taus, strict=True):
-            expected = sum(other >= tau - 1e-9 for other in taus) / len(taus)
-            assert chance_of(np.arange(systems), np.array(order)) == pytest.approx(expected)
-    assert np.isnan(kendall([1, 1, 1], [1, 2, 3]))
+        rankings = [ranking_of(order, range(systems)) for order in orders]
+        taus = [ranking.tau for ranking in rankings]
+        for ranking in rankings:
+            expected = sum(tau >= ranking.tau - 1e-9 for tau in taus) / len(taus)
+            assert ranking.chance == pytest.approx(expected)
+    tied = ranking_of([1, 1, 1], [1, 2, 3])
+    assert np.isnan(tied.tau) and tied.chance is None
 
 
 def right(share, n, rng, kind=np.ones):
