@@ -85,9 +85,7 @@ def read_column(text: str | Path, *roles: str, ids: str | None = None) -> Column
 def _read_with_ids(path: Path, name: str | None, roles: tuple[str, ...], ids: str) -> Column:
     if form(path) == "plain":
         raise InputError(f"{argument('ids', ids)} names a column; {shown(path)} is not a table ({', '.join(TABLES)})")
-    table, column = _open(path, name, roles, ids)
-    if table.names and ids not in table.names:
-        raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
+    table, column = open_column(path, name, roles, ids)
     values, keys = [], []
     for row_number, (value, key) in table.read((column, ids)):
         values.append(cell_text(value, column, path, row_number).rstrip("\r"))
@@ -118,22 +116,32 @@ def _bounded(text: str | Path, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _read_column(path: Path, name: str | None, roles: tuple[str, ...]) -> Iterator[str]:
-    table, column = _open(path, name, roles)
+    table, column = open_column(path, name, roles)
     for row_number, (value,) in table.read((column,)):
         yield cell_text(value, column, path, row_number)
 
 
-def _open(path: Path, name: str | None, roles: tuple[str, ...], *further: str) -> tuple[Table, str]:
-    """A table and the column to read; ``further``: other columns that are read."""
-    if form(path) not in NUMBERED or name is None or not all(map(is_number, (name, *further))):
+def open_column(
+    path: Path, name: str | None, roles: tuple[str, ...], ids: str | None = None, *, of_texts: bool = True
+) -> tuple[Table, str]:
+    """A table and the column to read.
+
+    :param ids: the column with the example ids, which is read too.
+    :param of_texts: the column has texts: a table whose first row is a sentence has no header.
+    :raises InputError: there is no such column.
+    """
+    if form(path) not in NUMBERED or name is None or not all(map(is_number, (name, ids or "1"))):
         table = Table(path, named=True)
-        return table, _choose(table, name, roles)
-    if not all(map(int, (name, *further))):
+        column = _choose(table, name, roles, of_texts)
+        if ids is not None and table.names and ids not in table.names:
+            raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
+        return table, column
+    if not all(map(int, (name, ids or "1"))):
         raise InputError(f"{path}:{name}: columns are counted from 1")
     return Table(path, named=False), name
 
 
-def _choose(table: Table, chosen: str | None, roles: tuple[str, ...]) -> str:
+def _choose(table: Table, chosen: str | None, roles: tuple[str, ...], of_texts: bool) -> str:
     path, names = table.path, table.names
     if chosen is not None:
         if chosen not in names:
@@ -141,7 +149,7 @@ def _choose(table: Table, chosen: str | None, roles: tuple[str, ...]) -> str:
         return chosen
     kind = form(path)
     # If the only cell of the first row is a sentence, it is not a header: it would be lost.
-    alone = len(names) == 1 and not (kind in NUMBERED and len(words_of(names[0])) > 1)
+    alone = len(names) == 1 and not (of_texts and kind in NUMBERED and len(words_of(names[0])) > 1)
     for name in (*roles, *(names if alone else ())):
         if name in names:
             return name

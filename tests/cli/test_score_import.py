@@ -223,7 +223,7 @@ def test_bad_tables_are_one_line(tmp_path, run):
     words = ["score", "import", "--scores", tmp_path / "b.tsv", "--scores", tmp_path / "c.tsv", "--id", "key"]
     assert "b.tsv:score, row 2 (id 'y') has no row in " in run(*words, status=2).stderr
     which = run("score", "import", "--scores", tmp_path / "d.tsv", status=2).stderr
-    assert "which column has the scores? Write " in which
+    assert "which column? Write " in which
     (tmp_path / "e.json").write_text("{")
     assert "not valid JSON" in run("score", "import", "--scores", tmp_path / "e.json", status=2).stderr
     for text, message in (

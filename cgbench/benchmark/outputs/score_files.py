@@ -18,13 +18,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
-from cgbench.text.columns import Column, short_name
+from cgbench.text.columns import Column, open_column, short_name
 from cgbench.text.joins import Examples, rows_by_id
-from cgbench.text.rows import Table, cell_text, is_array, is_number
-from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_there, open_bytes, read_lines, split_name
+from cgbench.text.rows import cell_text, is_array
+from cgbench.text.streams import COMPRESSED, is_there, open_bytes, read_lines, split_name
 
 MEMORY = 1 << 30
 """Maximum memory of a JSON value, including all objects; the file may have half as many bytes."""
@@ -92,16 +92,7 @@ def read_table(path: Path, chosen: str | None, ids: str | None) -> ScoreColumn:
 
     :raises InputError: there is no such column, or an id is missing.
     """
-    numbered = chosen is not None and form(path) in NUMBERED and is_number(chosen)
-    if numbered and (ids is None or is_number(ids)):
-        table, column = Table(path, named=False), str(chosen)
-        if "0" in (column.lstrip("0") or "0", ids):
-            raise InputError(f"{path}:{chosen}: columns are counted from 1")
-    else:
-        table = Table(path, named=True)
-        column = _choose(table, chosen)
-        if ids is not None and ids not in table.names:
-            raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
+    table, column = open_column(path, chosen, ROLES, ids, of_texts=False)
     values, keys = [], []
     for row_number, row in table.read((column, ids) if ids else (column,)):
         values.append(as_score(row[0], path, row_number, column))
@@ -110,18 +101,6 @@ def read_table(path: Path, chosen: str | None, ids: str | None) -> ScoreColumn:
                 raise InputError(f"{path}, row {row_number}: no value in the column {ids!r}")
             keys.append(cell_text(row[1], ids, path, row_number))
     return ScoreColumn(f"{path}:{column}", values, path, keys if ids else None)
-
-
-def _choose(table: Table, chosen: str | None) -> str:
-    path, names = table.path, table.names
-    if chosen is not None:
-        if chosen not in names:
-            raise InputError(f"{path}: no column {chosen!r}{did_you_mean(chosen, names)}")
-        return chosen
-    for name in (*ROLES, *(names if len(names) == 1 else ())):
-        if name in names:
-            return name
-    raise InputError(f"{path}: which column has the scores? Write {path}:COLUMN; there is {', '.join(names)}")
 
 
 def as_score(value: Any, path: object, row_number: int, column: str) -> str:
