@@ -9,9 +9,7 @@ from cgbench.errors import InputError, warn
 from cgbench.settings import did_you_mean
 
 GROUP = "cgbench.recipes"
-MODULES = (
-    *("translation", "cognition", "cogs", "scan", "pcfg", "cfq", "smcalflow", "mathematics", "colors", "corpora"),
-)
+MODULES = ("translation", "cognition", "cogs", "scan", "pcfg", "cfq", "smcalflow", "mathematics", "colors", "corpora")
 
 
 @cache

@@ -3,8 +3,9 @@
 A rule is a template for each language with the same parts, so that every pair is parallel and correct: articles,
 adjectives and pronouns agree in gender, case and number, the finite verb is second or last, verbs separate (*macht ...
 auf*, *aufgemacht*, *aufzumachen*), and the perfect takes *haben* or *sein*. A clause is filled from the inside out: the
-forms of its verb by ``tense`` (singular/plural), then its ``middle`` by the ``frame`` of the verb, then the rules
-``clause``. Articles and endings have 12 forms: (m, f, n, plural) x (nominative, accusative, dative).
+forms of its verb by ``tense`` (singular/plural; forms are named by a pronoun or an auxiliary), then its ``middle`` by
+the ``frame`` of the verb, then the rules ``clause``. Articles and endings have 12 forms: (m, f, n, plural) x
+(nominative, accusative, dative).
 
 Words: *w* is a weak masculine noun. Classes say which words combine: P person, A animal, T thing, R text, O thing that
 opens, W clothing, V vehicle, E food, D drink, L place to be in, U place to be on; of adverbs and links the tenses
