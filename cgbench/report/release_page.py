@@ -97,16 +97,16 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
     """The page, if the files of the release are complete."""
     columns = numeric_columns(release)
     examples = _examples(release, material)
-    finished = release.finished
-    source, target = release.languages
+    finished, (source, target) = release.finished, release.languages
+    size = release.manifest["counts"]["selected" if finished else "candidates"]
     context = {
         "title": f"{'Test set' if finished else 'Candidates'}: {source} to {target}",
         "release": release,
         "manifest": release.manifest,
         "config": release.configuration,
-        "size": release.manifest["counts"]["selected" if finished else "candidates"],
+        "size": size,
         "facts": list(_facts(release)),
-        "notes": _notes(release, checks, material, examples),
+        "notes": _notes(release, checks, material.missing, len(examples["rows"]), size),
         "funnel": _funnel_table(release, columns),
         "measured": _measured(release),
         "histograms": _histograms(release, columns),
@@ -119,7 +119,7 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "examples": examples,
         "checks": [("passed" if check.ok else "skipped" if check.ok is None else "differs", check) for check in checks],
     }  # fmt: skip
-    return render_page("release.html", context, examples["data"])
+    return render_page("release.html", context, examples)
 
 
 def failed_line(release: Release, checks: Findings) -> str:
@@ -146,17 +146,17 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     yield "version", f"cgbench {manifest.get('version', '?')}"
 
 
-def _notes(release: Release, checks: Findings, material: Material, examples: dict[str, Any]) -> list[tuple[str, str]]:
+def _notes(release: Release, checks: Findings, missing: Sequence[str], shown: int, size: int) -> list[tuple[str, str]]:
     notes = [("bad", f"{check.name}{': ' if check.detail else ''}{check.detail}") for check in checks.failed]
     if not release.manifest.get("licence"):
         notes.append(("", "The licence of the inputs is not stated, so it is unknown who may use this text."))
     if not release.finished:
         notes.append(("", "The build stopped early: these are candidates, not yet a test set."))
-    if (shown := len(examples["data"]["rows"])) < examples["all"]:
-        notes.append(("", f"Showing a random sample of {shown:,} of {examples['all']:,} examples."))
+    if shown < size:
+        notes.append(("", f"Showing a random sample of {shown:,} of {size:,} examples."))
     notes += [("", str(line)) for line in release.manifest.get("warnings") or ()]
     notes += [("", line) for line in _results(release)]
-    return notes + [("", line) for line in material.missing]
+    return notes + [("", line) for line in missing]
 
 
 def _results(release: Release) -> list[str]:
@@ -346,49 +346,46 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
 
 
 def _examples(release: Release, material: Material) -> dict[str, Any]:
-    """The table of examples: the data of the script, and what it contains."""
+    """The data of the table of examples."""
     config, side = release.configuration, release.configuration["degree_side"]
     measure, languages, pools = config["uncertainty"], release.languages, _pool_names(release)
     # As normalised: covers and the marked differences between hypothesis and reference are of these words.
-    texts = release.lines("source", normalised=True), release.lines("target", normalised=True)
+    texts = {name: release.lines(name, normalised=True) for name in SIDES}
     rows: list[dict[str, Any]] = release.split() if release.finished else release.table().to_pylist()
-    chosen = draw_rows(min(len(rows), *map(len, texts)), MOST_EXAMPLES, int(config["seed"]), "shown")
-    first = rows[0] if rows else {}
+    chosen = draw_rows(min(len(rows), *map(len, texts.values())), MOST_EXAMPLES, int(config["seed"]), "shown")
+    rows, first = [rows[row] for row in chosen], rows[0] if rows else {}
     figures = [name for name in ("degree", measure, "rank", "perplexity") if isinstance(first.get(name), (int, float))]
-    # The fields that this release has, and a row per example.
-    pool, hypothesis = ["pool"] * (len(pools) > 1), ["hypothesis"] * isinstance(first.get("hypothesis"), str)
-    cover = ["cover"] * (material.ngrams is not None)
-    fields = ["number", *figures, "words", *pool, "source", "target", *hypothesis, *cover]
-    example_rows = []
-    for row_index in chosen:
-        row = rows[row_index]
-        values: dict[str, Any] = {name: _number(row.get(name)) for name in figures}
-        values |= {"number": row_index + 1, "words": row[f"{side}_length"], "pool": row.get("pool")}
-        values |= {"source": texts[0][row_index], "target": texts[1][row_index], "hypothesis": row.get("hypothesis")}
-        if material.ngrams is not None:
-            values["cover"] = [len(piece) for piece in material.ngrams.cover(texts[SIDES.index(side)][row_index])]
-        example_rows.append([values[name] for name in fields])
+    # The fields that this release has, with a value per example.
+    values: dict[str, list[Any]] = {"number": [row + 1 for row in chosen]}
+    values |= {name: [_number(row.get(name)) for row in rows] for name in figures}
+    values["words"] = [row[f"{side}_length"] for row in rows]
+    values |= {"pool": [row.get("pool") for row in rows]} if len(pools) > 1 else {}
+    values |= {name: [lines[row] for row in chosen] for name, lines in texts.items()}
+    if isinstance(first.get("hypothesis"), str):
+        values["hypothesis"] = [row.get("hypothesis") for row in rows]
+    if material.ngrams is not None:
+        values["cover"] = [[len(piece) for piece in material.ngrams.cover(line)] for line in values[side]]
+    fields = list(values)
     columns: list[dict[str, Any]] = [{"name": "number", "label": "no."}]
     for name in figures:
         columns.append({"name": name, "label": name, "named": True})
         columns[-1] |= {} if name == "rank" else {"digits": 3, "down": True, "range": True}
     columns.append({"name": "words", "label": "words", "down": True})
-    columns += [{"name": name, "label": name, "names": list(enumerate(pools, 1))} for name in pool]
-    data = {
+    columns += [{"name": "pool", "label": "pool", "names": list(enumerate(pools, 1))}] if "pool" in values else []
+    return {
         "kind": "release",
         "fields": fields,
-        "rows": example_rows,
+        "rows": list(zip(*values.values(), strict=True)),
         "columns": columns,
         "sort": [0, False],
-        "searched": ["source", "target", *hypothesis],
+        "searched": [name for name in ("source", "target", "hypothesis") if name in values],
         "names": list(languages),
         # Language codes for the browser.
         "langs": [code if 2 <= len(code) <= 3 and code.isascii() and code.isalpha() else None for code in languages],
         "side": side,
-        "unspaced": is_unspaced(texts[1]),
+        "unspaced": is_unspaced(texts["target"]),
         "brush": [fields.index("degree"), fields.index(measure)] if measure in figures else None,
     }
-    return {"data": data, "all": len(rows), "cover": bool(cover), "hypothesis": bool(hypothesis)}
 
 
 def _number(value: Any) -> float | int | None:

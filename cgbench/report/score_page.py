@@ -97,7 +97,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     lines = [str(warning) for warning in evaluation.warned] if notes is None else list(notes)
     if evaluation.more:
         lines.append(f"Differences, examples and plots of one system against another are by {scored.metric.name}.")
-    if (shown := len(examples["data"]["rows"])) < (n := scored.metric.n):
+    if (shown := len(examples["rows"])) < (n := scored.metric.n):
         lines.append(f"{shown:,} of {n:,} examples are listed: those on which the systems differ most.")
     others = [
         table
@@ -154,7 +154,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
             for short in (False, True)
         ],
     }
-    return render_page("scores.html", context, examples["data"])
+    return render_page("scores.html", context, examples)
 
 
 def _places(scored: ScoredSystems) -> int:
@@ -327,7 +327,7 @@ def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:
 def _examples(
     evaluation: Evaluation, inputs: EvaluationInputs, scores: Sequence[np.ndarray], binned: Sequence[ScoredSystems]
 ) -> dict[str, Any]:
-    """The table of examples: every system's outputs and score, of which the page shows two side by side."""
+    """The data of the table of examples: every system's outputs and score, of which two are side by side."""
     metric, means = evaluation.scored.metric, np.array([of_runs.mean(axis=0) for of_runs in scores])
     texts: dict[str, Sequence[str]] = {"source": inputs.sources} if inputs.sources else {}
     texts |= {"compound": metric.compounds} if isinstance(metric, Cter) else {}
@@ -361,7 +361,7 @@ def _examples(
         columns.append(columns[1] | {"score": "difference", "label": "difference"})
         columns[1]["role"] = "system"
     less = metric.lower_is_better and not isinstance(metric, Cter)  # of CTER, a row is right (100) or wrong
-    data = {
+    return {
         "kind": "scores",
         "fields": ["number", "scores", "outputs", "bins", *texts],
         "rows": rows,
@@ -374,6 +374,6 @@ def _examples(
         "pair": [first, base],
         "unspaced": is_unspaced([row[-1] if inputs.references else row[2][0][0][0] for row in rows]),
         "brush": [2, 1] if len(names) > 1 else None,
+        "several": any(len(system.runs) > 1 for system in evaluation.systems),
+        "less": less,
     }
-    has_seeds = any(len(system.runs) > 1 for system in evaluation.systems)
-    return {"data": data, "several": has_seeds, "reference": bool(inputs.references), "less": less}
