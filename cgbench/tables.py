@@ -206,13 +206,12 @@ def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _html(lines: Sequence[Sequence[str]]) -> str:
     """For a notebook, which has its own style for tables."""
-    head, *rows = [[html.escape(cell) for cell in line] for line in lines]
+    head, *rows = lines
 
     def row(cells: Sequence[str], tag: str) -> str:
-        aligned = ("left", *["right"] * (len(cells) - 1))
-        return "<tr>" + "".join(
-            f'<{tag} style="text-align: {side}">{cell}</{tag}>' for side, cell in zip(aligned, cells, strict=True)
-        ) + "</tr>"  # fmt: skip
+        sides = ("left", *["right"] * (len(cells) - 1))
+        inside = (f'<{tag} style="text-align: {s}">{html.escape(c)}</{tag}>' for c, s in zip(cells, sides, strict=True))
+        return f"<tr>{''.join(inside)}</tr>"
 
     body = "\n".join(row(cells, "td") for cells in rows)
     return f"<table>\n<thead>{row(head, 'th')}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"

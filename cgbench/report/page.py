@@ -20,7 +20,7 @@ from markupsafe import Markup
 from cgbench import __version__
 from cgbench.errors import printable
 from cgbench.report.names import with_meanings
-from cgbench.tables import Best, Note, OutputTable, Ready, latex_cell, render
+from cgbench.tables import Best, Note, OutputTable, render
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -66,7 +66,7 @@ def as_table(label: str, caption: str, head: Sequence[str], rows: Sequence[Any],
 def page_table(table: OutputTable, label: str, caption: str = "", latex: str = "") -> dict[str, Any]:
     """A table of the terminal on a page: without empty columns, with a dash for values that are missing."""
     columns = [column for column in range(len(table.head)) if not column or any(row[column] for row in table.rows)]
-    rows = [[_shown(row[column]) or (NONE if column >= table.keys else "") for column in columns] for row in table.rows]
+    rows = [[row[column] or (NONE if column >= table.keys else "") for column in columns] for row in table.rows]
     return as_table(label, caption or label, [table.head[column] for column in columns], rows, latex)
 
 
@@ -76,13 +76,9 @@ def page_tables(blocks: Iterable[OutputTable | Note], label: str = "") -> list[d
     return [page_table(table, label or table.title) for table in tables if label or table.title]
 
 
-def _shown(cell: str) -> str:
-    return f"{cell}{BEST}" if isinstance(cell, Best) else cell
-
-
 def _latex(cell: Any) -> str:
-    text = str(Markup(cell).striptags() if isinstance(cell, Markup) else cell if isinstance(cell, str) else cell[0])
-    return Ready(rf"\textbf{{{latex_cell(text.removesuffix(BEST))}}}") if text.endswith(BEST) else text
+    text = cell if isinstance(cell, str) else cell[0]
+    return str(text.striptags()) if isinstance(text, Markup) else text
 
 
 def as_script_data(value: Any) -> Any:
@@ -113,6 +109,12 @@ def _source(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
+def _finalize(value: Any) -> Any:
+    if isinstance(value, Best):
+        return f"{value}{BEST}"
+    return printable(value, "\n\t") if type(value) is str else value
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -123,7 +125,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: printable(value, "\n\t") if type(value) is str else value,
+        finalize=_finalize,
     )
     environment.filters["count"] = lambda value: f"{value:,}"
     environment.filters["share"] = lambda value: NONE if value is None else f"{100 * value:.1f}%"

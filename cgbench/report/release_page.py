@@ -78,7 +78,12 @@ def release_page(request: ReleasePageRequest) -> str:
         raise InputError(f"{release.folder}: a split has no report page; use cgbench verify or cgbench stats --release")
     checks = verify(release)
     if checks.failed and not request.force:
-        raise InputError(failed_line(release, checks))
+        first, *later = checks.failed
+        further = f" and {len(later)} more" if later else ""
+        raise InputError(
+            f"{release.folder}: fails its checks ({first.name}: {first.detail or 'differs'}{further}); run cgbench "
+            f"verify for details, or give {argument('force')} to report it anyway"
+        )
     try:
         return _page(release, checks, find_material(release, train, pools))
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
@@ -103,7 +108,6 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "title": f"{'Test set' if finished else 'Candidates'}: {source} to {target}",
         "release": release,
         "manifest": release.manifest,
-        "config": release.configuration,
         "size": size,
         "facts": list(_facts(release)),
         "notes": _notes(release, checks, material.missing, len(examples["rows"]), size),
@@ -120,16 +124,6 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "checks": [("passed" if check.ok else "skipped" if check.ok is None else "differs", check) for check in checks],
     }  # fmt: skip
     return render_page("release.html", context, examples)
-
-
-def failed_line(release: Release, checks: Findings) -> str:
-    """The error for a release that fails its checks."""
-    first, *later = checks.failed
-    further = f" and {len(later)} more" if later else ""
-    return (
-        f"{release.folder}: fails its checks ({first.name}: {first.detail or 'differs'}{further}); run cgbench verify "
-        f"for details, or give {argument('force')} to report it anyway"
-    )
 
 
 def _facts(release: Release) -> Iterator[tuple[str, str]]:

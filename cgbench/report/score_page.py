@@ -143,7 +143,10 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "histograms": histograms,
         "scatters": scatters,
         "dots": scored.metric.n <= DOTS,
-        "differences": list(map(_difference_tables, differences)),
+        "differences": [
+            (f"{pair.system} against {pair.against}", page_tables(differences_tables([pair], 1)))
+            for pair in differences
+        ],
         "analyses": others,
         "compounds": _compounds(evaluation),
         "examples": examples,
@@ -297,11 +300,6 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
             chart = charts.scatter(behind, dots, (shorten(names[base]), shorten(system)), title, pair=f"{index} {base}")
             pictures.append((chart, title))
     return pictures
-
-
-def _difference_tables(pair: Differences) -> tuple[str, list[dict[str, Any]]]:
-    """Where two systems differ: n-grams, words by their count in training, bins of examples."""
-    return f"{pair.system} against {pair.against}", page_tables(differences_tables([pair], 1))
 
 
 def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:

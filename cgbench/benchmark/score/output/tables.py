@@ -285,12 +285,11 @@ def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Output
     metrics = list(dict.fromkeys(name for values in lines.values() for name in values))
     has_several = len({benchmark for _, benchmark, _ in lines if benchmark}) > 1
     cells = [
-        [system, *([benchmark] if has_several else []), *(values.get(name, "") for name in metrics), source]
+        [system, benchmark if has_several else "", *(values.get(name, "") for name in metrics), source]
         for (system, benchmark, source), values in lines.items()
     ]
     papers = sorted({row.source.split()[0] for row in scored.published})
-    head = ["beside published results", *(["benchmark"] if has_several else [])]
-    head += [*(name.removeprefix("CTER ") for name in metrics), "source"]
+    head = ["beside published results", "benchmark", *(name.removeprefix("CTER ") for name in metrics), "source"]
     return OutputTable(head, cells, note="\n".join(f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS))
 
 
@@ -340,11 +339,7 @@ def table_of_rows(rows: Iterable[Row], width: int) -> OutputTable:
          "" if row.runs is None else str(row.runs), *_score(row, width)]
         for row in rows
     ]  # fmt: skip
-    used = [column for column in range(len(head)) if any(line[column] for line in lines)]
-    lines = [[line[column] for column in used] for line in lines]
-    return without_equal_p(
-        OutputTable([head[column] for column in used], lines, keys=sum(column < 4 for column in used))
-    )
+    return without_equal_p(OutputTable(head, lines, keys=4))
 
 
 def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
