@@ -10,7 +10,6 @@ from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
 from cgbench.errors import InputError
 
-PATH = click.Path(path_type=Path)
 EXAMPLE = "cgbench consistency make mono.en --pieces test.jsonl:compound --out items.tsv"
 SCORE = "cgbench consistency score items.tsv --hyp first=first.zh --hyp second=second.zh --paired"
 
@@ -21,7 +20,7 @@ def consistency_group() -> None:
 
 
 @consistency_group.command("make", cls=Command, example=EXAMPLE)
-@click.argument("text", metavar="TEXT", type=PATH)
+@click.argument("text", metavar="TEXT", type=click.Path(path_type=Path))
 @takes(ItemsRequest)
 def make_command(request: ItemsRequest) -> None:
     """Draw or change sentences of TEXT that share pieces, for systems to translate.
@@ -34,7 +33,7 @@ def make_command(request: ItemsRequest) -> None:
 
 
 @consistency_group.command("score", cls=Command, example=SCORE)
-@click.argument("items", metavar="ITEMS", type=PATH)
+@click.argument("items", metavar="ITEMS", type=click.Path(path_type=Path))
 @takes(ConsistencyRequest, but=("seed",))
 @takes(ScoreOutput, but=("reasons",))
 def score_command(request: ConsistencyRequest, output: ScoreOutput) -> None:

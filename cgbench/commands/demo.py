@@ -14,12 +14,10 @@ from cgbench.commands.options import parse_assignments, set_option
 if TYPE_CHECKING:
     from cgbench.engines import Engine
 
-PATH = click.Path(path_type=Path)
-
 
 @click.command("demo", cls=Resumable, example="cgbench demo --out demo")
 @grouped_option(
-    "Output", "--out", type=PATH, default=Path("demo"), show_default=True, metavar="FOLDER",
+    "Output", "--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, metavar="FOLDER",
     help="Folder for the corpus and the release",
 )  # fmt: skip
 @grouped_option(

@@ -11,8 +11,6 @@ from cgbench.commands.command import Command, Group, format_option, print_json
 from cgbench.commands.options import takes
 from cgbench.models.lexicons.learn import LexiconRequest
 
-PATH = click.Path(path_type=Path)
-
 EXAMPLE = "cgbench lexicon learn train.de train.en --method ibm2 --out lexicon.json"
 SHOWN = 20  # words of a lexicon on the screen
 
@@ -23,7 +21,7 @@ def lexicon_group() -> None:
 
 
 @lexicon_group.command("learn", cls=Command, example=EXAMPLE)
-@click.argument("corpus", type=PATH, nargs=-1, required=True, metavar="TRAIN...")
+@click.argument("corpus", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="TRAIN...")
 @takes(LexiconRequest, read={"corpus": corpus_words})
 @format_option
 def learn_command(request: LexiconRequest, form: str) -> None:

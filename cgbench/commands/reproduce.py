@@ -20,7 +20,6 @@ from cgbench.tables import columns, counted, render
 if TYPE_CHECKING:
     from cgbench.reproduction.tables import PublishedTable, TableRow
 
-PATH = click.Path(path_type=Path)
 MOST_SEEDS = 10_000
 
 
@@ -187,7 +186,7 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
 
 
 @reproduce_group.command("show", cls=Command, example="cgbench reproduce show runs --table lexicon-8")
-@click.argument("folder", type=PATH, metavar="FOLDER")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER")
 @click.option("--table", "names", multiple=True, metavar="TABLE", help="Show only this table; repeatable")
 @click.option(
     "--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True,

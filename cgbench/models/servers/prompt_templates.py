@@ -9,6 +9,7 @@ before anything is sent.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -55,7 +56,8 @@ class Prompt:
         return [self._fill(line, pairs) for line, pairs, _ in rows]
 
     def _fill(self, line: str, pairs: Pairs) -> str:
-        return SLOTS.sub(lambda slot: line if slot[1] == SOURCE else shots_text(pairs), self.text)
+        values = {SOURCE: line, SHOTS: str(jinja_process.Shots(starmap(jinja_process.Shot, pairs)))}
+        return SLOTS.sub(lambda slot: values[slot[1]], self.text)
 
     def _render_jinja(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         child = Child("cgbench.models.servers.jinja_process:renderer", jinja_process.MEMORY)
@@ -67,11 +69,6 @@ class Prompt:
                 raise InputError(f"{self.name}: the prompt fails on {row[SOURCE][:40]!r} ({error})") from None
             texts.append(text)
         return texts
-
-
-def shots_text(pairs: Pairs) -> str:
-    """The examples of one prompt as text: a pair per two lines, with a blank line after each pair."""
-    return str(jinja_process.Shots(jinja_process.Shot(*pair) for pair in pairs))
 
 
 def read_prompts(texts: Sequence[str]) -> list[Prompt]:
