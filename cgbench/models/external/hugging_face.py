@@ -9,6 +9,7 @@ These models differ in details that are unified here:
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +21,7 @@ from cgbench.errors import InputError, argument, reason_of
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Translation
 from cgbench.models.external.member import Done, Head, Member, in_order
+from cgbench.models.external.monte_carlo_dropout import check_dropout, masks
 from cgbench.models.lengths import check_positions, positions_of
 from cgbench.models.search import length_limits
 from cgbench.models.servers.prompt_templates import Pairs, Prompt
@@ -37,6 +39,7 @@ class HuggingFaceMember(Member):
     :param template: prompt with ``{source}`` for the sentence; None: the sentence itself.
     :param special_tokens: whether the tokeniser adds special tokens to the input; a chat template has its own.
     :param source: language code, for multilingual models; also ``target``.
+    :param seed: of the masks of Monte-Carlo dropout; None: no dropout. Search is without: it needs one distribution.
     :param label: name of the model in messages.
     """
 
@@ -49,12 +52,13 @@ class HuggingFaceMember(Member):
         special_tokens: bool = True,
         source: str | None = None,
         target: str | None = None,
+        seed: int | None = None,
         device: str = "cpu",
         label: str = "the model",
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
         self._prompt = None if template is None else Prompt("prompt", template, frozenset())
-        self._special_tokens = special_tokens
+        self._special_tokens, self._seed = special_tokens, seed
         self._device, self._shown = torch.device(device), label
         self._shots: Mapping[str, Pairs] = {}
         config, settings = model.config, model.generation_config
@@ -84,6 +88,8 @@ class HuggingFaceMember(Member):
         self._check_ids()
         self._set_languages(source, target)
         self.most = positions_of(config)
+        if seed is not None:
+            check_dropout(model, config, label)
 
     def _check_ids(self) -> None:
         """Check that the model has rows for the ids of configuration, ``generation_config.json`` and tokeniser."""
@@ -200,6 +206,10 @@ class HuggingFaceMember(Member):
     @torch.inference_mode()
     def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
         """See :meth:`.member.Member.states`."""
+        return self._states(lines, targets, self._seed)
+
+    def _states(self, lines: Sequence[str], targets: Sequence[np.ndarray], seed: int | None) -> Tensor:
+        """States of the last layer, with the masks of ``seed`` if it is not None."""
         read = self.read(lines)
         wholes = [self._whole(ids, target) for ids, target in zip(read, targets, strict=True)]
         lengths = [max(len(ids), len(whole)) for ids, whole in zip(read, wholes, strict=True)]
@@ -207,7 +217,8 @@ class HuggingFaceMember(Member):
 
         def states_of(batch: np.ndarray) -> list[Tensor]:
             inputs = self._inputs([read[row] for row in batch], [wholes[row] for row in batch])
-            states = _before_last_layer(self.model, inputs)
+            with nullcontext() if seed is None else masks(self.model, seed, lines[batch[0]]):
+                states = _before_last_layer(self.model, inputs)
             ends = [len(wholes[row]) for row in batch]
             return [
                 states[position, end - len(targets[row]) : end].float().cpu()
@@ -215,7 +226,10 @@ class HuggingFaceMember(Member):
             ]
 
         reading, writing = (np.array([len(ids) for ids in rows], np.int64) for rows in (read, wholes))
-        batches = make_batches(reading, writing, np.arange(len(read)), self.batch_tokens)
+        every = np.arange(len(read))
+        batches = make_batches(reading, writing, every, self.batch_tokens)
+        if seed is not None:
+            batches = [every[row : row + 1] for row in every]
         with one_thread(self._device):
             return in_order(batches, states_of, int(self.model.get_output_embeddings().weight.shape[1]))
 
@@ -393,8 +407,7 @@ class HuggingFaceMember(Member):
     ) -> list[float]:
         """The log-probability of each target, one sentence at a time to save memory."""
         if head is not None:
-            # Without the masks of Monte-Carlo dropout, as in the search.
-            states = HuggingFaceMember.states(self, lines, targets).split([len(target) for target in targets])
+            states = self._states(lines, targets, None).split([len(target) for target in targets])
         log_probs = []
         for row, (line, target) in enumerate(zip(lines, targets, strict=True)):
             if head is not None:

@@ -5,15 +5,13 @@ The masks depend only on the member's seed and the sentence. For this, every sen
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from cgbench.errors import InputError
-from cgbench.models.external.hugging_face import HuggingFaceMember
 
 _LAYERS = ("layerdrop", "encoder_layerdrop", "decoder_layerdrop")
 
@@ -33,29 +31,12 @@ def masks(model: nn.Module, seed: int, sentence: str) -> Iterator[None]:
 
 
 def check_dropout(model: nn.Module, config: Any, label: str) -> None:
-    """Check that a model has dropout."""
+    """Check that a model has dropout, and switch LayerDrop off, which is not dropout."""
     rates = [module.p for module in model.modules() if isinstance(module, nn.Dropout)]
     rates += [value for name, value in vars(config).items() if "dropout" in name and isinstance(value, float)]
     if not any(rate > 0 for rate in rates):
         raise InputError(f"{label}: the model has no dropout (its rates are 0), so all members would be identical")
-
-
-class DropoutMember(HuggingFaceMember):
-    """A Hugging Face model with masks. It translates without them: search needs one distribution per step."""
-
-    def __init__(self, model: Any, tokenizer: Any, *, seed: int, **options: Any) -> None:
-        super().__init__(model, tokenizer, **options)
-        self._seed = seed
-        check_dropout(model, model.config, self._shown)
-        for module in model.modules():
-            for name in _LAYERS:  # LayerDrop is not dropout
-                if hasattr(module, name):
-                    setattr(module, name, 0.0)
-
-    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
-        """See :meth:`.member.Member.states`."""
-        state_groups = []
-        for line, target in zip(lines, targets, strict=True):
-            with masks(self.model, self._seed, line):
-                state_groups.append(super().states([line], [target]))
-        return torch.cat(state_groups) if state_groups else super().states([], [])
+    for module in model.modules():
+        for name in _LAYERS:
+            if hasattr(module, name):
+                setattr(module, name, 0.0)

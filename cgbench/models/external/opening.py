@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,21 +67,20 @@ class Planned:
         from cgbench.models.external.adapters import find_adapter, merge_adapter
         from cgbench.models.external.hugging_face import HuggingFaceMember
         from cgbench.models.external.loading import load_model, load_tokenizer, quietly
-        from cgbench.models.external.monte_carlo_dropout import DropoutMember
 
         address, options = self.address, self.address.options
         with quietly():
             model = load_model(address, self.folder, device, dropout)
             if adapter := find_adapter(address):
                 model = merge_adapter(address, model, adapter)
-            make = HuggingFaceMember if address.seed is None else functools.partial(DropoutMember, seed=address.seed)
-            member = make(
+            member = HuggingFaceMember(
                 model.eval(),
                 load_tokenizer(address, self.folder),
                 template=self.template,
                 special_tokens="chat" not in options,
                 source=options.get("source"),
                 target=options.get("target"),
+                seed=address.seed,
                 device=str(model.device) if "device_map" in options else str(torch.device(device)),
                 label=address.text,
             )
