@@ -99,16 +99,12 @@ class Local(Engine):
         """``CUDA_VISIBLE_DEVICES`` of each worker; empty: as in this process."""
         if needs.gpus == 0:
             return [""] * min(max(1, self.jobs // needs.cores), tasks)
-        devices = visible_gpus()
-        if needs.gpus > 1:
-            per_task = int(needs.gpus)
-            groups = [
-                ",".join(devices[start : start + per_task]) for start in range(0, len(devices) - per_task + 1, per_task)
-            ]
-            if not groups:
-                raise InputError(f"a task needs {per_task} GPUs and there are {len(devices)}; use fewer per member")
-        else:
-            groups = devices * max(self._share, int(1 / needs.gpus))
+        devices, count = visible_gpus(), needs.gpus
+        groups = [",".join(devices[start : start + count]) for start in range(0, len(devices) - count + 1, count)]
+        if count == 1:
+            groups *= self._share
+        elif not groups:
+            raise InputError(f"a task needs {count} GPUs and there are {len(devices)}; use fewer per member")
         return groups[: min(len(groups), tasks, self._jobs or len(groups))]
 
 

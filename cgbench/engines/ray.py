@@ -98,7 +98,7 @@ class Ray(Engine):
         """See :meth:`Engine.check_fits`; otherwise a task that fits no machine would wait for ever."""
         gpus = self._gpus_of(needs)
         machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        resources = {"CPU": needs.cores, "GPU": gpus, "memory": needs.memory or 0}
+        resources = {"CPU": needs.cores, "GPU": gpus}
         if not any(all(machine.get(name, 0) >= amount for name, amount in resources.items()) for machine in machines):
             text = ", ".join(f"{amount:g} {name}" for name, amount in resources.items() if amount)
             raise InputError(f"no machine of the Ray cluster has the resources of a task ({text}); add a larger one")
@@ -189,19 +189,16 @@ class Ray(Engine):
 
     def _remote_call(self, needs: Needs) -> Callable[[Callable[..., Any], tuple[Any, ...]], Any]:
         self.check_fits(needs)
-        options: dict[str, Any] = {
-            "num_cpus": needs.cores,
-            "num_gpus": self._gpus_of(needs),  # several GPUs are always on one machine
-            "max_retries": RETRIES,
-            "retry_exceptions": [LostError],
-        }
-        if needs.memory:
-            options["memory"] = needs.memory
-        remote = self._ray.remote(_call).options(**options)
+        remote = self._ray.remote(_call).options(
+            num_cpus=needs.cores,
+            num_gpus=self._gpus_of(needs),  # several GPUs are always on one machine
+            max_retries=RETRIES,
+            retry_exceptions=[LostError],
+        )
         return lambda function, task: remote.remote(function, task, self._folder, self._token, __version__)
 
     def _gpus_of(self, needs: Needs) -> float:
-        return needs.gpus / self._share if 0 < needs.gpus <= 1 else needs.gpus
+        return needs.gpus / self._share if needs.gpus == 1 else needs.gpus
 
     def _window(self, needs: Needs) -> int:
         if self._limit:

@@ -20,15 +20,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Needs:
-    """The resources of one task.
-
-    :param memory: peak bytes; None if small.
-    :param gpus: a number of GPUs, or the fraction of one that tasks share.
-    """
+    """The resources of one task."""
 
     cores: int = 1
-    memory: int | None = None
-    gpus: float = 0.0
+    gpus: int = 0
 
 
 ONE_CORE = Needs()

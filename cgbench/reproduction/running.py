@@ -79,7 +79,7 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
     for wait in (False, True):
         busy = []
         tasks = [(run, step, out, device, wait) for run, step in pending]
-        for name, seconds, problem in engine.run(_run_one, tasks, Needs(gpus=float(device == "cuda"))):
+        for name, seconds, problem in engine.run(_run_one, tasks, Needs(gpus=int(device == "cuda"))):
             if problem is None:
                 say(f"{name}: done in {seconds:,.0f} s")
             elif problem == "busy":

@@ -83,7 +83,7 @@ def _one_shard(measure: Callable[..., Sequence[Mapping[str, Any]]], path: Path, 
 
 def shard_needs(device: str) -> Needs:
     """The resources of a shard."""
-    return Needs(gpus=float(device == "cuda"))
+    return Needs(gpus=int(device == "cuda"))
 
 
 def candidate_lines(candidates: Path, *, original: bool = False) -> tuple[list[str], list[str]]:

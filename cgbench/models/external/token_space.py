@@ -98,7 +98,7 @@ def _run(
     total = sum(len(_of_shard(work, shard).lines) for _, shard in member_shards)
     finished = total - sum(len(batch.lines) for batch, *_ in tasks)
     with bar(total, title, "sentence", initial=finished) as progress:
-        for done in engine.run(task, tasks, Needs(gpus=float(work.device == "cuda"))):
+        for done in engine.run(task, tasks, Needs(gpus=int(work.device == "cuda"))):
             progress.update(done)
 
 

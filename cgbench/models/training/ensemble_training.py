@@ -157,7 +157,7 @@ def _bar_number(step: Step, engine: Engine) -> str:
 
 def member_needs(device: str, processes: int = 1) -> Needs:
     """The resources for training a member with this number of processes, on one machine."""
-    return Needs(cores=processes, gpus=float(processes * (device == "cuda")))
+    return Needs(cores=processes, gpus=processes * (device == "cuda"))
 
 
 def check_processes(count: int, requested: str, device: str) -> None:

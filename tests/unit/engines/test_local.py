@@ -125,17 +125,16 @@ def test_workers_see_the_gpus_that_are_theirs(monkeypatch):
     """Four GPUs of the machine: one a task, shares of one, two a task, some of them alone."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
     tasks = [(number,) for number in range(6)]
-    one = Needs(gpus=1.0)
+    one = Needs(gpus=1)
     assert set(Local(2).run(visible, tasks, one)) == {"4", "5"}
     assert Local()._slots(one, 6) == ["4", "5", "6", "7"]
     assert Local(gpu_share=2)._slots(one, 9) == ["4", "5", "6", "7"] * 2
-    assert Local()._slots(Needs(gpus=0.5), 20) == ["4", "5", "6", "7"] * 2
-    assert Local()._slots(Needs(gpus=2.0), 6) == ["4,5", "6,7"]
+    assert Local()._slots(Needs(gpus=2), 6) == ["4,5", "6,7"]
     assert Local(4)._slots(Needs(cores=2), 6) == ["", ""]
     with pytest.raises(InputError, match="needs 8 GPUs and there are 4"):
-        Local()._slots(Needs(gpus=8.0), 6)
+        Local()._slots(Needs(gpus=8), 6)
     with pytest.raises(InputError, match="needs 5 GPUs and there are 4"):
-        Local().check_fits(Needs(cores=3, gpus=5.0))
-    Local(1).check_fits(Needs(cores=3, gpus=4.0))
+        Local().check_fits(Needs(cores=3, gpus=5))
+    Local(1).check_fits(Needs(cores=3, gpus=4))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert Local()._slots(one, 6) == []

@@ -143,9 +143,9 @@ def test_shards_of_a_scan(engine, demo, tmp_path, monkeypatch):
 
 def test_what_fits_nowhere_does_not_wait_for_ever(engine):
     with pytest.raises(InputError, match=r"no machine .* resources of a task \(64 CPU, 2 GPU\)"):
-        list(engine.run(square, [(1,)], Needs(cores=64, gpus=2.0)))
+        list(engine.run(square, [(1,)], Needs(cores=64, gpus=2)))
     with pytest.raises(InputError, match=r"no machine .* resources of a task \(1 CPU, 2 GPU\)"):
-        engine.check_fits(Needs(gpus=2.0))
+        engine.check_fits(Needs(gpus=2))
     engine.check_fits(Needs())
 
 

@@ -91,8 +91,8 @@ def wait_until(condition):
 
 
 def test_what_a_member_of_several_processes_needs():
-    assert member_needs("cuda", 4) == Needs(cores=4, gpus=4.0)
-    assert member_needs("cpu", 2) == Needs(cores=2, gpus=0.0)
+    assert member_needs("cuda", 4) == Needs(cores=4, gpus=4)
+    assert member_needs("cpu", 2) == Needs(cores=2, gpus=0)
     check_processes(2, "cpu", "cpu")
     check_processes(2, "auto", "cuda")
     check_processes(1, "auto", "cpu")
