@@ -93,8 +93,7 @@ def render(
         left, keys = (sum(column < count for column in keep) for count in (left, keys))
         return _text(lines, left, keys, first_of_group)
     if form == "latex":
-        head, *rows = [[latex_cell(cell) for cell in line] for line in lines]
-        return latex_table(head, rows)
+        return _latex([[latex_cell(cell) for cell in line] for line in lines])
     if form == "tsv":
         return "\n".join(map("\t".join, lines))
     return _markdown(lines) if form == "markdown" else _html(lines)
@@ -194,11 +193,11 @@ def raised(mark: str) -> str:
     return f"$^{{{mark}}}$" if mark else ""
 
 
-def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table (booktabs) of cells that are LaTeX, the first column to the left."""
-    first, *body = [" & ".join(line) + r" \\" for line in (head, *rows)]
+def _latex(lines: Sequence[Sequence[str]]) -> str:
+    """A table (booktabs), the first column to the left."""
+    first, *body = [" & ".join(line) + r" \\" for line in lines]
     body = ["{}" + row if row.startswith("[") else row for row in body]  # else an option of the row's end before it
-    shape = "l" + "r" * (len(head) - 1)
+    shape = "l" + "r" * (len(lines[0]) - 1)
     return "\n".join(
         [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", first, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
     )

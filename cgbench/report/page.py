@@ -63,11 +63,11 @@ def as_table(label: str, caption: str, head: Sequence[str], rows: Sequence[Any],
     return {"label": label, "caption": caption, "head": head, "rows": rows, "latex": latex}
 
 
-def page_table(table: OutputTable, label: str, caption: str = "", latex: str = "") -> dict[str, Any]:
+def page_table(table: OutputTable, label: str, caption: str = "") -> dict[str, Any]:
     """A table of the terminal on a page: without empty columns, with a dash for values that are missing."""
     columns = [column for column in range(len(table.head)) if not column or any(row[column] for row in table.rows)]
     rows = [[row[column] or (NONE if column >= table.keys else "") for column in columns] for row in table.rows]
-    return as_table(label, caption or label, [table.head[column] for column in columns], rows, latex)
+    return as_table(label, caption or label, [table.head[column] for column in columns], rows)
 
 
 def page_tables(blocks: Iterable[OutputTable | Note], label: str = "") -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from itertools import chain
 from cgbench.benchmark.comparison.comparison import Starred
 from cgbench.benchmark.comparison.significance import MARKS, stars
 from cgbench.benchmark.score.scored import ScoredSystems
-from cgbench.tables import Best, Ready, fixed, latex_cell, latex_table, raised
+from cgbench.tables import Best, Ready, fixed, latex_cell, raised, render
 
 
 def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
@@ -19,11 +19,7 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     if all(score.value is None for scores in systems for score in scores[1:]):
         return ""
     best = [scored.winners(column) for column in zip(*systems, strict=True)]
-    labels = [
-        f"{scored.metric.label(figure)} by {scored.by}",
-        "all",
-        *(bin_.label for bin_, _ in scored.results[0].bins),
-    ]
+    labels = [f"{scored.metric.label(figure)} by {scored.by}", "all", *(bin.label for bin, _ in scored.results[0].bins)]
     sizes = (f"{subset.examples:,}".replace(",", "{,}") for subset in scored.results[0].parts)
     rows: list[list[str]] = [[Ready("$n$"), *map(Ready, sizes)]]
     for result, scores in zip(scored.results, systems, strict=True):
@@ -35,7 +31,7 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
                 cell += rf"$_{{\pm {score.stdev:.{max(width, 1)}f}}}$"
             cells.append(Ready(cell + raised(stars(score.p_star))))
         rows.append(cells)
-    table = latex_table(list(map(latex_cell, labels)), [list(map(latex_cell, row)) for row in rows])
+    table = render(labels, rows, "latex")
     if scored.baseline:
         meaning = legend(scored, chain.from_iterable(systems))
         table += f"\n% differs from {scored.baseline.replace(chr(10), ' ')}: {meaning}"
