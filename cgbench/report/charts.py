@@ -20,7 +20,7 @@ WIDTH = 440
 HISTOGRAM = 68  # its height
 RADIUS = {"dot": 3.2, "start": 4.0, "run": 2.4}
 LARGEST_DOT = 14.0  # radius of a dot for many points
-STEPS = [factor * 10.0**power for power in range(-12, 16) for factor in (1, 2, 2.5, 5)]
+STEPS = [factor * 10.0**power for power in range(-12, 300) for factor in (1, 2, 2.5, 5)]
 """Distances of ticks."""
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
 
