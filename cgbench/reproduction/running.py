@@ -258,20 +258,10 @@ def delete_unneeded(folder: Path) -> None:
 
 def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
     """Mean degree and number of novel n-grams of one side of the first test."""
-    from cgbench.benchmark.stats.text_statistics import Wanted, text_rows
-    from cgbench.text.normalisation import Normalisation
+    from cgbench.benchmark.stats.stats import stats
 
     test = next(iter(run.benchmark.tests))
-    (row,) = text_rows(
-        [data / f"{run.benchmark.train}.{side}"],
-        [(test, [data / f"{test}.{side}"])],
-        Wanted(),
-        sides=[None],
-        columns=None,
-        normalisation=Normalisation("none", False, ("en", "en")),
-        min_count=3,
-        tags=None,
-    )
+    (row,) = stats(data / f"{run.benchmark.train}.{side}", data / f"{test}.{side}").rows
     novel = {f"novel word {order}-grams": float(orders.novel) for order, orders in row.words.items()}
     return {"degree": row.degree, **novel}
 

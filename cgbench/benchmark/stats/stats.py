@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from cgbench.benchmark.divergence.chance import check_random_splits
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_words_alike
 from cgbench.benchmark.stats.request import StatsRequest
-from cgbench.benchmark.stats.single_texts import Text
-from cgbench.benchmark.stats.text_statistics import StatsRow, Wanted, statistics_as_json, text_rows
+from cgbench.benchmark.stats.single_texts import Text, check_sentences, read_single_text
+from cgbench.benchmark.stats.text_statistics import StatsRow, Training, Wanted, measure_text, statistics_as_json
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts
 from cgbench.tables import FORMS, Note, render
 from cgbench.text.columns import short_name
 from cgbench.text.inputs import AnyPath, as_column, is_path, local_path
+from cgbench.text.normalisation import normaliser
 
 if TYPE_CHECKING:
     import pandas
@@ -137,7 +138,8 @@ def _of_release(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
     return release_rows(open_release(local_path(request.release or ""), files), counts, request.side, tags)
 
 
-def _of_texts(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
+def _of_texts(request: StatsRequest, counts: Wanted) -> Iterator[StatsRow]:
+    """One row per side and test text."""
     if (request.train is None and request.known_from is None) or request.tests is None:
         raise InputError(
             f"two texts are needed: {argument('train')} and {argument('tests')} (or {argument('release')})"
@@ -154,16 +156,21 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
             raise InputError(f"{argument('known_from')} replaces {argument('train')}, and has no tags; leave them out")
         known = KnownOfTest.load(local_path(request.known_from))
         check_words_alike(known.folder, known.units, normalisation.settings)
-    return text_rows(
-        known or _text(request.train, "train"),
-        named_texts,
-        counts,
-        sides=sides,
-        columns=request.columns,
-        normalisation=normalisation,
-        min_count=request.min_count,
-        tags=_tags(request, len(named_texts), len(sides)),
-    )
+    train = _text(request.train, "train") if known is None else []
+    tags = _tags(request, len(named_texts), len(sides))
+    change = None if normalisation.is_identity else normaliser(normalisation, request.language)
+    for side in sides:
+        texts = [read_single_text(text, request.columns, side, change, keep=True) for _, text in named_texts]
+        for text in texts:
+            check_sentences(text)  # before reading the training text, which may take minutes
+        if known is not None:
+            training = Training.of_overlap(known, texts, request.min_count)
+        else:
+            text = read_single_text(train, request.columns, side, change, keep=False)
+            training = Training.learn(text, request.min_count)
+        for text_number, ((name, _), text) in enumerate(zip(named_texts, texts, strict=True)):
+            label = f"{name} {side}" if len(sides) > 1 else name
+            yield measure_text(training, text, label, counts, normalisation, tags, text_number)
 
 
 def _tags(request: StatsRequest, tests: int, sides: int) -> Tags | None:

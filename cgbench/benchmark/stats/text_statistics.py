@@ -8,11 +8,10 @@ The number of examples, the compositional degree (the mean over sentences of pie
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,9 +22,9 @@ from cgbench.benchmark.overlap.known_from import ngrams_of_lines
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.manifest import summary
 from cgbench.benchmark.stats.novelty import Novelty, novel_ngrams, novel_tag_ngrams
-from cgbench.benchmark.stats.single_texts import Text, check_sentences, read_single_text, text_digest
+from cgbench.benchmark.stats.single_texts import Text, check_sentences, text_digest
 from cgbench.errors import InputError, argument
-from cgbench.text.normalisation import Normalisation, normaliser
+from cgbench.text.normalisation import Normalisation
 
 if TYPE_CHECKING:
     from cgbench.benchmark.divergence.elements import ElementType
@@ -185,37 +184,6 @@ def _type_of(kind: ElementType, text_number: int) -> ElementType:
             f"separated by commas; {len(kind.files)} given"
         )
     return dataclasses.replace(kind, files=(kind.files[0], kind.files[text_number + 1]))
-
-
-def text_rows(
-    train: Sequence[Path] | Text | KnownOfTest,
-    tests: Sequence[tuple[str, Sequence[Path] | Text]],
-    counts: Wanted,
-    *,
-    sides: Sequence[str | None],
-    columns: tuple[str, str] | None,
-    normalisation: Normalisation,
-    min_count: int,
-    tags: Tags | None,
-) -> Iterator[StatsRow]:
-    """The rows of texts, one per side and test text; texts are files
-    (:func:`~cgbench.benchmark.stats.single_texts.read_single_text`) or in memory.
-
-    :param tests: each with its name.
-    """
-    change = None if normalisation.is_identity else normaliser(normalisation, normalisation.languages[0])
-    for side in sides:
-        texts = [read_single_text(paths, columns, side, change, keep=True) for _, paths in tests]
-        for text in texts:
-            check_sentences(text)  # before reading the training text, which may take minutes
-        training = (
-            Training.of_overlap(train, texts, min_count)
-            if isinstance(train, KnownOfTest)
-            else Training.learn(read_single_text(train, columns, side, change, keep=False), min_count)
-        )
-        for text_number, ((name, _), text) in enumerate(zip(tests, texts, strict=True)):
-            label = f"{name} {side}" if len(sides) > 1 else name
-            yield measure_text(training, text, label, counts, normalisation, tags, text_number)
 
 
 def statistics_as_json(row: StatsRow) -> dict[str, Any]:
