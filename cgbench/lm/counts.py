@@ -192,9 +192,3 @@ def split_range(length: int, count: int) -> list[tuple[int, int]]:
     """Split 0 to ``length`` into ``count`` ranges of nearly equal length."""
     bounds = np.linspace(0, length, count + 1).astype(np.int64).tolist()
     return list(pairwise(bounds))
-
-
-def cut_words(starts: np.ndarray, step: int) -> list[int]:
-    """Word ids, from 0 to the vocabulary size, that cut the vocabulary into ranges of about ``step`` positions."""
-    inner = np.searchsorted(starts, np.arange(step, int(starts[-1]), step))
-    return np.unique(np.concatenate([[0], inner, [len(starts) - 1]])).tolist()

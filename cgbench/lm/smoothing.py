@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.lm.counts import Corpus, SortedPositions, cut_words, split_range
+from cgbench.lm.counts import Corpus, SortedPositions, split_range
 from cgbench.progress import bar
+from cgbench.text.word_counts import cut_words
 
 FALLBACK = (0.5, 1.0, 1.5)
 """Discounts if the counts of an order give none, as in lmplz --discount_fallback."""

@@ -5,6 +5,7 @@ or a row of a table, is a document. Memory use is that of one block, however lon
 """
 
 import glob
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -131,15 +132,16 @@ def cut_files(files: Iterable[Shard], shard_size: int = SHARD) -> list[Shard]:
     return shards
 
 
-def hash_shard(shard: Shard, digest: Any) -> str:
-    """The checksum of a shard's bytes in hex; ``digest`` is a new hashlib object."""
+def hash_shard(shard: Shard) -> str:
+    """The SHA-256 of a shard's bytes, in hex."""
+    digest = hashlib.sha256()
     with shard.path.open("rb") as file:
         file.seek(shard.begin)
         remaining = (shard.end if shard.end is not None else shard.path.stat().st_size) - shard.begin
         while remaining > 0 and (data := file.read(min(remaining, 1 << 20))):
             digest.update(data)
             remaining -= len(data)
-    return str(digest.hexdigest())
+    return digest.hexdigest()
 
 
 def read_shard(shard: Shard, change: Change | None = None, *, lower: bool = False) -> Iterator[Block]:

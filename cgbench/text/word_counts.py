@@ -90,3 +90,9 @@ def longer(array: np.ndarray, length: int) -> np.ndarray:
     result = np.zeros((length, *array.shape[1:]), array.dtype)
     result[: len(array)] = array
     return result
+
+
+def cut_words(starts: np.ndarray, step: int) -> list[int]:
+    """Word ids, from 0 to the vocabulary size, that cut the vocabulary into ranges of about ``step`` positions."""
+    inner = np.searchsorted(starts, np.arange(step, int(starts[-1]), step))
+    return np.unique(np.concatenate([[0], inner, [len(starts) - 1]])).tolist()

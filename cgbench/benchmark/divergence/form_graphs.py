@@ -69,7 +69,7 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
         return _lambda_graph(form, problem)
     # The nodes of nouns by variable, and all roles.
     words: dict[str, int] = {}
-    roles: list[tuple[str, str, str]] = []
+    roles: list[tuple[str, str, str, str]] = []  # variable and word of the predicate, role, argument
     for term in re.split(r" (?:;|AND) ", form):
         if match := _COGS_NOUN.fullmatch(term):
             words.setdefault(match[2], graph.node(match[1]))
@@ -77,23 +77,22 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
             if match[3] not in words:
                 # A predicate's own variable: named by its first role, unless a noun comes later.
                 words.setdefault(match[3], -1)
-            roles.append((match[3] + "\0" + match[1], match[2].replace(" . ", "."), match[4]))
+            roles.append((match[3], match[1], match[2].replace(" . ", "."), match[4]))
         else:
             raise problem(f"{term[:60]!r} is not a term of COGS")
     # The nodes of predicates, then the edges.
-    for key, _, _ in roles:
-        variable, _, word = key.partition("\0")
+    for variable, word, _, _ in roles:
         if words[variable] < 0:
             words[variable] = graph.node(word)
-    for key, role, argument in roles:
+    for variable, _, role, argument in roles:
         if _VARIABLE.fullmatch(argument):
             if argument not in words:
                 raise problem(f"the variable {argument} is undefined")
             child = words[argument]
         else:
             child = graph.node(argument)
-        graph.edge(words[key.partition("\0")[0]], role, child)
-    graph.atoms = [role for _, role, _ in roles]
+        graph.edge(words[variable], role, child)
+    graph.atoms = [role for _, _, role, _ in roles]
     return graph
 
 

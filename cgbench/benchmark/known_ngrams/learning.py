@@ -10,7 +10,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.machine import usable_cores
-from cgbench.text.word_counts import LARGEST, longer
+from cgbench.text.word_counts import LARGEST, cut_words, longer
 
 _PARTITION = 1 << 18
 
@@ -38,11 +38,10 @@ def grow_ngrams(
     trie_kernels.sort_first(text, starts.copy(), groups[0])
 
     # The partition depends on the text alone, so the order of nodes does not depend on the number of threads.
-    cuts = np.searchsorted(starts, np.arange(_PARTITION, groups.shape[1], _PARTITION))
-    cuts = np.unique(np.concatenate([[0], cuts, [known_words]]))
+    cuts = cut_words(starts, _PARTITION)
     work = partial(_grow_words, (*runs, groups, starts), known_words, min_count)
     with ThreadPoolExecutor(jobs or usable_cores()) as pool:
-        partitions = list(pool.map(work, cuts[:-1].tolist(), cuts[1:].tolist()))
+        partitions = list(pool.map(work, cuts[:-1], cuts[1:]))
     base = 0
     for partition in partitions:
         partition[partition[:, 0] >= 0, 0] += base

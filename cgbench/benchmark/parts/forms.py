@@ -61,18 +61,13 @@ def element_candidates(
     # The rows that may be probes.
     pairs = [pair for _, corpus in corpora for pair in corpus]
     hashes = [line_hashes(texts) for texts in zip(*pairs, strict=True)]
-    ends = np.cumsum([len(corpus) for _, corpus in corpora])[:-1]
-    allowed = [
-        np.concatenate(
-            [
-                ~np.isin(of_corpus, codes[at])
-                for of_corpus, codes in zip(np.split(hashes[at], ends), excluded, strict=True)
-            ]
-        )
-        for at in (0, 1)
-    ]
+    good, end = new[first:] == 0, 0
+    for (_, corpus), of_corpus in zip(corpora, excluded, strict=True):
+        of_pairs = slice(end, end := end + len(corpus))
+        for codes, excluded_codes in zip(hashes, of_corpus, strict=True):
+            good[of_pairs] &= ~np.isin(codes[of_pairs], excluded_codes)
     words = np.array([len(words_of(source)) for source, _ in pairs])
-    good = (words <= max_length) & (new[first:] == 0) & allowed[0] & allowed[1]
+    good &= words <= max_length
     order = np.lexsort([pair_hash(*hashes), words])  # the shortest first
     ordered = order[good[order]].tolist()
     served = [

@@ -12,12 +12,12 @@ from cgbench.benchmark.overlap.known_of_test import KnownOfTest, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release, check_input
 from cgbench.benchmark.stats.pos import Tags
-from cgbench.benchmark.stats.single_texts import SIDES, Text, read_single_text
+from cgbench.benchmark.stats.single_texts import Text, read_single_text
 from cgbench.benchmark.stats.text_statistics import StatsRow, Training, Wanted, measure_text
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
 from cgbench.text.formats import CorpusSpec, read_pairs
-from cgbench.text.normalisation import Normalisation, normalise_pairs, normaliser
+from cgbench.text.normalisation import SIDES, Normalisation, normalise_pairs, normaliser
 from cgbench.text.shards import Change
 
 

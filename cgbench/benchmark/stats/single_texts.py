@@ -1,7 +1,7 @@
 """Single texts: a plain file, one side of a corpus, or a column of a table."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from cgbench.errors import InputError, argument
 from cgbench.text.blocks import Block, join_blocks, read_blocks
 from cgbench.text.columns import read_text as text_lines
 from cgbench.text.formats import CorpusSpec, has_tab, read_pairs, unequal_sides
+from cgbench.text.normalisation import SIDES
 from cgbench.text.plain_text import BLANKS, words_of
+from cgbench.text.shards import Change
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
 
-SIDES = ("source", "target")
 BLANK_BYTES = np.frombuffer(BLANKS, np.uint8)
-Change = Callable[[str], str]
 
 
 @dataclass(frozen=True)
