@@ -16,7 +16,7 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap.known_from import ngrams_of_pool
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.card import shown_counts
-from cgbench.benchmark.release.release import SIDES, Release
+from cgbench.benchmark.release.release import SIDES, Release, input_corpus
 from cgbench.benchmark.stats.novelty import novel_ngrams
 from cgbench.benchmark.stats.of_release import ReleaseOrigin, open_release, training_text
 from cgbench.benchmark.stats.single_texts import Text
@@ -105,7 +105,7 @@ def _pool_sample(origin: ReleaseOrigin, pools: Sequence[Sequence[Path]]) -> Iter
     chosen = set(draw_rows(sum(sizes), sample_size, int(release.configuration["seed"]), "report"))
     first = 0
     for pool_index, (entry, pool_size) in enumerate(zip(entries, sizes, strict=True)):
-        spec = release.input_corpus(entry, pools[pool_index] if pools else ())
+        spec = input_corpus(release, entry, pools[pool_index] if pools else ())
         pairs = (pair for pair_index, pair in enumerate(read_pairs(spec), first) if pair_index in chosen)
         yield from normalise_pairs(pairs, origin.normalisation, "")
         first += pool_size

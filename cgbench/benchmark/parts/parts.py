@@ -20,7 +20,7 @@ from cgbench.benchmark.parts.ngrams import ngram_candidates
 from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.benchmark.parts.select import Candidates, bound
 from cgbench.benchmark.release.manifest import SPLIT
-from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.release import Release, input_corpus
 from cgbench.errors import InputError, argument
 from cgbench.requests import accepts
 from cgbench.steps import Workspace, hash_value
@@ -145,7 +145,7 @@ class _Texts:
                 f"that decides what is known ({argument('train')})"
             )
         else:
-            spec = release.input_corpus(release.manifest["inputs"]["train"], remedy=f"; give {argument('train')}")
+            spec = input_corpus(release, release.manifest["inputs"]["train"], remedy=f"; give {argument('train')}")
         if count is not None:
             if self.request.corpora or not (release is None or release.is_split):
                 raise InputError(
@@ -176,7 +176,7 @@ class _Texts:
             )
         else:
             remedy = f"; give {argument('corpora')}"
-            specs = [release.input_corpus(entry, remedy=remedy) for entry in release.manifest["inputs"]["pool"]]
+            specs = [input_corpus(release, entry, remedy=remedy) for entry in release.manifest["inputs"]["pool"]]
         role = "from" if self.held_back is not None or request.corpora else "pool"
         tested = [line_hashes(pair[at] for pair in (*self.test, *self.control)) for at in (0, 1)]
         corpora = []

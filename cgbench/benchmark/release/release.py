@@ -180,21 +180,6 @@ class Release:
         """The path of an input in the manifest, as far as the workspace knows it."""
         return find_input(name, self._workspace()[1])
 
-    def input_corpus(self, entry: Any, paths: Sequence[Path] = (), *, remedy: str = "") -> CorpusSpec:
-        """A corpus that the release was built from, by its entry in the manifest.
-
-        :param paths: its current paths, if it has moved; ``remedy``: the end of messages about a file.
-        :raises InputError: there are more or fewer files, or one is missing or has changed.
-        """
-        files, path_of = entry["files"], self.path if self.is_split else self.input_path
-        if paths and len(paths) != len(files):
-            raise InputError(f"{argument('train')}: the release was built from {len(files)} file(s); give as many")
-        paths = paths or [path_of(str(file["path"])) for file in files]
-        spec = CorpusSpec(tuple(paths), tuple(entry["columns"]) if entry["columns"] else None)
-        for path, file in zip(spec.files, files, strict=True):
-            check_input(path, str(file["sha256"]), remedy)
-        return spec
-
     def reads_originals(self) -> bool:
         """Whether the members of the build read the original text: external models do."""
         members = self.manifest["inputs"].get("members", [])
@@ -450,6 +435,22 @@ def _rows(path: Path) -> list[dict[str, Any]]:
             raise InputError(f"{path}, row {row_number}: not a row of a release's split")
         rows.append(row)
     return rows
+
+
+def input_corpus(release: Release, entry: Any, paths: Sequence[Path] = (), *, remedy: str = "") -> CorpusSpec:
+    """A corpus that a release was built from, by its entry in the manifest.
+
+    :param paths: its current paths, if it has moved; ``remedy``: the end of messages about a file.
+    :raises InputError: there are more or fewer files, or one is missing or has changed.
+    """
+    files, path_of = entry["files"], release.path if release.is_split else release.input_path
+    if paths and len(paths) != len(files):
+        raise InputError(f"{argument('train')}: the release was built from {len(files)} file(s); give as many")
+    paths = paths or [path_of(str(file["path"])) for file in files]
+    spec = CorpusSpec(tuple(paths), tuple(entry["columns"]) if entry["columns"] else None)
+    for path, file in zip(spec.files, files, strict=True):
+        check_input(path, str(file["sha256"]), remedy)
+    return spec
 
 
 def check_input(path: Path, sha256: str, remedy: str = "") -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
-from cgbench.benchmark.release.release import Release, check_input
+from cgbench.benchmark.release.release import Release, check_input, input_corpus
 from cgbench.benchmark.stats.pos import Tags
 from cgbench.benchmark.stats.single_texts import Text, read_single_text
 from cgbench.benchmark.stats.text_statistics import StatsRow, Training, Wanted, measure_text
@@ -54,7 +54,7 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
         }
         origin = ReleaseOrigin(
             release,
-            release.input_corpus(release.manifest["inputs"]["train"], train, remedy=remedy),
+            input_corpus(release, release.manifest["inputs"]["train"], train, remedy=remedy),
             {side: folder for side, (folder, _) in known.items()},
             release.normalisation,
             config["ngram_min_count"],
