@@ -5,9 +5,7 @@ and with infinite logits, :class:`~cgbench.models.uncertainty.RunningMeasures`, 
 one member after another.
 """
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -105,10 +103,9 @@ def measure_members(
 def _in_one_pass(
     members: Sequence[Logits], tokens: Tensor, lengths: Sequence[int], vocabulary_size: int
 ) -> dict[str, np.ndarray] | None:
-    """Implement :func:`measure_members` in one pass; None if a number is not finite, or without Numba."""
-    kernels = _kernels()
-    if kernels is None:
-        return None
+    """Implement :func:`measure_members` in one pass; None if a number is not finite or has double precision."""
+    from cgbench.models import uncertainty_kernels as kernels
+
     count, total = len(members), len(tokens)
     width = count * vocabulary_size
     rows = min(total, MOST // width, max(ROWS, TABLE // width)) or 1
@@ -136,15 +133,6 @@ def _in_one_pass(
         chosen[:, block], result[:, block] = log_probs, measured
     values = derive_tokens(dict(zip(kernels.MEASURED, result, strict=True)))
     return derive_sequences(values, chosen, np.asarray(lengths))
-
-
-@functools.cache
-def _kernels() -> ModuleType | None:
-    try:
-        from cgbench.models import uncertainty_kernels
-    except ImportError:  # a machine for training may not have Numba
-        return None
-    return uncertainty_kernels
 
 
 def ranges_within(lengths: Sequence[int], most: int) -> Iterator[tuple[int, int]]:

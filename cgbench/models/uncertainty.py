@@ -78,7 +78,7 @@ DISAGREEMENT = (
 
 
 def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
-    """Compute every measure at every token of one hypothesis, directly from the definitions.
+    """Compute every measure at every token of one hypothesis.
 
     :param log_probs: ``[members, tokens, vocabulary]`` natural log-probabilities, numpy array or torch tensor.
     :param tokens: ``[tokens]`` ids of the hypothesis with the end token.
@@ -86,25 +86,14 @@ def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
     :raises InputError: shapes do not match, ids are outside the vocabulary, or rows are not distributions.
     """
     log_p, y = _checked(log_probs, tokens)
-    p = np.exp(log_p)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean_log = log_p.mean(0)
-        chosen = log_p[:, np.arange(len(y)), y]
-        prefix = np.cumsum(np.concatenate([np.zeros((len(chosen), 1)), chosen], 1), 1)[:, :-1]
-        weight = np.exp(prefix - prefix.max(0))
-        weight /= weight.sum(0)
-        values = {"expected_entropy": -_weigh(p, log_p).mean(0)}
-        for ep, mixture in (("", p.mean(0)), ("ep_", (weight[:, :, None] * p).sum(0))):
-            log_mixture = np.log(mixture)
-            values[f"{ep}entropy_of_expected"] = -_weigh(mixture, log_mixture)
-            values[f"{ep}rmi"] = _weigh(mixture, log_mixture - mean_log)
-            values[f"token_{ep or 'pe_'}tu"] = -log_mixture[np.arange(len(y)), y]
-        values["token_du"] = -chosen.mean(0)
-    return derive_tokens(values)
+    measures = RunningMeasures(torch.from_numpy(y))
+    for member in torch.from_numpy(log_p):
+        measures.add(member)
+    return measures.tokens()
 
 
 class RunningMeasures:
-    """Compute the same measures from one member after another.
+    """Compute the measures from one member after another.
 
     Only running sums are stored, so memory hardly grows with the number of members (one log-probability per member and
     token)::
@@ -123,7 +112,7 @@ class RunningMeasures:
     def __init__(self, tokens: Tensor, lengths: Tensor | Sequence[int] | None = None):
         self._tokens = tokens.long()
         self._lengths = torch.as_tensor([len(tokens)] if lengths is None else lengths).cpu().long()
-        if int(self._lengths.sum()) != len(tokens) or bool((self._lengths < 1).any()):
+        if lengths is not None and (int(self._lengths.sum()) != len(tokens) or bool((self._lengths < 1).any())):
             raise ValueError(f"lengths must be at least 1 and add up to the number of tokens ({len(tokens)})")
         sequence = torch.repeat_interleave(self._lengths)
         start = self._lengths.cumsum(0) - self._lengths
@@ -209,11 +198,6 @@ def _checked(log_probs: Any, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
     if not np.all(np.abs(np.exp(log_p).sum(2) - 1) < 0.1):
         raise InputError("log_probs must be natural log-probabilities; exp of some row does not sum to 1")
     return log_p, y.astype(np.int64)
-
-
-def _weigh(p: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Sum p x over the vocabulary; p = 0 adds 0."""
-    return np.multiply(p, x, where=p != 0, out=np.zeros_like(p)).sum(-1)
 
 
 def _dot(p: Tensor, x: Tensor) -> Tensor:

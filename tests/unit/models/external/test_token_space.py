@@ -132,12 +132,12 @@ def test_given_hypotheses_are_measured_and_nothing_is_translated(members, tmp_pa
         assert row["reference_rmi"] == row["rmi"]
 
 
-@pytest.mark.parametrize("numba", [True, False])
-def test_tables_are_never_longer_than_their_bound(small, monkeypatch, numba):
+@pytest.mark.parametrize("one_pass", [True, False])
+def test_tables_are_never_longer_than_their_bound(small, monkeypatch, one_pass):
     """Memory by chunk x vocabulary: no more tokens than that go through the last layers together."""
     monkeypatch.setattr(teacher_forcing, "MOST", 2 * 40 * 5)
-    if not numba:
-        monkeypatch.setattr(teacher_forcing, "_kernels", lambda: None)
+    if not one_pass:
+        monkeypatch.setattr(teacher_forcing, "_in_one_pass", lambda *_: None)
     random = np.random.default_rng(0)
     heads = [Head(torch.from_numpy(random.normal(size=(40, 8))).float()) for _ in range(2)]
     seen = []
