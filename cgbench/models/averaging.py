@@ -14,7 +14,7 @@ from torch import Tensor
 
 from cgbench.errors import InputError, argument
 from cgbench.files import write_json
-from cgbench.models.checkpoints import MODEL, CheckpointConfig, check_finite, read_config, read_tensors, save_checkpoint
+from cgbench.models.checkpoints import MODEL, CheckpointConfig, load_checkpoint, read_config, save_checkpoint
 from cgbench.models.text.subwords import Subwords
 from cgbench.steps import hash_file
 
@@ -78,18 +78,11 @@ def _fitting(folders: Sequence[Path]) -> list[CheckpointConfig]:
 
 
 def _mean(folders: Sequence[Path]) -> dict[str, Tensor]:
-    first = _finite_tensors(folders[0])
+    first = _tensors(folders[0])
     totals = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in first.items()}
     for folder in folders[1:]:
-        tensors = _finite_tensors(folder)
-        if tensors.keys() != totals.keys():
-            raise InputError(
-                f"{folder / MODEL}: has other parameters than {folders[0] / MODEL}; one of them is damaged"
-            )
-        for name, tensor in tensors.items():
-            if tensor.shape != totals[name].shape:
-                raise InputError(f"{folder / MODEL}: {name} has another shape than in {folders[0] / MODEL}")
-            elif tensor.is_floating_point():
+        for name, tensor in _tensors(folder).items():
+            if tensor.is_floating_point():
                 totals[name] += tensor
             elif not torch.equal(tensor, totals[name]):
                 raise InputError(
@@ -101,7 +94,6 @@ def _mean(folders: Sequence[Path]) -> dict[str, Tensor]:
     }
 
 
-def _finite_tensors(folder: Path) -> dict[str, Tensor]:
-    tensors, _ = read_tensors(folder / MODEL)
-    check_finite(folder / MODEL, tensors)
-    return tensors
+def _tensors(folder: Path) -> dict[str, Tensor]:
+    model, _, _ = load_checkpoint(folder)
+    return model.state_dict()

@@ -84,7 +84,7 @@ def test_what_does_not_fit_together_is_refused(run, tmp_path):
     with pytest.raises(InputError, match=r"damaged/model\.safetensors: is damaged"):
         average([one, damaged], out)
     (damaged / "SHA256SUMS").unlink()
-    with pytest.raises(InputError, match=r"damaged/model\.safetensors: has other parameters"):
+    with pytest.raises(InputError, match=r"damaged/model\.safetensors: .* has shape none, but config\.json needs"):
         average([one, damaged], out)
     assert not out.exists()
     with pytest.raises(InputError, match="exists already"):
