@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import load_checkpoint, member_folders
 from cgbench.models.devices import batch_tokens_on, one_thread
 from cgbench.models.lengths import check_positions
-from cgbench.models.search import beam_search
+from cgbench.models.search import Translation, beam_search
 from cgbench.models.search import longest as longest_of
 from cgbench.models.special_ids import EOS
 from cgbench.models.teacher_forcing import score_hypotheses
@@ -28,27 +28,6 @@ from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 from cgbench.progress import bar
 from cgbench.requests import check
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A hypothesis of a sentence.
-
-    :param tokens: int32 target ids with the end token.
-    :param log_prob: log-probability under the ensemble; ``score``: the same, normalised by length.
-    :param cut: whether an external model reached the length limit.
-    """
-
-    text: str
-    tokens: np.ndarray
-    log_prob: float
-    score: float
-    cut: bool = False
-
-    @property
-    def scores(self) -> dict[str, Any]:
-        """Text and scores, for JSON."""
-        return {"hypothesis": self.text, "score": self.score, "log_prob": self.log_prob}
 
 
 @dataclass(frozen=True)
@@ -142,10 +121,7 @@ class Ensemble:
                 )  # fmt: skip
                 for row, hypotheses in zip(batch.tolist(), nbest_lists, strict=True):
                     result[row] = [
-                        Translation(
-                            self.subwords.decode_target(best.tokens.tolist()), best.tokens, best.log_prob, best.score
-                        )
-                        for best in hypotheses
+                        replace(best, text=self.subwords.decode_target(best.tokens.tolist())) for best in hypotheses
                     ]
                 progress_bar.update(len(batch))
         return result

@@ -27,16 +27,25 @@ LEAST = torch.finfo(torch.float32).tiny
 
 
 @dataclass(frozen=True)
-class Hypothesis:
-    """A translation.
+class Translation:
+    """A hypothesis of a sentence.
 
-    :param tokens: int32 ids with the end token.
+    :param text: empty until ``tokens`` are decoded.
+    :param tokens: int32 target ids with the end token.
     :param log_prob: log-probability under the ensemble; ``score``: the same, normalised by length.
+    :param cut: whether an external model reached the length limit.
     """
 
+    text: str
     tokens: np.ndarray
-    score: float
     log_prob: float
+    score: float
+    cut: bool = False
+
+    @property
+    def scores(self) -> dict[str, Any]:
+        """Text and scores, for JSON."""
+        return {"hypothesis": self.text, "score": self.score, "log_prob": self.log_prob}
 
 
 @torch.inference_mode()
@@ -48,7 +57,7 @@ def beam_search(
     max_length_ratio: float = 1.2,
     max_length_extra: int = 10,
     length_penalty: float = 1.0,
-) -> list[list[Hypothesis]]:
+) -> list[list[Translation]]:
     """Search for the best translations of a batch.
 
     A hypothesis has at least one token before its end, and at most ``max_length_ratio`` times the source length (with
@@ -61,14 +70,17 @@ def beam_search(
         raise ValueError(f"beam is {beam}; it must be at least 1")
     count = len(source.layout)
     limit = limits_of(members, source.layout.lengths, max_length_ratio, max_length_extra)
-    stepper = _Stepper(members, source)
-    finished: list[list[Hypothesis]] = [[] for _ in range(count)]
+    models: list[Any] = list(members)
+    if not models:
+        raise ValueError("no model to search with")
+    states = [model.start(model.encode(source)) for model in models]
+    finished: list[list[Translation]] = [[] for _ in range(count)]
     # Hypotheses are stored on the host; a step transfers data from the device only once.
     alive = np.arange(count)  # unfinished sentences, [N]
     scores = np.zeros((count, 1))  # cumulative, [N, hypotheses]
     history = np.full((count, 1, 1), EOS)  # [N, hypotheses, consumed tokens]
     for step in range(int(limit.max(initial=-1)) + 1):
-        p = stepper.step(history[:, :, -1].ravel())
+        p = _mean_probabilities(models, states, to_device(history[:, :, -1].ravel(), source.ids.device))
         _forbid(p, step, np.repeat(limit[alive], history.shape[1]))
         best, parent, token = _continuations(p, scores, 2 * beam)
         ends = token == EOS
@@ -78,7 +90,7 @@ def beam_search(
             hypotheses, log_prob = finished[alive[row]], float(best[row, column])
             if len(hypotheses) < beam:
                 tokens = np.append(history[row, parent[row, column], 1:], EOS).astype(np.int32)
-                hypotheses.append(Hypothesis(tokens, log_prob / len(tokens) ** length_penalty, log_prob))
+                hypotheses.append(Translation("", tokens, log_prob, log_prob / len(tokens) ** length_penalty))
         going = np.array([len(finished[i]) < beam for i in alive]) & (limit[alive] > step)
         if not going.any():
             break
@@ -88,37 +100,22 @@ def beam_search(
         width = history.shape[1]
         row = np.flatnonzero(going)[:, None]  # previous rows of the unfinished sentences
         history = np.concatenate((history[row, parent], token[:, :, None]), 2)
-        stepper.keep((row * width + parent).ravel())
+        for state in states:
+            state.reorder((row * width + parent).ravel())
         alive = alive[going]
     return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in finished]
 
 
-class _Stepper:
-    """Runs all members in parallel, one row per hypothesis."""
-
-    def __init__(self, members: Sequence[nn.Module], source: Ragged) -> None:
-        self._members: list[Any] = list(members)
-        if not self._members:
-            raise ValueError("no model to search with")
-        self._states = [model.start(model.encode(source)) for model in self._members]
-        self._device = source.ids.device
-
-    def step(self, tokens: np.ndarray) -> Tensor:
-        """Consume one token per row ``[R]``; return the mean probabilities of the next, float32 ``[R, vocabulary]``."""
-        total: Tensor | None = None
-        read = to_device(tokens, self._device)
-        for model, state in zip(self._members, self._states, strict=True):
-            p = torch.softmax(model.step(read, state), 1, dtype=torch.float32)
-            total = p if total is None else total.add_(p)
-        assert total is not None
-        if len(self._members) > 1:
-            total.div_(len(self._members))
-        return total
-
-    def keep(self, index: np.ndarray) -> None:
-        """Keep the rows ``index``, in that order."""
-        for state in self._states:
-            state.reorder(index)
+def _mean_probabilities(models: Sequence[Any], states: Sequence[Any], tokens: Tensor) -> Tensor:
+    """Consume one token per hypothesis ``[R]``; the mean probabilities of the next, float32 ``[R, vocabulary]``."""
+    each = (
+        torch.softmax(model.step(tokens, state), 1, dtype=torch.float32)
+        for model, state in zip(models, states, strict=True)
+    )
+    total = next(each)
+    for p in each:
+        total.add_(p)
+    return total.div_(len(models)) if len(models) > 1 else total
 
 
 def length_limits(lengths: np.ndarray, ratio: float, extra: int) -> np.ndarray:

@@ -17,7 +17,8 @@ from cgbench.tables import counted
 from cgbench.text.inputs import files_of, is_path, lines_of
 
 if TYPE_CHECKING:
-    from cgbench.models.ensemble import Ensemble, Translation
+    from cgbench.models.ensemble import Ensemble
+    from cgbench.models.search import Translation
 
 OF_SEARCH = ("beam", "length_penalty", "max_length_ratio", "max_length_extra", "batch_tokens", "device")
 

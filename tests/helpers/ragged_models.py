@@ -1,5 +1,7 @@
 """Padded tables for tests: what a model says of them, as tables again."""
 
+import numpy as np
+
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.special_ids import PAD
 
@@ -19,5 +21,8 @@ def logits_of(model, source, target):
 
 
 def state_of(model, source, beam=1):
-    """The state before the first step."""
-    return model.start(model.encode(unpad(source)), beam)
+    """The state before the first step, from padded ids or a batch, with ``beam`` adjacent rows for each sentence."""
+    source = source if isinstance(source, Ragged) else unpad(source)
+    state = model.start(model.encode(source))
+    state.reorder(np.repeat(np.arange(len(source.layout)), beam))
+    return state

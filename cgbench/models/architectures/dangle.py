@@ -177,9 +177,9 @@ class Dangle(PretrainedTransformer):
         """The mixed layers from the bottom."""
         return cast("list[MixedLayer]", list(self.mixed))
 
-    def start(self, encoded: Any, beam: int = 1) -> Any:
+    def start(self, encoded: Any) -> Any:
         """See :class:`Transformer`."""
-        sentence = np.repeat(np.arange(len(encoded.layout)), beam)
+        sentence = np.arange(len(encoded.layout))
         prefix = torch.empty(len(sentence), 0, dtype=torch.int64, device=encoded.states.device)
         return PrefixState(encoded, sentence, prefix, [], [])
 

@@ -85,7 +85,7 @@ class SourceAttention(Linear):
 
 @dataclass
 class Hidden(RowTensors):
-    """The decoder's recurrent state: h and c of each layer and the feature vector, each [rows, width]."""
+    """The decoder's recurrent state: h and c of each layer, and the vector fed to the next step, each [rows, width]."""
 
     h: list[Tensor]
     c: list[Tensor]
@@ -102,17 +102,22 @@ class StepLinears:
 
 
 @dataclass
-class LSTMState:
-    """The state of step-by-step decoding."""
+class RecurrentState:
+    """The state of decoding: that of the recurrence, the memory of attention, and the linear maps of a step."""
 
     hidden: Hidden
-    memory: Memory
-    linears: StepLinears
+    memory: Any
+    linears: Any
 
     def reorder(self, index: np.ndarray) -> None:
         """Keep the rows ``index``, in that order."""
         rows = to_device(index, self.hidden.feed.device)
         self.hidden, self.memory = self.hidden.select(rows), self.memory.select(rows)
+
+    def shorten(self, rows: int) -> None:
+        """Keep the first rows."""
+        if rows < len(self.hidden.feed):
+            self.hidden, self.memory = self.hidden.first(rows), self.memory.first(rows)
 
 
 @dataclass
@@ -156,16 +161,12 @@ class LSTMLexicon(nn.Module):
         y = self.dropout(self.target_embedding(target.ids[to_device(index, encoded.states.device)]))
         # Split once: the gradient of a slice is as large as the whole tensor.
         first, mixed = (products.split(sizes.tolist()) for products in self._of_words(y))
-        linears = self._step_linears()
-        memory = self.attention.build_memory(encoded, order)
-        hidden = self._begin(encoded, to_device(order, y.device))
+        state = self._start(encoded, order)
         features, attention = [], []
         for gates, mixture in zip(first, mixed, strict=True):
-            if len(gates) < len(hidden.feed):
-                hidden, memory = hidden.first(len(gates)), memory.first(len(gates))
-            hidden, weights = self._advance(gates, mixture, hidden, memory, linears)
-            features.append(hidden.feed)
-            attention.append(weights)
+            state.shorten(len(gates))
+            attention.append(self._advance(gates, mixture, state))
+            features.append(state.hidden.feed)
         back = to_device(np.argsort(index), y.device)
         read = torch.cat(features)[back]
         if self.lexical is None:
@@ -184,27 +185,22 @@ class LSTMLexicon(nn.Module):
         """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""
         return self.project(self.decode(self.encode(source), target))
 
-    def start(self, encoded: EncodedLSTM, beam: int = 1) -> LSTMState:
-        """Return the state before the first step, with ``beam`` adjacent rows for each sentence."""
-        count = len(encoded.layout)
-        rows = torch.arange(count, device=encoded.states.device)
-        memory = self.attention.build_memory(encoded, np.arange(count))
-        state = LSTMState(self._begin(encoded, rows), memory, self._step_linears())
-        if beam > 1:
-            state.reorder(np.repeat(np.arange(count), beam))
-        return state
+    def start(self, encoded: EncodedLSTM) -> RecurrentState:
+        """Return the state before the first step, with one row for each sentence."""
+        return self._start(encoded, np.arange(len(encoded.layout)))
 
-    def step(self, tokens: Tensor, state: LSTMState) -> Tensor:
+    def step(self, tokens: Tensor, state: RecurrentState) -> Tensor:
         """Consume one id per row [rows] and return the logits of the next [rows, target vocabulary]."""
         y = self.dropout(self.target_embedding(tokens))
-        state.hidden, weights = self._advance(*self._of_words(y), state.hidden, state.memory, state.linears)
+        weights = self._advance(*self._of_words(y), state)
         if self.lexical is None:
             return self.project(state.hidden.feed)
         return self.project(LexicalStates(state.hidden.feed, weights, state.memory.words))
 
-    def _begin(self, encoded: EncodedLSTM, rows: Tensor) -> Hidden:
-        h, c = (states.index_select(1, rows) for states in encoded.last)
-        return Hidden(list(h.unbind(0)), list(c.unbind(0)), torch.zeros_like(h[0]))
+    def _start(self, encoded: EncodedLSTM, order: np.ndarray) -> RecurrentState:
+        linears, memory = self._step_linears(), self.attention.build_memory(encoded, order)
+        h, c = (states.index_select(1, to_device(order, states.device)) for states in encoded.last)
+        return RecurrentState(Hidden(list(h.unbind(0)), list(c.unbind(0)), torch.zeros_like(h[0])), memory, linears)
 
     def _cells(self) -> list[nn.LSTMCell]:
         return cast("list[nn.LSTMCell]", list(self.cells))
@@ -223,13 +219,12 @@ class LSTMLexicon(nn.Module):
         biases = [cell.bias_ih + cell.bias_hh for cell in upper]
         return StepLinears(weights, biases, self.mix.weight[:, width:])
 
-    def _advance(
-        self, gates: Tensor, mixed: Tensor, hidden: Hidden, memory: Memory, linears: StepLinears
-    ) -> tuple[Hidden, Tensor]:
-        """One step of all rows; returns the new state and the attention weights [rows, columns].
+    def _advance(self, gates: Tensor, mixed: Tensor, state: RecurrentState) -> Tensor:
+        """One step of all rows; returns the attention weights [rows, columns].
 
         :param gates: contribution of the words to the lowest cell, [rows, 4 width]; ``mixed``: to the features.
         """
+        hidden, memory, linears = state.hidden, state.memory, state.linears
         x = feed = self.dropout(hidden.feed)
         added = [gates, *linears.biases]
         states = []
@@ -240,7 +235,8 @@ class LSTMLexicon(nn.Module):
         weights = self.attention.weights(memory, h[-1])
         context = torch.bmm(weights.unsqueeze(1), memory.values).squeeze(1)
         mixture = mixed + F.linear(torch.cat((feed, h[-1], context), 1), linears.mix)
-        return Hidden(h, c, self.feature_dropout(self.dropout(mixture))), weights
+        state.hidden = Hidden(h, c, self.feature_dropout(self.dropout(mixture)))
+        return weights
 
 
 def lstm_cell(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cgbench.models.architectures.lstm_lexicon import RowTensors, lstm_cell, run_lstm, time_major
+from cgbench.models.architectures.lstm_lexicon import (
+    Hidden,
+    RecurrentState,
+    RowTensors,
+    lstm_cell,
+    run_lstm,
+    time_major,
+)
 from cgbench.models.config.architectures import SyntacticAttentionConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear
@@ -35,32 +42,6 @@ class Meanings(RowTensors):
     syntax: Tensor
     meaning: Tensor
     offset: Tensor
-
-
-@dataclass
-class SyntaxState:
-    """The decoder's state: the next attention query, [rows, width], ``h`` and ``c``, [rows, width] per layer.
-
-    :param cells: for each layer, the weights of its input and of its last ``h`` for its gates, and the bias.
-    """
-
-    query: Tensor
-    h: list[Tensor]
-    c: list[Tensor]
-    memory: Meanings
-    cells: list[tuple[Tensor, Tensor, Tensor]]
-
-    def reorder(self, index: np.ndarray) -> None:
-        """Select the rows ``index``."""
-        rows = to_device(index, self.query.device)
-        self.query = self.query.index_select(0, rows)
-        self.h, self.c = ([layer.index_select(0, rows) for layer in layers] for layers in (self.h, self.c))
-        self.memory = self.memory.select(rows)
-
-    def first(self, rows: int) -> SyntaxState:
-        """Return the first rows."""
-        h, c = ([layer[:rows] for layer in layers] for layers in (self.h, self.c))
-        return SyntaxState(self.query[:rows], h, c, self.memory.first(rows), self.cells)
 
 
 @dataclass
@@ -119,8 +100,7 @@ class SyntacticAttention(nn.Module):
         state = self._start(encoded, order)
         features = []
         for count in sizes.tolist():
-            if count < len(state.query):
-                state = state.first(count)
+            state.shorten(count)
             features.append(self._advance(state))
         return torch.cat(features)[to_device(np.argsort(index), encoded.states.device)]
 
@@ -133,15 +113,15 @@ class SyntacticAttention(nn.Module):
         """Return logits [N, target vocabulary]; only the lengths of ``target`` are used."""
         return self.project(self.decode(self.encode(source), target))
 
-    def start(self, encoded: EncodedSyntax, beam: int = 1) -> SyntaxState:
-        """Return the state before the first step, with ``beam`` adjacent rows for each sentence."""
-        return self._start(encoded, np.repeat(np.arange(len(encoded.layout)), beam))
+    def start(self, encoded: EncodedSyntax) -> RecurrentState:
+        """Return the state before the first step, with one row for each sentence."""
+        return self._start(encoded, np.arange(len(encoded.layout)))
 
-    def step(self, tokens: Tensor, state: SyntaxState) -> Tensor:
+    def step(self, tokens: Tensor, state: RecurrentState) -> Tensor:
         """Return the logits of the next id [rows, target vocabulary]; ``tokens`` [rows] is ignored."""
         return self.project(self._advance(state))
 
-    def _start(self, encoded: EncodedSyntax, order: np.ndarray) -> SyntaxState:
+    def _start(self, encoded: EncodedSyntax, order: np.ndarray) -> RecurrentState:
         table, real = grid_index(encoded.layout.starts[order], encoded.layout.lengths[order, None])
         index = to_device(table, encoded.states.device)
         offset = encoded.states.new_zeros(table.shape).masked_fill(~to_device(real, encoded.states.device), -torch.inf)
@@ -150,19 +130,19 @@ class SyntacticAttention(nn.Module):
         memory = Meanings(encoded.states[index], encoded.meaning[index], offset)
         layers = [self.cell, *cast("list[nn.LSTMCell]", list(self.upper))]
         zeros = [torch.zeros_like(query)] * len(layers)
+        # For each layer, the weights of its input and of its last h for its gates, and the bias.
         cells = [(cell.weight_ih, cell.weight_hh, cell.bias_ih + cell.bias_hh) for cell in layers]
-        return SyntaxState(query, zeros, zeros, memory, cells)
+        return RecurrentState(Hidden(zeros, zeros, query), memory, cells)
 
-    def _advance(self, state: SyntaxState) -> Tensor:
-        memory = state.memory
-        scores = torch.bmm(memory.syntax, state.query.unsqueeze(2)).squeeze(2) + memory.offset
+    def _advance(self, state: RecurrentState) -> Tensor:
+        memory, hidden = state.memory, state.hidden
+        scores = torch.bmm(memory.syntax, hidden.feed.unsqueeze(2)).squeeze(2) + memory.offset
         weights = torch.softmax(scores, 1).unsqueeze(1)
         read, context = (torch.bmm(weights, values).squeeze(1) for values in (memory.meaning, memory.syntax))
         x, states = context, []
-        for layer, ((of_input, of_h, bias), h, c) in enumerate(zip(state.cells, state.h, state.c, strict=True)):
+        for layer, ((of_input, of_h, bias), h, c) in enumerate(zip(state.linears, hidden.h, hidden.c, strict=True)):
             read_x = self.dropout(x) if layer else x
             states.append(lstm_cell(F.linear(read_x, of_input) + F.linear(h, of_h) + bias, c))
             x = states[-1][0]
-        state.h, state.c = [h for h, _ in states], [c for _, c in states]
-        state.query = x
+        state.hidden = Hidden([h for h, _ in states], [c for _, c in states], x)
         return torch.cat((read, context), 1) if self.config.read_syntax else read

@@ -54,7 +54,7 @@ class DecoderState:
     source_mask: Tensor | None
     target: list[KVCache]
     positions: Tensor
-    beam: int
+    beam: int = 1
     target_mask: Tensor | None = None
     length: int = 0
 
@@ -228,15 +228,15 @@ class Transformer(nn.Module):
 
     # Search: one position per row at a time
 
-    def start(self, encoded: Any, beam: int = 1) -> Any:
-        """Return the state before the first step, with ``beam`` adjacent rows for each sentence."""
+    def start(self, encoded: Any) -> Any:
+        """Return the state before the first step, with one row for each sentence."""
         rows, device = len(encoded.layout), encoded.states.device
         # With one token per sentence, the layout is a single grid in the order of the batch.
         pairing = Pairing(Layout([1] * rows, device), encoded.layout)
         source = [self.source_cache(index, encoded, pairing)[0] for index in range(len(self.decoder_stack()))]
         target = [layer.attention.empty(rows, source[0].keys) for layer in self.decoder_stack()]
         positions = torch.empty(0, dtype=torch.int64, device=device)
-        return DecoderState(source, pairing.masks[0], target, positions, beam)
+        return DecoderState(source, pairing.masks[0], target, positions)
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
         """Consume one id per row [rows] and return the logits of the next [rows, target vocabulary]."""

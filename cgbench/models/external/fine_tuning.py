@@ -31,7 +31,7 @@ from cgbench.models.external.adapters import save_adapter
 from cgbench.models.external.hugging_face import HuggingFaceMember
 from cgbench.models.external.loading import quietly
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.search import Hypothesis, length_limits
+from cgbench.models.search import Translation, length_limits
 
 _IGNORED = -100  # not an id
 
@@ -78,14 +78,14 @@ class TrainableModel(nn.Module):
         ).logits
         return logits[:, self._begin.numel() - 1 :][real]
 
-    def search(self, source: Ragged, beam: int, extra: int) -> list[list[Hypothesis]]:
+    def search(self, source: Ragged, beam: int, extra: int) -> list[list[Translation]]:
         """The best output of each sentence by transformers' ``generate``, without scores (0).
 
         :param extra: tokens beyond 1.2 times the source length.
         """
         read = [ids.cpu().numpy() for ids in source.ids.split(source.layout.lengths.tolist())]
         outputs = self._member.search(read, length_limits(source.layout.lengths, 1.2, extra), beam)
-        return [[Hypothesis(tokens, 0.0, 0.0)] for tokens in outputs]
+        return [[Translation("", tokens, 0.0, 0.0)] for tokens in outputs]
 
     def save_checkpoint(
         self, folder: Path, config: CheckpointConfig, tensors: Mapping[str, Tensor], subwords: TokenizerText

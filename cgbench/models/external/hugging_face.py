@@ -19,11 +19,10 @@ from torch import Tensor
 
 from cgbench.errors import InputError, argument, reason_of
 from cgbench.models.devices import one_thread
-from cgbench.models.ensemble import Translation
 from cgbench.models.external.member import Done, Head, Member, in_order
 from cgbench.models.external.monte_carlo_dropout import check_dropout, masks
 from cgbench.models.lengths import check_positions, positions_of
-from cgbench.models.search import length_limits
+from cgbench.models.search import Translation, length_limits
 from cgbench.models.servers.prompt_templates import Pairs, Prompt
 from cgbench.models.text.batches import make_batches
 from cgbench.models.text.tokenized import tokenizer_fault

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from cgbench.models.ensemble import Translation
+    from cgbench.models.search import Translation
     from cgbench.models.servers.prompt_templates import Pairs
 
 Done = Callable[[int], object]

@@ -12,10 +12,11 @@ from torch import Tensor
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import read_config
 from cgbench.models.devices import one_thread
-from cgbench.models.ensemble import Ensemble, Translation
+from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.member import Done, Head, Member, in_order
 from cgbench.models.external.monte_carlo_dropout import check_dropout, masks
 from cgbench.models.lengths import check_positions, longer_than_trained
+from cgbench.models.search import Translation
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from architecture_table import TABLE, TARGET_SIZE, pack, pairs, small_model
+from ragged_models import state_of
 
 from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.parts.ragged import Ragged
@@ -46,7 +47,7 @@ def test_teacher_forcing_equals_decoding_step_by_step(config, copies):
     source, target = pack(batch)
     expected = model(source, target).view(len(batch), 8, TARGET_SIZE).repeat_interleave(copies, 0)
     read = target.ids.view(len(batch), 8).repeat_interleave(copies, 0)
-    state = model.start(model.encode(source), copies)
+    state = state_of(model, source, copies)
     for t in range(8):
         assert torch.allclose(model.step(read[:, t], state), expected[:, t], atol=1e-5)
 
@@ -56,7 +57,7 @@ def test_reordered_rows_go_on_as_the_hypotheses_they_are(config):
     """Swap within sentences, then across them, drop and double rows: each row stays the prefix it continues."""
     model, sources = small_model(config), [source for source, _ in pairs([(6, 1), (2, 1), (9, 1)])]
     generator = torch.Generator().manual_seed(2)
-    state = model.start(model.encode(Ragged.pack(sources)), 2)
+    state = state_of(model, Ragged.pack(sources), 2)
     hypotheses = [(sources[row // 2], [2]) for row in range(6)]
     model.step(torch.full((6,), 2), state)
     swap, keep = [1, 0, 3, 2, 4, 5], [0, 1, 2, 3, 4, 5]

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 from dangle_models import DANGLE, ENCODER_ONLY, FORMS, R_DANGLE, SIZE, SOURCES, batch, build, slow_batch
-from ragged_models import unpad
+from ragged_models import state_of, unpad
 
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.config.architectures import build_model
@@ -37,7 +37,7 @@ def test_steps_are_teacher_forcing(form):
     target = torch.randint(4, SIZE, (8, 11), generator=torch.Generator().manual_seed(1))
     target[:, 0] = 2
     expected = model(Ragged.pack([row for row in SOURCES for _ in range(2)]), unpad(target)).view(8, 11, -1)
-    state = model.start(model.encode(source), beam=2)
+    state = state_of(model, source, beam=2)
     for t in range(11):
         assert torch.allclose(model.step(target[:, t], state), expected[:, t], rtol=0, atol=1e-10)
 
