@@ -65,7 +65,7 @@ class SelfAttention(nn.Module):
             # Padding is on the right, where causal attention never reaches.
             mask = causal_mask(bucket.columns, query) if causal else bucket.mask
             if self.relative is not None:
-                mask = _plus(self.relative.logits(query, keys, bucket.widths) * self.scale, mask)
+                mask = _plus(self.relative.logits(query, keys, bucket.widths, bucket.widths) * self.scale, mask)
             attended.append(join_heads(attend(query, keys, values, mask, p)))
         return self.project_out(layout.from_grids(attended))
 
@@ -96,7 +96,7 @@ class SelfAttention(nn.Module):
             (query,), (keys, values) = split_heads(query_grid, self.heads, 1), split_heads(grid, self.heads, 2)
             mask = causal_end_mask(bucket.mask, end.columns, keys) if causal else bucket.mask
             if self.relative is not None:
-                mask = _plus(self.relative.end_logits(query, keys, end.widths, bucket.widths) * self.scale, mask)
+                mask = _plus(self.relative.logits(query, keys, end.widths, bucket.widths) * self.scale, mask)
             attended.append(join_heads(attend(query, keys, values, mask, p)))
         return self.project_out(ends.from_grids(attended))
 

@@ -25,16 +25,12 @@ FIRST = 2  # fairseq's position of the first word: padding's id plus one
 class RelativeLogits(nn.Module):
     """Relative positions in the unscaled logits of a layer's self-attention."""
 
-    def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
-        """Return the relative logits for equal numbers of queries and keys, [rows, heads, length, length].
+    def logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
+        """Return the relative logits for queries at the last columns of each part, [rows, heads, queries, length].
 
-        :param query: [rows, heads, length, d_head]; ``keys``: of the same shape.
-        :param widths: columns of each part of the sequences; they add up to ``length``.
+        :param query: [rows, heads, queries, d_head]; ``keys``: [rows, heads, length, d_head].
+        :param queries: number of queries in each part of the sequences; ``widths``: columns of each part.
         """
-        raise NotImplementedError
-
-    def end_logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
-        """As :meth:`logits`, only for queries at the last columns of each part, whose numbers are ``queries``."""
         raise NotImplementedError
 
     def last_logits(self, query: Tensor, keys: Tensor, distances: Tensor) -> Tensor:
@@ -57,13 +53,9 @@ class DistanceTable(RelativeLogits):
         self.by_key = by_key
         self.table = nn.Parameter(torch.zeros(2 * max_relative_position - 1, head_width))
 
-    def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
-        """See :class:`RelativeLogits`."""
+    def logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
+        """See :class:`RelativeLogits`; one part."""
         return distance_logits(self.table, self.limit, query, keys, self.by_key)
-
-    def end_logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
-        """See :class:`RelativeLogits`."""
-        return self.logits(query, keys, widths)
 
     def last_logits(self, query: Tensor, keys: Tensor, distances: Tensor) -> Tensor:
         """See :class:`RelativeLogits`."""
@@ -86,11 +78,7 @@ class SegmentedDistanceTable(RelativeLogits):
         self.target = nn.Parameter(torch.zeros(2 * max_relative_position - 1, head_width))
         self.across = nn.Parameter(torch.zeros(2, head_width))
 
-    def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
-        """See :class:`RelativeLogits`; two parts, source and target."""
-        return self.end_logits(query, keys, widths, widths)
-
-    def end_logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
+    def logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
         """See :class:`RelativeLogits`; two parts, source and target."""
         source_query, target_query = query.split(queries, 2)
         source_keys, target_keys = keys.split(widths, 2)
@@ -126,8 +114,8 @@ class SinusoidalDistance(RelativeLogits):
         vectors = self.project(interleaved_sinusoids(-distances, self.width).to(self.project.weight.dtype))
         return vectors.unflatten(-1, (self.heads, -1)).transpose(0, 1).to(like.dtype)
 
-    def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
-        """See :class:`RelativeLogits`."""
+    def logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
+        """See :class:`RelativeLogits`; one part, with as many queries as keys."""
         length = keys.shape[2]
         vectors = self._vectors(torch.arange(1 - length, length, device=query.device), query)
         by_position = skew((query + self.position) @ vectors.flip(1).transpose(-1, -2))
