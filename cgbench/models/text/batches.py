@@ -6,7 +6,7 @@ batches depend only on the seed and the epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,8 +65,3 @@ def make_batches(
         width = max(width, length)
     batches = np.split(rows, cuts) if len(rows) else []
     return [batches[i] for i in random.permutation(len(batches))] if random is not None else batches
-
-
-def count_tokens(batches: Iterable[np.ndarray], lengths: np.ndarray) -> int:
-    """Number of tokens in batches, without padding."""
-    return int(sum(lengths[batch].sum() for batch in batches))

@@ -309,11 +309,11 @@ class TrainingRun:
     def _validate(self, validation: Validation) -> None:
         self._settle()
         progress = self.progress
-        result = validation(self.model)
-        score, loss = result.score, result.metrics["valid_loss"]
+        metrics, score = validation(self.model)
+        loss = metrics["valid_loss"]
         if not math.isfinite(loss):
             raise self._not_finite(f"validation loss after update {progress.update}")
-        self._write(update=progress.update, **result.metrics)
+        self._write(update=progress.update, **metrics)
         # Patience ignores the loss, which may fall for ever.
         progress.stale = 0 if score > progress.best else progress.stale + 1
         if (score, -loss) > (progress.best, -progress.best_loss):

@@ -1,7 +1,6 @@
 """Validate a model: loss, and BLEU or exact match of its outputs, or the consistency of its predictions."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,26 +8,12 @@ from torch import nn
 
 from cgbench.models.config.common import TrainingConfig
 from cgbench.models.search import beam_search
-from cgbench.models.text.batches import count_tokens
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.creg import distance, twice
 from cgbench.models.training.distributed import Processes
 from cgbench.models.training.objective import Objective
 from cgbench.models.training.training_data import Data
 from cgbench.text.plain_text import words_of
-
-
-@dataclass(frozen=True)
-class Validated:
-    """The result of a validation.
-
-    :param metrics: for the log: ``valid_loss`` (nats per token, without smoothing), ``valid_perplexity`` and
-        ``valid_bleu`` or ``valid_exact_match`` (percent) or ``valid_consistency`` (nats per token, lower is better).
-    :param score: selects the best model; higher is better, and ``valid_loss`` breaks ties.
-    """
-
-    metrics: dict[str, float]
-    score: float
 
 
 class Validation:
@@ -39,21 +24,27 @@ class Validation:
     ) -> None:
         self.config, self.data, self.subwords = config, data, subwords
         self.bfloat16, self.processes, self.device = bfloat16, processes, processes.device
+        self._tokens = int(data.target.lengths[data.rows].sum())
 
-    def __call__(self, model: nn.Module) -> Validated:
-        """Validate a model, which is left in training mode."""
+    def __call__(self, model: nn.Module) -> tuple[dict[str, float], float]:
+        """Validate a model, which is left in training mode.
+
+        :returns: metrics for the log: ``valid_loss`` (nats per token, without smoothing), ``valid_perplexity`` and
+            ``valid_bleu`` or ``valid_exact_match`` (percent) or ``valid_consistency`` (nats per token, lower is
+            better); and the score that selects the best model: higher is better, and ``valid_loss`` breaks ties.
+        """
         model.eval()
         try:
             loss = self.loss(model)
             metrics = {"valid_loss": loss, "valid_perplexity": perplexity(loss)}
             metric = self.config.validate_metric
             if metric == "loss" or not math.isfinite(loss):
-                return Validated(metrics, -loss)
+                return metrics, -loss
             if metric == "consistency":
                 metrics["valid_consistency"] = value = self.consistency(model)
-                return Validated(metrics, -value)
+                return metrics, -value
             metrics[f"valid_{metric}"] = value = self._score(model)
-            return Validated(metrics, value)
+            return metrics, value
         finally:
             model.train()
 
@@ -61,9 +52,9 @@ class Validation:
     def loss(self, model: nn.Module) -> float:
         """Return the cross entropy per token in nats, without smoothing."""
         objective = Objective(model, in_bfloat16=self.bfloat16)
-        batches = self.data.in_order()
-        losses = self.processes.map(lambda batch: float(objective(*self.data.take(batch, self.device))[1]), batches)
-        return math.fsum(losses) / count_tokens(batches, self.data.target.lengths)
+        take, batches = self.data.take, self.data.in_order()
+        losses = self.processes.map(lambda batch: float(objective(*take(batch, self.device))[1]), batches)
+        return math.fsum(losses) / self._tokens
 
     @torch.no_grad()
     def consistency(self, model: nn.Module) -> float:
@@ -72,18 +63,18 @@ class Validation:
 
         The masks are the same at every validation, and the random numbers of training are not used up.
         """
-        batches, objective = self.data.in_order(), Objective(model, in_bfloat16=self.bfloat16)
+        objective = Objective(model, in_bfloat16=self.bfloat16)
         total = 0.0
         with torch.random.fork_rng([self.device] if self.device.startswith("cuda") else []):
             torch.manual_seed(0)
             model.train()
-            for batch in batches:
+            for batch in self.data.in_order():
                 source, target = self.data.take(batch, self.device)
                 with objective.autocast(self.device):
                     logits = model(twice(source), twice(target).shifted())
                 first, second = logits.float().chunk(2)
                 total += float(distance(first, second))
-        return total / count_tokens(batches, self.data.target.lengths)
+        return total / self._tokens
 
     def _score(self, model: nn.Module) -> float:
         hypotheses, rows = self._decode(model), self.data.rows.tolist()

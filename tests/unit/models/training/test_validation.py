@@ -39,7 +39,7 @@ def lines_of(corpus, name):
 def test_the_loss_is_a_mean_over_tokens_without_smoothing_and_dropout(corpus, model):
     check = validation_of(corpus)
     model.train()
-    result = check(model)
+    metrics, score = check(model)
     assert model.training
     model.eval()
     total, tokens = 0.0, 0
@@ -49,10 +49,10 @@ def test_the_loss_is_a_mean_over_tokens_without_smoothing_and_dropout(corpus, mo
         log_p = torch.log_softmax(model(x, y.shifted()), 1)
         total -= float(log_p.gather(1, y.ids[:, None]).sum())
         tokens += len(y.ids)
-    assert result.metrics["valid_loss"] == pytest.approx(total / tokens, rel=1e-5)
-    assert result.metrics["valid_perplexity"] == pytest.approx(np.exp(total / tokens), rel=1e-5)
-    assert result.score == -result.metrics["valid_loss"]
-    assert set(result.metrics) == {"valid_loss", "valid_perplexity"}
+    assert metrics["valid_loss"] == pytest.approx(total / tokens, rel=1e-5)
+    assert metrics["valid_perplexity"] == pytest.approx(np.exp(total / tokens), rel=1e-5)
+    assert score == -metrics["valid_loss"]
+    assert set(metrics) == {"valid_loss", "valid_perplexity"}
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -72,12 +72,12 @@ def test_bleu_and_exact_match_compare_words_with_the_text(corpus, model, monkeyp
     assert len(set(answers)) > 3
     # White space is no part of a word, and the text is not what its subwords say of unknown ones.
     monkeypatch.setattr(Validation, "_decode", lambda self, model: {row: f" {x}  " for row, x in enumerate(answers)})
-    result = validation_of(corpus, validate_metric="exact_match")(model)
-    assert result.metrics["valid_exact_match"] == result.score == pytest.approx(100 * 3 / 9)
-    result = validation_of(corpus, validate_metric="bleu")(model)
-    assert result.metrics["valid_bleu"] == result.score
-    assert result.score == sacrebleu.corpus_bleu(answers, [wanted], tokenize="none", force=True).score
-    assert 0 < result.score < 100
+    metrics, score = validation_of(corpus, validate_metric="exact_match")(model)
+    assert metrics["valid_exact_match"] == score == pytest.approx(100 * 3 / 9)
+    metrics, score = validation_of(corpus, validate_metric="bleu")(model)
+    assert metrics["valid_bleu"] == score
+    assert score == sacrebleu.corpus_bleu(answers, [wanted], tokenize="none", force=True).score
+    assert 0 < score < 100
 
 
 def test_bleu_as_fairseq_measures_it(corpus, model, monkeypatch):
@@ -90,21 +90,21 @@ def test_bleu_as_fairseq_measures_it(corpus, model, monkeypatch):
     joined = [(f"{line} ".replace("@@ ", "").rstrip()) for line in answers]
     assert joined[:3] == ["the big dog &apos;s house", "a small cat is there, too.", "so it i"]
     expected = sacrebleu.corpus_bleu(joined, [[f"{line} ".replace("@@ ", "").rstrip() for line in wanted]])
-    assert check(model).metrics["valid_bleu"] == pytest.approx(expected.score)
+    assert check(model)[0]["valid_bleu"] == pytest.approx(expected.score)
     plain = validation_of(corpus, validate_metric="bleu")
     monkeypatch.setattr(plain.data, "lines", wanted)
-    assert plain(model).metrics["valid_bleu"] < expected.score
+    assert plain(model)[0]["valid_bleu"] < expected.score
     whole = validation_of(corpus, validate_metric="exact_match", validate_join="@@")
     monkeypatch.setattr(whole.data, "lines", wanted)
-    assert whole(model).metrics["valid_exact_match"] == pytest.approx(100 / 9)
+    assert whole(model)[0]["valid_exact_match"] == pytest.approx(100 / 9)
 
 
 def test_consistency_is_the_distance_of_two_predictions_with_dropout(corpus, model):
     check = validation_of(corpus, validate_metric="consistency")
     before = torch.get_rng_state()
-    result = check(model)
+    metrics, score = check(model)
     assert torch.equal(torch.get_rng_state(), before) and model.training
-    assert check(model) == result and result.score == -result.metrics["valid_consistency"] < 0
+    assert check(model) == (metrics, score) and score == -metrics["valid_consistency"] < 0
     # The same masks, and the definition token by token.
     total, tokens = 0.0, 0
     with torch.random.fork_rng(), torch.no_grad():
@@ -120,7 +120,7 @@ def test_consistency_is_the_distance_of_two_predictions_with_dropout(corpus, mod
             for first, second in zip(p[:half], p[half:], strict=True):
                 total += float((first * (first / second).log()).sum() + (second * (second / first).log()).sum()) / 2
                 tokens += 1
-    assert result.metrics["valid_consistency"] == pytest.approx(total / tokens, rel=1e-4)
+    assert metrics["valid_consistency"] == pytest.approx(total / tokens, rel=1e-4)
 
 
 @pytest.mark.parametrize("words", [3, 40])
@@ -158,7 +158,7 @@ def test_of_validations_that_are_as_good_the_one_of_lower_loss_is_the_best(
 ):
     def validate(self, model):
         number = validated(self.folder)
-        return validation.Validated({"valid_loss": losses[len(number)]}, scores[len(number)])
+        return {"valid_loss": losses[len(number)]}, scores[len(number)]
 
     monkeypatch.setattr(Validation, "__call__", validate)
     for name in ("whole", "parts"):
