@@ -14,7 +14,7 @@ from cgbench.settings import make_settings, metadata_of, option
 
 SHOWN = [
     *(entry.config for entry in (*ARCHITECTURES.values(), *METHODS.values())),
-    *(type(learner.settings) for learner in LEARNERS.values()),
+    *(settings for settings, _ in LEARNERS.values()),
     *(TrainingConfig, TextConfig),
 ]
 

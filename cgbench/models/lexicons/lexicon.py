@@ -22,7 +22,7 @@ from cgbench.files import check_shape, ordinary_file, read_json
 from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, ibm
 from cgbench.models.lexicons.bayesian import BayesianSettings, bayesian
 from cgbench.models.lexicons.bitext import Bitext
-from cgbench.models.lexicons.counting import PMISettings, SimpleSettings, pmi, simple
+from cgbench.models.lexicons.counting import Entries, PMISettings, SimpleSettings, pmi, simple
 from cgbench.requests import check_path
 from cgbench.settings import did_you_mean, make_settings
 from cgbench.text.formats import Pair
@@ -113,21 +113,14 @@ def check_suffix(path: Path) -> None:
         raise InputError(f"{path}: a lexicon is JSON, not compressed; use .json")
 
 
-@dataclass(frozen=True)
-class Learner:
-    """A learner: its settings, and the function from a text and settings to source ids, target ids and values."""
-
-    settings: Any
-    learn: Callable[[Bitext, Any], tuple[np.ndarray, np.ndarray, np.ndarray]]
-
-
-LEARNERS = {
-    "simple": Learner(SimpleSettings(), simple),
-    "pmi": Learner(PMISettings(), pmi),
-    "ibm1": Learner(IBM1Settings(), ibm),
-    "ibm2": Learner(IBM2Settings(), ibm),
-    "bayesian": Learner(BayesianSettings(), bayesian),
+LEARNERS: dict[str, tuple[type, Callable[[Bitext, Any], Entries]]] = {
+    "simple": (SimpleSettings, simple),
+    "pmi": (PMISettings, pmi),
+    "ibm1": (IBM1Settings, ibm),
+    "ibm2": (IBM2Settings, ibm),
+    "bayesian": (BayesianSettings, bayesian),
 }
+"""The settings of each learner, and the function from a text and settings to source ids, target ids and values."""
 
 
 @dataclass(frozen=True)
@@ -149,10 +142,10 @@ def learn_lexicon(method: str, pairs: Iterable[Pair], changes: Mapping[str, Any]
     """
     if method not in LEARNERS:
         raise InputError(f"unknown lexicon learner {method}{did_you_mean(method, LEARNERS)}")
-    learner = LEARNERS[method]
-    settings = make_settings(type(learner.settings), {**vars(learner.settings), **(changes or {})})
+    kind, learn = LEARNERS[method]
+    settings = make_settings(kind, changes or {})
     text = Bitext.read(pairs)
-    source, target, values = learner.learn(text, settings)
+    source, target, values = learn(text, settings)
     order = np.lexsort((-values, source))
     word_ids, counts = np.unique(source, return_counts=True)
     words = [text.source.words[word_id] for word_id in word_ids.tolist()]
