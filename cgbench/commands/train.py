@@ -36,9 +36,9 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
     """
     from cgbench.models.training.single import is_first, train_from
 
-    begun = begin(request)
+    preset, outside = begin(request)
     request = changed(request, say=_say(explain, request.execution.dry_run) if is_first() else None)
-    summary = train_from(begun, request)
+    summary = train_from(preset, outside, request)
     if not summary or not is_first():
         return
     if form == "json":
@@ -46,7 +46,7 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
         return
     from cgbench.tables import render
 
-    outside, preset, out = begun.outside, begun.preset, request.folder
+    out = request.folder
     of = summary["trained"] if summary["finished"] else preset.training.max_updates
     rows = [("updates", f"{summary['updates']:,} of {of:,}")]
     if summary["loss"] is not None:
@@ -77,14 +77,14 @@ def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -
     """Train models that differ only in their seed. The same command resumes an interrupted training."""
     from cgbench.models.training.ensemble_training import train_ensemble_from
 
-    begun = begin(request, "small")
-    summary = train_ensemble_from(begun, changed(request, say=_say(explain, request.execution.dry_run)))
+    preset, outside = begin(request, "small")
+    summary = train_ensemble_from(preset, outside, changed(request, say=_say(explain, request.execution.dry_run)))
     if form == "json":
         print_json(summary)
     elif summary:
         from cgbench.tables import render
 
-        outside, preset, out = begun.outside, begun.preset, request.folder
+        out = request.folder
         head = ("member", "seed", "updates", "parameters")
         rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}", f"{row['parameters']:,}") for row in summary]
         members_of = " ".join(f"--member {_named(outside, preset, out / row['folder'])}" for row in summary)

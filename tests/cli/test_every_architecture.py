@@ -102,7 +102,7 @@ def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run
     run(*words, "--model", "tiny", "--arch", "universal", "--set", "text.merges=50")
     config = json.loads((tmp_path / "m/config.json").read_text())
     assert (config["model"]["architecture"], config["model"]["width"], config["preset"]) == ("universal", 32, "tiny")
-    assert begin(TrainRequest("corpus", "out", arch="universal")).preset.model == UniversalConfig()
+    assert begin(TrainRequest("corpus", "out", arch="universal"))[0].model == UniversalConfig()
 
 
 @pytest.mark.parametrize("method", few([name for name in METHODS if name != "none"], "bow"))
@@ -155,5 +155,5 @@ def test_what_can_be_checked_is_checked_before_data_are_read(words, said, run, t
 
 def test_the_method_none_replaces_that_of_a_preset():
     request = TrainRequest(corpus=(["a"], ["b"]), out="m", model="transformer_cognition_seqmix", method="none")
-    assert begin(request).preset.method.name == "none"
-    assert begin(dataclasses.replace(request, method=None)).preset.method.name == "seqmix"
+    assert begin(request)[0].method.name == "none"
+    assert begin(dataclasses.replace(request, method=None))[0].method.name == "seqmix"

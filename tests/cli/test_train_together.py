@@ -121,9 +121,9 @@ def test_a_build_trains_its_members_so(corpora, run, tmp_path, monkeypatch):
 
     asked = []
 
-    def alone(function, arguments, *, count, device, title, failed):
+    def alone(function, *, count, device, title, failed):
         asked.append((count, device))
-        function(*arguments)
+        function()
 
     monkeypatch.setattr(ensemble_training, "train_together", alone)
     out = tmp_path / "release"

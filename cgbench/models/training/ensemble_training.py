@@ -32,7 +32,7 @@ from cgbench.models.devices import choose_device
 from cgbench.models.external.start import Start
 from cgbench.models.training.held_out import PARTS, hold_out, texts_in
 from cgbench.models.training.launcher import train_together
-from cgbench.models.training.request import Beginning, EnsembleRequest, begin, planned_texts
+from cgbench.models.training.request import EnsembleRequest, begin, planned_texts
 from cgbench.models.training.single import check_whole, learn_subwords, subwords_step
 from cgbench.progress import bar, step_number
 from cgbench.requests import accepts
@@ -207,7 +207,7 @@ def _train_one(
         if plan.processes == 1:
             work()
         else:
-            train_together(work, (), count=plan.processes, device=plan.device, title=title, failed=root / FAILED)
+            train_together(work, count=plan.processes, device=plan.device, title=title, failed=root / FAILED)
 
     workspace.run(step, make, resumable=True, spare=(STATE, BEST))
 
@@ -242,10 +242,10 @@ def train_ensemble(request: EnsembleRequest) -> list[dict[str, Any]]:
     :returns: a dict per member (``folder``, ``seed``, ``updates``, ``parameters``); empty with ``dry_run``.
     :raises InputError: an input, a setting or the folder is invalid.
     """
-    return train_ensemble_from(begin(request, "small"), request)
+    return train_ensemble_from(*begin(request, "small"), request)
 
 
-def train_ensemble_from(begun: Beginning, request: EnsembleRequest) -> list[dict[str, Any]]:
+def train_ensemble_from(preset: Preset, outside: Start | None, request: EnsembleRequest) -> list[dict[str, Any]]:
     """Implement :func:`train_ensemble` with a resolved start."""
     check_installed("torch")
     out, device, processes = request.folder, choose_device(request.device), request.gpus_per_member
@@ -254,8 +254,8 @@ def train_ensemble_from(begun: Beginning, request: EnsembleRequest) -> list[dict
     train_text, valid_text = planned_texts(request)
     engine = request.execution.engine or Local(request.execution.jobs)
     plan = plan_ensemble(
-        begun.preset, train_text, valid_text, request.members, request.seed, device, request.lexicon_path,
-        init=begun.outside, processes=processes,
+        preset, train_text, valid_text, request.members, request.seed, device, request.lexicon_path, init=outside,
+        processes=processes,
     )  # fmt: skip
     workspace = Workspace(out / STEPS, request.execution.say)
     if request.execution.dry_run:

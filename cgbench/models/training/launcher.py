@@ -28,14 +28,12 @@ PATIENCE = "600"  # seconds for the processes to save their state after a signal
 DELAY = 2.0  # seconds before a failed process ends, so that one that was killed ends first
 
 
-def train_together(
-    function: Callable[..., Any], arguments: Sequence[Any], *, count: int, device: str, title: str, failed: Path
-) -> None:
-    """Call ``function(*arguments)`` in ``count`` processes that train one model.
+def train_together(function: Callable[[], Any], *, count: int, device: str, title: str, failed: Path) -> None:
+    """Call ``function`` in ``count`` processes that train one model.
 
     SIGINT and SIGTERM are passed on as SIGTERM, and take effect here when all processes have saved their state.
 
-    :param function: of a module; it and ``arguments`` are picklable.
+    :param function: picklable.
     :param device: ``cpu``, or ``cuda`` for one visible GPU per process.
     :param title: the model's name in messages.
     :param failed: the file for the traceback of an unexpected error.
@@ -70,7 +68,7 @@ def train_together(
             logs_specs=DefaultLogsSpecs(log_dir=logs), signals_to_handle="SIGUSR2",
         )  # fmt: skip
         try:
-            elastic_launch(config, _run)(device, function, arguments)
+            elastic_launch(config, _run)(device, function)
         except SignalException:
             pass  # raised again on leaving held_signals
         except ChildFailedError as error:
@@ -102,7 +100,7 @@ def _problem(rank: int, failure: Any, reports: Sequence[dict[str, Any]], process
     return InputError(f"{process} failed ({line}); the traceback is in {file}")
 
 
-def _run(device: str, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+def _run(device: str, function: Callable[[], Any]) -> None:
     """Run in a process: join the others, call the function, report an error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to every process
     end_with_parent()  # at once: the saved state suffices, and the same command may already run again
@@ -114,7 +112,7 @@ def _run(device: str, function: Callable[..., Any], arguments: Sequence[Any]) ->
 
         joined = init_process_group(device)
         joined.__enter__()
-        function(*arguments)
+        function()
         joined.__exit__(None, None, None)  # not after an error, when it might wait for the others
     except Exception as error:
         get_error_handler().record_exception(error)

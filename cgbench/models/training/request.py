@@ -3,7 +3,6 @@
 import contextlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -118,16 +117,8 @@ class EnsembleRequest(TrainingOptions):
     )
 
 
-@dataclass(frozen=True)
-class Beginning:
-    """The start of a training run: a preset, and optionally an external model."""
-
-    preset: Preset
-    outside: Start | None = None
-
-
-def begin(request: TrainingOptions, default: str = "") -> Beginning:
-    """Resolve what a request starts from; nothing is loaded.
+def begin(request: TrainingOptions, default: str = "") -> tuple[Preset, Start | None]:
+    """Resolve what a request starts from, a preset and perhaps an external model; nothing is loaded.
 
     :param default: the preset if the request names no preset, architecture or initial model.
     """
@@ -149,10 +140,10 @@ def begin(request: TrainingOptions, default: str = "") -> Beginning:
     overrides = {"model.architecture": options.arch, "method.name": options.method}
     changes = {key: value for key, value in overrides.items() if value is not None}
     preset = preset.replace({**(request.settings or {}), **changes})
-    if init:
-        start, preset = plan_start(init, preset)
-        return Beginning(preset, start)
-    return Beginning(preset)
+    if not init:
+        return preset, None
+    start, preset = plan_start(init, preset)
+    return preset, start
 
 
 def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | None]:

@@ -16,7 +16,7 @@ from cgbench.models.config.architectures import OUTSIDE, check_lexicon
 from cgbench.models.config.presets import Preset
 from cgbench.models.devices import choose_device
 from cgbench.models.external.start import Start, needs_encoder
-from cgbench.models.training.request import Beginning, TrainRequest, begin, planned_texts
+from cgbench.models.training.request import TrainRequest, begin, planned_texts
 from cgbench.requests import accepts
 from cgbench.steps import STEPS, Step, Workspace, check_folder
 from cgbench.text.corpus import ParallelText, PlannedText
@@ -31,10 +31,10 @@ def train(request: TrainRequest) -> dict[str, Any]:
     :returns: the output of ``cgbench train --format json`` (docs/reference/formats.md); empty with ``dry_run``.
     :raises InputError: an input, a setting or the folder is invalid.
     """
-    return train_from(begin(request), request)
+    return train_from(*begin(request), request)
 
 
-def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
+def train_from(preset: Preset, outside: Start | None, request: TrainRequest) -> dict[str, Any]:
     """Implement :func:`train` with a resolved start."""
     check_installed("torch")
     from cgbench.models.text.subwords import Subwords
@@ -42,9 +42,8 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
     from cgbench.models.training.trainer import train_model
 
     # Check everything that can be checked before the text is read.
-    outside = begun.outside
     out, device = request.folder, choose_device(request.device)
-    preset = resolve_precision(begun.preset, device)
+    preset = resolve_precision(preset, device)
     check_folder(out)
     check_whole(preset, outside)
     if outside and request.subwords:

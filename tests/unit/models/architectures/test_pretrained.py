@@ -26,7 +26,7 @@ from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import read_tokenizer
 from cgbench.models.training.ensemble_training import train_ensemble_from
-from cgbench.models.training.request import Beginning, EnsembleRequest
+from cgbench.models.training.request import EnsembleRequest
 from cgbench.models.training.single import check_whole, subwords_step
 from cgbench.text.corpus import plan_text
 from cgbench.text.formats import CorpusSpec
@@ -192,7 +192,7 @@ def test_methods_see_its_states(corpus, roberta, tmp_path, method):
 
 def test_members_of_an_ensemble_differ_by_what_is_new(corpus, roberta, tmp_path):
     start, preset = plan_start(f"hf:{roberta}", preset_of("lrf", **{"training.max_updates": 2}))
-    train_ensemble_from(Beginning(preset, start), EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu"))
+    train_ensemble_from(preset, start, EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu"))
     ensemble = Ensemble.open(tmp_path)
     rmi = ensemble.score(LINES, ensemble.subwords.encode_target([line.upper() for line in LINES]))["rmi"]
     assert (rmi > 1e-3).all()

@@ -22,7 +22,7 @@ from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import read_tokenizer
 from cgbench.models.training.ensemble_training import train_ensemble_from
-from cgbench.models.training.request import Beginning, EnsembleRequest
+from cgbench.models.training.request import EnsembleRequest
 
 SPLIT = {"model.mixed_layers": 1, "model.encoder_layers": 2}
 KINDS = {"transformer": {}, "dangle": SPLIT, "r_dangle": {**SPLIT, "model.values": "shared", "model.interval": 2}}
@@ -182,7 +182,7 @@ def test_where_positions_end_is_said_or_the_search_ends(bart):
 
 def test_members_translate_and_score_together(corpus, bart, tmp_path):
     start, preset = plan_start(f"hf:{bart}", preset_of("r_dangle", **{"training.max_updates": 2, "model.dropout": 0.3}))
-    train_ensemble_from(Beginning(preset, start), EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu"))
+    train_ensemble_from(preset, start, EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu"))
     ensemble = Ensemble.open(tmp_path)
     assert len(ensemble.translate(LINES, beam=2)) == len(LINES)
     rmi = ensemble.score(LINES, ensemble.subwords.encode_target(LINES))["rmi"]

@@ -1,6 +1,7 @@
 """Several processes that one starts to train a model: what they return, and how they end."""
 
 import errno
+import functools
 import os
 import signal
 import subprocess
@@ -34,9 +35,8 @@ def goes_wrong(how, folder):
 
 
 def call(function, *arguments, folder):
-    return train_together(
-        function, arguments, count=2, device="cpu", title="member 1 of 4", failed=folder / "failed.log"
-    )
+    work = functools.partial(function, *arguments)
+    return train_together(work, count=2, device="cpu", title="member 1 of 4", failed=folder / "failed.log")
 
 
 @pytest.mark.parametrize("how", few(["killed", "input", "system", "other"], "killed"))
@@ -66,13 +66,13 @@ def test_they_end_with_the_one_that_started_them(tmp_path):
     """It is killed by SIGKILL, and can tell them nothing."""
     script = tmp_path / "script.py"
     script.write_text(
-        "import os, pathlib, sys, time\n"
+        "import functools, os, pathlib, sys, time\n"
         "from cgbench.models.training.launcher import train_together\n"
         "def work(folder):\n"
         "    pathlib.Path(folder, f'{os.getpid()}.pid').touch()\n"
         "    time.sleep(600)\n"
         "if __name__ == '__main__':\n"
-        "    train_together(work, (sys.argv[1],), count=2, device='cpu', title='', failed=pathlib.Path('no'))\n"
+        "    train_together(functools.partial(work, sys.argv[1]), count=2, device='cpu', title='', failed=pathlib.Path('no'))\n"
     )
     parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
     wait_until(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
