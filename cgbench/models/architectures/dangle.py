@@ -204,16 +204,16 @@ class EncoderDecoderDangle(Dangle):
 
         :param y: the mixed layers' input for target tokens, which ``prefixes`` index.
         """
-        table = torch.cat((encoded.states, y, self.end.to(y.dtype)[None]))
-        sources = prefixes.encodings.lengths[:, None] * (1, 0)
-        x = run_mixed(self.mixed_stack(), table, prefixes.mixed(len(encoded.states), len(y)), sources)
-        return self.encode_top(x, prefixes.encodings)
+        return self.encode_by(self.mixed_stack(), encoded.states, y, self.end, prefixes)
 
-    def encode_top(self, x: Tensor, layout: Layout) -> Tensor:
-        """Apply the layers above the mixed ones to source states [tokens, width]."""
+    def encode_by(self, mixed: Sequence[MixedLayer], x: Tensor, y: Tensor, end: Tensor, prefixes: Prefixes) -> Tensor:
+        """As :meth:`encode_anew`, from source vectors [M, width], by these mixed layers and those above them."""
+        table = torch.cat((x, y, end.to(y.dtype)[None]))
+        sources = prefixes.encodings.lengths[:, None] * (1, 0)
+        states = run_mixed(mixed, table, prefixes.mixed(len(x), len(y)), sources)
         for layer in self.encoder_stack():
-            x = layer(x, layout)
-        return x
+            states = layer(states, prefixes.encodings)
+        return states
 
     def decode_prefixes(
         self, encoded: Any, states: Tensor, y: Tensor, prefixes: Prefixes, state: PrefixState | None = None

@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.architectures.dangle import EncoderDecoderDangle, MixedLayer, PrefixState, learned_vector, run_mixed
+from cgbench.models.architectures.dangle import EncoderDecoderDangle, MixedLayer, PrefixState, learned_vector
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.transformer import Encoded
 from cgbench.models.config.architectures import RDangleConfig
 from cgbench.models.parts.attention import KVCache
-from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing, Ragged, join_ranges
+from cgbench.models.parts.ragged import Layout, Pairing, Ragged
 
 
 @dataclass
@@ -53,18 +53,12 @@ class RDangle(EncoderDecoderDangle):
         """Run the encoder over the source only, if there is one."""
         once = []
         if self.config.values == "separate":
-            states = self.value_norm(self._encode_once(x, layout))
+            # A learned vector takes the place of a target.
+            sources = Prefixes.whole(layout, np.arange(len(layout)), 0)
+            layers = cast("list[MixedLayer]", list(self.value_encoder))
+            states = self.value_norm(self.encode_by(layers, x, x[:0], self.source_end, sources))
             once = [layer.cross.project_values(states) for layer in self.decoder_stack()]
         return EncodedSources(x, layout, once)
-
-    def _encode_once(self, x: Tensor, layout: Layout) -> Tensor:
-        """Run the value encoder over sources [M, width], with a learned vector instead of a target."""
-        lengths = np.stack((layout.lengths, np.ones_like(layout.lengths)), 1)
-        starts = np.stack((layout.starts, np.full_like(layout.starts, len(x))), 1)
-        read = GatherLayout(Layout(lengths, layout.device, right=True), join_ranges(starts.ravel(), lengths.ravel()))
-        layers = cast("list[MixedLayer]", list(self.value_encoder))
-        x = run_mixed(layers, torch.cat((x, self.source_end.to(x.dtype)[None])), read, lengths * (1, 0))
-        return self.encode_top(x, layout)
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
         """See :class:`Transformer`. All prefixes of a target share the dropout of its embeddings."""
@@ -105,14 +99,10 @@ class RDangle(EncoderDecoderDangle):
             y = self.embed(self.target_embedding, state.prefix.flatten(), prefixes.target.positions)
             read = self.read_target(state.prefix.flatten(), prefixes.target.positions, y)
             states = self.encode_anew(state.encoded, read, prefixes)
-            return self.project(self._read_anew(states, y, prefixes, state))
+            state.target, state.source = [], []
+            caches = state if self.config.interval > 1 else None
+            return self.project(self.decode_prefixes(state.encoded, states, y, prefixes, caches))
         y = self.embed_step(tokens, length)
         for layer, target, source in zip(self.decoder_stack(), state.target, state.source, strict=True):
             y = layer.step(y, target, source, state.mask)
         return self.project(self.decoder_norm(y))
-
-    def _read_anew(self, states: Tensor, y: Tensor, prefixes: Prefixes, state: PrefixState) -> Tensor:
-        """Clear the caches, read the whole prefixes and return their last states [rows, width]."""
-        state.target, state.source = [], []
-        needed = state if self.config.interval > 1 else None
-        return self.decode_prefixes(state.encoded, states, y, prefixes, needed)
