@@ -13,7 +13,7 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.distributed import Processes
 from cgbench.models.training.objective import Objective
 from cgbench.models.training.prototypes import make_prototypes, prototypes_are_due
-from cgbench.models.training.state import Progress, TrainingState, read_state, write_state
+from cgbench.models.training.state import read_state, restore_tensors, write_state
 from cgbench.models.training.training_data import Data
 from cgbench.models.training.validation import Validation, perplexity
 from cgbench.progress import bar
@@ -77,18 +77,17 @@ class TrainingRun:
         self.out, self.processes, self.title = out, processes, title or out.name
         self.stop_after_updates, self.deadline = stop_after_updates, deadline
         self.signals: Sequence[int] = ()
-        state = read_state(out, made_of, processes)
-        self.progress = state.progress if state else Progress()
-        self._begin_stage(state)
+        self.progress, tensors = read_state(out, made_of, processes)
+        self._begin_stage(tensors)
         # Read together when needed, because reading a number makes the host wait for the GPU.
         self.pending: list[Tensor] = []
         self.batches: list[np.ndarray] = []
 
-    def _begin_stage(self, state: TrainingState | None = None) -> None:
+    def _begin_stage(self, tensors: Mapping[str, Tensor] | None = None) -> None:
         self.objective = self.objectives[self.progress.stage]
         self.optimizer = build_optimizer(self.objective, self.checkpoint)
-        if state:
-            state.restore(self.objective, self.optimizer, self.processes)
+        if tensors:
+            restore_tensors(tensors, self.objective, self.optimizer, self.processes)
         self.parallel = self.processes.data_parallel(self.objective)
         self.parallel.train()
 

@@ -50,26 +50,21 @@ class Progress:
     reported: bool = True
 
 
-@dataclass(frozen=True)
-class TrainingState:
-    """A state from :func:`write_state`."""
-
-    progress: Progress
-    tensors: dict[str, Tensor]
-
-    def restore(self, objective: nn.Module, optimizer: torch.optim.Optimizer, processes: Processes) -> None:
-        """Restore parameters, moments and random state."""
-        objective.load_state_dict(subset("objective.", self.tensors))
-        moments = subset("optimizer.", self.tensors)
-        for name, parameter in objective.named_parameters():
-            optimizer.state[parameter] = {
-                key: moments[f"{key}.{name}"].to(parameter.device)
-                for key in ("step", "exp_avg", "exp_avg_sq")
-                if f"{key}.{name}" in moments  # a stage may not use every parameter
-            }
-        torch.set_rng_state(self.tensors[f"random.{processes.rank}"])
-        if f"random_cuda.{processes.rank}" in self.tensors:
-            torch.cuda.set_rng_state(self.tensors[f"random_cuda.{processes.rank}"], processes.device)
+def restore_tensors(
+    tensors: Mapping[str, Tensor], objective: nn.Module, optimizer: torch.optim.Optimizer, processes: Processes
+) -> None:
+    """Restore parameters, moments and random state from :func:`read_state`."""
+    objective.load_state_dict(subset("objective.", tensors))
+    moments = subset("optimizer.", tensors)
+    for name, parameter in objective.named_parameters():
+        optimizer.state[parameter] = {
+            key: moments[f"{key}.{name}"].to(parameter.device)
+            for key in ("step", "exp_avg", "exp_avg_sq")
+            if f"{key}.{name}" in moments  # a stage may not use every parameter
+        }
+    torch.set_rng_state(tensors[f"random.{processes.rank}"])
+    if f"random_cuda.{processes.rank}" in tensors:
+        torch.cuda.set_rng_state(tensors[f"random_cuda.{processes.rank}"], processes.device)
 
 
 def write_state(
@@ -101,11 +96,11 @@ def write_state(
     write_tensors(folder / STATE, tensors, text)
 
 
-def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> TrainingState | None:
-    """Read the state in ``folder``, if there is one: of this run, or of a shorter one with the same settings."""
+def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> tuple[Progress, dict[str, Tensor]]:
+    """Read the state in ``folder``, of this run, or of a shorter one with the same settings; or a new one, empty."""
     path = folder / STATE
     if not path.is_file():
-        return None
+        return Progress(), {}
     try:
         tensors, text = read_tensors(path)
     except InputError as error:
@@ -128,7 +123,7 @@ def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> Tr
             f"{processes.world_size}; start the same number (torchrun --nproc-per-node {count}), or remove {folder}"
         )
     try:
-        return TrainingState(Progress(**stored), tensors)
+        return Progress(**stored), tensors
     except TypeError:
         raise InputError(f"{path}: not a training state; remove {folder}") from None
 
