@@ -47,7 +47,7 @@ class Composition(PretrainedTransformer):
         self.mixture = nn.Parameter(weights)
 
     def undecayed_parameters(self) -> set[str]:
-        """See :class:`Transformer`."""
+        """Return the names of the parameters without weight decay."""
         return {"mixture"}
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Mixed:

@@ -170,10 +170,6 @@ class Transformer(nn.Module):
             x = layer.feed(attend(index, x))
         return x
 
-    def undecayed_parameters(self) -> set[str]:
-        """Return the names of the parameters without weight decay."""
-        return set()
-
     # Teacher forcing: all positions together
 
     def encode(self, source: Ragged) -> Encoded:

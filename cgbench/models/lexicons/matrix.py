@@ -68,13 +68,19 @@ def lexicon_matrix(
         values = np.full(shape, 0.5, np.float32)
     else:
         values = np.zeros(shape, np.float32)
-        values[_same(source, target)] = 0.5
+        sides = (np.array(side, object) for side in (source, target))
+        _, rows, columns = np.intersect1d(*sides, assume_unique=True, return_indices=True)
+        values[rows, columns] = 0.5
         if lexicon is not None:
             _enter(values, lexicon, source, target)
     if not hard:
-        return _softmax(values, temperature)
+        weights = np.exp((values - values.max(1, keepdims=True)) / np.float32(temperature))
+        return weights / weights.sum(1, keepdims=True)
     values[values == 0] = -np.inf
-    return _one_hot(values)
+    translated = np.flatnonzero(values.max(1) > -np.inf)
+    matrix = np.zeros(shape, np.float32)
+    matrix[translated, values[translated].argmax(1)] = 1
+    return matrix
 
 
 def _enter(values: np.ndarray, lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> None:
@@ -87,30 +93,6 @@ def _enter(values: np.ndarray, lexicon: Lexicon, source: Sequence[str], target: 
     )
     if len(rows) and len(columns):
         values[np.ix_(rows, columns)] = 0.5 / len(columns)
-
-
-def _one_hot(values: np.ndarray) -> np.ndarray:
-    """1 at the first maximum of each row; a row of -inf becomes zeros."""
-    rows = np.flatnonzero(values.max(1) > -np.inf)
-    matrix = np.zeros_like(values)
-    matrix[rows, values[rows].argmax(1)] = 1
-    return matrix
-
-
-def _softmax(values: np.ndarray, temperature: float) -> np.ndarray:
-    """Softmax of each row; a row of -inf becomes zeros."""
-    highest = values.max(1, keepdims=True)
-    weights = np.exp((values - np.where(np.isneginf(highest), 0, highest)) / np.float32(temperature))
-    totals = weights.sum(1, keepdims=True)
-    return weights / np.where(totals > 0, totals, 1)
-
-
-def _same(source: Sequence[str], target: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and columns of the words that are in both vocabularies."""
-    column_of = {entry: column for column, entry in enumerate(target)}
-    rows = [row for row, entry in enumerate(source) if entry in column_of]
-    columns = [column_of[source[row]] for row in rows]
-    return np.array(rows, np.int64), np.array(columns, np.int64)
 
 
 def _entries(lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> Entries:

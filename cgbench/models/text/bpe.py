@@ -5,33 +5,26 @@ A subword at the end of a word ends with ``</w>``. Merges are deterministic, wha
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cgbench.errors import require
 
 END_OF_WORD = "</w>"
 
 
-class Merges:
-    """A function from a word to its subwords.
+def splitter(merges: Sequence[tuple[str, str]], known: Iterable[str]) -> Callable[[str], list[str]]:
+    """A function from a word to its subwords; an unknown character is ``<unk>``.
 
     :param merges: pairs of subwords in merge order; ``known``: further subwords.
     """
-
-    def __init__(self, merges: Sequence[tuple[str, str]], known: Iterable[str]) -> None:
-        models = require("tokenizers.models", "models")
-        # Merges also need intermediate subwords, which may not occur on either side.
-        merged = (subword for pair in merges for subword in (*pair, "".join(pair)))
-        vocabulary: dict[str, int] = {"<unk>": 0}
-        for piece in (*known, *merged):
-            vocabulary.setdefault(piece, len(vocabulary))
-        self._model = models.BPE(
-            vocabulary, list(merges), unk_token="<unk>", end_of_word_suffix=END_OF_WORD, cache_capacity=0
-        )
-
-    def __call__(self, word: str) -> list[str]:
-        """Return the subwords of a word; an unknown character is ``<unk>``."""
-        return [token.value for token in self._model.tokenize(word)]
+    models = require("tokenizers.models", "models")
+    # Merges also need intermediate subwords, which may not occur on either side.
+    merged = (subword for pair in merges for subword in (*pair, "".join(pair)))
+    vocabulary: dict[str, int] = {"<unk>": 0}
+    for piece in (*known, *merged):
+        vocabulary.setdefault(piece, len(vocabulary))
+    model = models.BPE(vocabulary, list(merges), unk_token="<unk>", end_of_word_suffix=END_OF_WORD, cache_capacity=0)
+    return lambda word: [token.value for token in model.tokenize(word)]
 
 
 def alphabet(words: Iterable[str]) -> list[str]:

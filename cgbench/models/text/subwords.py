@@ -21,7 +21,7 @@ from cgbench.errors import InputError
 from cgbench.files import check_shape, ordinary_file, read_json, to_json, write_atomic
 from cgbench.models.config.common import UNITS, TextConfig
 from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
-from cgbench.models.text.bpe import END_OF_WORD, Merges, alphabet, learn_merges
+from cgbench.models.text.bpe import END_OF_WORD, alphabet, learn_merges, splitter
 from cgbench.text.plain_text import word_bytes
 from cgbench.text.streams import read_lines
 
@@ -61,7 +61,7 @@ class Subwords:
                 raise InputError("subwords: a vocabulary must begin with <s> <pad> </s> <unk> and have no duplicates")
         self.merges = [(str(first), str(second)) for first, second in merges]
         self.source, self.target, self.unit = list(source), list(target), unit
-        pieces = Merges(self.merges, [*source, *target]) if unit == "subwords" else _whole
+        pieces = splitter(self.merges, [*source, *target]) if unit == "subwords" else _whole
         self.tokenizer = tokenizer
         self._source: Any = _Side(self.source, _SPLITTERS[unit], pieces)
         if tokenizer is not None:
@@ -88,7 +88,7 @@ class Subwords:
         pieces: Callable[[str], list[str]] = _whole
         if config.unit == "subwords":
             merges = learn_merges(total, config.merges)
-            pieces = Merges(merges, alphabet(total))
+            pieces = splitter(merges, alphabet(total))
         first, second = (total, total) if config.joint_dictionary else counts
         return cls(merges, _dictionary(first, pieces), _dictionary(second, pieces), config.unit)
 

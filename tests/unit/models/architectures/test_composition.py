@@ -83,7 +83,7 @@ def test_weights_start_as_named():
 def test_mixtures_alone_are_without_weight_decay():
     model = build_model(config_of(), 17, 15)
     assert model.undecayed_parameters() == {"mixture"} <= dict(model.named_parameters()).keys()
-    assert build_model(row("transformer").values[0], 17, 15).undecayed_parameters() == set()
+    assert not hasattr(build_model(row("transformer").values[0], 17, 15), "undecayed_parameters")
 
 
 def test_the_top_must_be_among_what_is_mixed():
