@@ -13,9 +13,9 @@ layers compute only the states that are read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,12 +65,14 @@ class MixedLayer(EncoderLayer):
         return self.feed(self.after(self.attention_norm, ends.gather(x), change))
 
 
-def run_mixed(layers: Sequence[MixedLayer], x: Tensor, layout: Layout, counts: np.ndarray) -> Tensor:
-    """Apply the layers; arguments and result as in :meth:`MixedLayer.ends`."""
-    for layer in layers[:-1]:
+def run_mixed(layers: Iterable[Any], x: Tensor, layout: Layout, counts: np.ndarray) -> Tensor:
+    """Apply mixed layers; arguments and result as in :meth:`MixedLayer.ends`."""
+    *lower, top = layers
+    for layer in lower:
         x = layer(x, layout)
         layout = layout.gathered
-    return layers[-1].ends(x, layout, counts)
+    ends: Tensor = top.ends(x, layout, counts)
+    return ends
 
 
 @dataclass
@@ -173,10 +175,6 @@ class Dangle(PretrainedTransformer):
             return y
         return self.embed(self.source_embedding, ids, positions) + self.target_type.to(y.dtype)
 
-    def mixed_stack(self) -> list[MixedLayer]:
-        """The mixed layers from the bottom."""
-        return cast("list[MixedLayer]", list(self.mixed))
-
     def start(self, encoded: Any) -> Any:
         """See :class:`Transformer`."""
         sentence = np.arange(len(encoded.layout))
@@ -204,9 +202,9 @@ class EncoderDecoderDangle(Dangle):
 
         :param y: the mixed layers' input for target tokens, which ``prefixes`` index.
         """
-        return self.encode_by(self.mixed_stack(), encoded.states, y, self.end, prefixes)
+        return self.encode_by(self.mixed, encoded.states, y, self.end, prefixes)
 
-    def encode_by(self, mixed: Sequence[MixedLayer], x: Tensor, y: Tensor, end: Tensor, prefixes: Prefixes) -> Tensor:
+    def encode_by(self, mixed: Iterable[Any], x: Tensor, y: Tensor, end: Tensor, prefixes: Prefixes) -> Tensor:
         """As :meth:`encode_anew`, from source vectors [M, width], by these mixed layers and those above them."""
         table = torch.cat((x, y, end.to(y.dtype)[None]))
         sources = prefixes.encodings.lengths[:, None] * (1, 0)
@@ -269,7 +267,7 @@ class EncoderDangle(Dangle):
         table = torch.cat((encoded.states, y, ends))
         last = np.tile((0, 1), (len(prefixes), 1))  # END alone
         layout = prefixes.mixed(len(encoded.states), len(y), len(ends))
-        return self.decoder_norm(run_mixed(self.mixed_stack(), table, layout, last))
+        return self.decoder_norm(run_mixed(self.mixed, table, layout, last))
 
 
 def learned_vector(width: int) -> nn.Parameter:

@@ -10,7 +10,7 @@ are mixed layers over the source and one learned vector, and that its upper laye
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,8 +55,7 @@ class RDangle(EncoderDecoderDangle):
         if self.config.values == "separate":
             # A learned vector takes the place of a target.
             sources = Prefixes.whole(layout, np.arange(len(layout)), 0)
-            layers = cast("list[MixedLayer]", list(self.value_encoder))
-            states = self.value_norm(self.encode_by(layers, x, x[:0], self.source_end, sources))
+            states = self.value_norm(self.encode_by(self.value_encoder, x, x[:0], self.source_end, sources))
             once = [layer.cross.project_values(states) for layer in self.decoder_stack()]
         return EncodedSources(x, layout, once)
 

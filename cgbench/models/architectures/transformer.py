@@ -103,18 +103,14 @@ class Transformer(nn.Module):
         source, target = self.build_embeddings(source_size, target_size)
         self.source_embedding, self.target_embedding = source, target
         self.dropout = Dropout(config.dropout if config.embedding_dropout else 0.0)
-        encoder_layers, decoder_layers = self.count_layers()
-        self.encoder = nn.ModuleList(self.build_encoder_layer(index) for index in range(encoder_layers))
-        self.decoder = nn.ModuleList(self.build_decoder_layer(index) for index in range(decoder_layers))
-        self.encoder_norm = self.build_encoder_norm()
-        self.decoder_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
+        self.encoder = nn.ModuleList(self.build_encoder_layer(index) for index in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(self.build_decoder_layer(index) for index in range(config.decoder_layers))
+        pre = config.norm == "pre"
+        self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
         self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
 
     # Construction
-
-    def count_layers(self) -> tuple[int, int]:
-        """The number of encoder and of decoder layers with separate parameters."""
-        return self.config.encoder_layers, self.config.decoder_layers
 
     def build_embeddings(self, source_size: int, target_size: int) -> tuple[Any, Any]:
         """Build the source and target embeddings."""
@@ -142,10 +138,6 @@ class Transformer(nn.Module):
     def build_decoder_layer(self, layer: int) -> nn.Module:
         """Build decoder layer 0, 1, ..., from the bottom."""
         return DecoderLayer(self.config)
-
-    def build_encoder_norm(self) -> nn.Module:
-        """Build the norm of the encoder's output."""
-        return nn.LayerNorm(self.config.width) if self.config.norm == "pre" else nn.Identity()
 
     def encoder_stack(self) -> list[EncoderLayer]:
         """The encoder layers in the order of application."""

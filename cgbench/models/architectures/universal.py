@@ -5,16 +5,19 @@ adaptive halting and no step embedding. Absolute positions are added once, at th
 self-attention. In search each application has its own cache.
 """
 
+from dataclasses import replace
+
 from cgbench.models.architectures.transformer import Transformer
+from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer
 
 
 class Universal(Transformer):
     """A Transformer of one encoder layer and one decoder layer."""
 
-    def count_layers(self) -> tuple[int, int]:
-        """See :class:`Transformer`."""
-        return 1, 1
+    def __init__(self, config: TransformerConfig, source_size: int, target_size: int) -> None:
+        super().__init__(replace(config, encoder_layers=1, decoder_layers=1), source_size, target_size)
+        self.config = config
 
     def encoder_stack(self) -> list[EncoderLayer]:
         """See :class:`Transformer`."""

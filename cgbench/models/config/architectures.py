@@ -41,10 +41,6 @@ class PrefixConfig(OverEncoderConfig):
         """See :class:`TransformerConfig`: the encoder also reads prefixes."""
         return self.pretrained_encoder
 
-    def layers_of_encoder(self) -> int:
-        """See :class:`OverEncoderConfig`: mixed layers, then the others."""
-        return self.mixed_layers + self.encoder_layers
-
     has_encoder_states = False  # the source encoding depends on the prefix
 
 

@@ -90,10 +90,6 @@ class OverEncoderConfig(TransformerConfig):
         """As :attr:`longest_source`, of the target."""
         return self.encoder_positions - OFFSET if self.pretrained_encoder and self.positions == "encoder" else None
 
-    def layers_of_encoder(self) -> int:
-        """Number of layers of the pre-trained encoder."""
-        return self.encoder_layers
-
     def encoder_as_layers(self) -> TransformerConfig:
         """The pre-trained encoder's layers in our settings."""
         return TransformerConfig(

@@ -183,11 +183,11 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> tuple[dict[str, in
                 f"{argument('init', text)}: its {name} is {config[name]}; only {value}, as in {family}, is supported"
             )
     layers = config["encoder_layers" if model.encoder == "bart" else "num_hidden_layers"]
-    if mixed_layers := model.layers_of_encoder() - model.encoder_layers:
-        if model.layers_of_encoder() != layers:
+    if mixed_layers := getattr(model, "mixed_layers", 0):
+        if mixed_layers + model.encoder_layers != layers:
             raise InputError(
                 f"{argument('init', text)}: has {layers} layers, but model.mixed_layers ({mixed_layers}) and "
-                f"model.encoder_layers ({model.encoder_layers}) add up to {model.layers_of_encoder()}"
+                f"model.encoder_layers ({model.encoder_layers}) add up to {mixed_layers + model.encoder_layers}"
             )
         layers = model.encoder_layers
     # RoBERTa's setting counts the rows of its table, BART's the tokens.

@@ -30,6 +30,8 @@ class PretrainedTransformer(Transformer):
         self.pretrained = config.encoder_as_layers() if config.pretrained_encoder else None
         self.decodes_pretrained = config.pretrained_decoder
         super().__init__(config, source_size, target_size)
+        if self.pretrained is not None:
+            self.encoder_norm = nn.Identity()  # that of a pre-trained encoder belongs to its last layer
         self.longest_source, self.longest_target = config.longest_source, config.longest_target
         self.output = None if config.tie_output else Linear(config.width, target_size, bias=False)
         if self.output is not None:
@@ -48,10 +50,6 @@ class PretrainedTransformer(Transformer):
     def build_encoder_layer(self, layer: int) -> nn.Module:
         """See :class:`Transformer`."""
         return EncoderLayer(self.pretrained or self.config)
-
-    def build_encoder_norm(self) -> nn.Module:
-        """See :class:`Transformer`; the norm of a pre-trained encoder belongs to its last layer."""
-        return super().build_encoder_norm() if self.pretrained is None else nn.Identity()
 
     def read_source(self, source: Ragged) -> Ragged:
         """See :class:`Transformer`."""
