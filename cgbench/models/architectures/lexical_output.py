@@ -41,9 +41,6 @@ class LexicalStates:
     def __getitem__(self, rows: slice) -> LexicalStates:
         return LexicalStates(*(tensor[rows] for tensor in vars(self).values()))
 
-    def __len__(self) -> int:
-        return len(self.features)
-
 
 class LexicalOutput(nn.Module):
     """From word logits, features and attention to log-probabilities. The lexicon is empty until :meth:`load`."""

@@ -93,15 +93,6 @@ class Hidden(RowTensors):
 
 
 @dataclass
-class StepLinears:
-    """The linear maps of a step: of [input; h] in each cell, with biases, and of [feature; h; context]."""
-
-    cells: list[Tensor]
-    biases: list[Tensor]
-    mix: Tensor
-
-
-@dataclass
 class RecurrentState:
     """The state of decoding: that of the recurrence, the memory of attention, and the linear maps of a step."""
 
@@ -211,30 +202,32 @@ class LSTMLexicon(nn.Module):
         gates = linear(y, cell.weight_ih[:, :width], cell.bias_ih + cell.bias_hh)
         return gates, linear(y, self.mix.weight[:, :width], self.mix.bias)
 
-    def _step_linears(self) -> StepLinears:
+    def _step_linears(self) -> tuple[list[Tensor], list[Tensor], Tensor]:
+        """The linear maps of a step: of [input; h] in each cell, with biases of the upper ones, and of [feature; h;
+        context]."""
         lowest, *upper = self._cells()
         width = self.config.width
         inputs = [lowest.weight_ih[:, width:], *(cell.weight_ih for cell in upper)]
         weights = [torch.cat((weight, cell.weight_hh), 1) for weight, cell in zip(inputs, self._cells(), strict=True)]
         biases = [cell.bias_ih + cell.bias_hh for cell in upper]
-        return StepLinears(weights, biases, self.mix.weight[:, width:])
+        return weights, biases, self.mix.weight[:, width:]
 
     def _advance(self, gates: Tensor, mixed: Tensor, state: RecurrentState) -> Tensor:
         """One step of all rows; returns the attention weights [rows, columns].
 
         :param gates: contribution of the words to the lowest cell, [rows, 4 width]; ``mixed``: to the features.
         """
-        hidden, memory, linears = state.hidden, state.memory, state.linears
+        hidden, memory = state.hidden, state.memory
+        cells, biases, mix = state.linears
         x = feed = self.dropout(hidden.feed)
-        added = [gates, *linears.biases]
         states = []
-        for weight, bias, last_h, last_c in zip(linears.cells, added, hidden.h, hidden.c, strict=True):
+        for weight, bias, last_h, last_c in zip(cells, [gates, *biases], hidden.h, hidden.c, strict=True):
             states.append(lstm_cell(F.linear(torch.cat((x, last_h), 1), weight) + bias, last_c))
             x = self.dropout(states[-1][0])
         h, c = [h for h, _ in states], [c for _, c in states]
         weights = self.attention.weights(memory, h[-1])
         context = torch.bmm(weights.unsqueeze(1), memory.values).squeeze(1)
-        mixture = mixed + F.linear(torch.cat((feed, h[-1], context), 1), linears.mix)
+        mixture = mixed + F.linear(torch.cat((feed, h[-1], context), 1), mix)
         state.hidden = Hidden(h, c, self.feature_dropout(self.dropout(mixture)))
         return weights
 
