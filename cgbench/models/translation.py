@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cgbench.argument_types import as_path
@@ -108,6 +108,11 @@ def _check(request: TranslateRequest) -> None:
     # Options that belong together.
     options, beam = given_values(request), request.decoding.beam
     model, system = argument("model"), argument("system")
+
+    def refuse(names: Iterable[str], reason: str) -> None:
+        if name := next((name for name in names if name in options), None):
+            raise InputError(f"{argument(name)} {reason}")
+
     if request.nbest and request.format != "json":
         raise InputError(
             f"{argument('nbest')} lists several hypotheses per line; it needs {argument('format', 'json')}"
@@ -122,9 +127,9 @@ def _check(request: TranslateRequest) -> None:
         raise InputError(f"{external}: an external model; name it with {argument('system', external)}")
     if bool(request.model) == (request.system is not None):
         raise InputError(f"use one of {model} and {system}")
-    of_server = (*fields_of(ServerOptions), "system_message", "answer")
-    if not request.is_server and (name := next((name for name in of_server if name in options), None)):
-        raise InputError(f"{argument(name)} needs a server ({argument('system', 'openai:URL')})")
+    if not request.is_server:
+        of_server = (*fields_of(ServerOptions), "system_message", "answer")
+        refuse(of_server, f"needs a server ({argument('system', 'openai:URL')})")
     if request.system is None:
         if request.prompting.prompt:
             raise InputError(f"{argument('prompt')} needs {system}; a checkpoint has no prompt")
@@ -132,8 +137,7 @@ def _check(request: TranslateRequest) -> None:
     # ... or an external system, without those of checkpoints.
     if request.is_memory:
         unused = (*OF_SEARCH, "nbest", "uncertainty", "truncate", "prompt", "examples")
-        if name := next((name for name in unused if name in options), None):
-            raise InputError(f"{argument(name)} does not work with a memory, which copies translations")
+        refuse(unused, "does not work with a memory, which copies translations")
     if request.uncertainty and request.is_server:
         if request.format != "json" or (request.nbest or 1) < 2:
             raise InputError(
@@ -144,11 +148,8 @@ def _check(request: TranslateRequest) -> None:
         raise InputError(f"{argument('uncertainty')} needs {model}; for {system} use cgbench uncertainty")
     if request.decoding.truncate:
         raise InputError(f"{argument('truncate')} needs {model}; it does not work with {system}")
-    if request.is_server and (of_search := next((name for name in OF_SEARCH if name in options), None)):
-        raise InputError(
-            f"{argument(of_search)} does not work with a server; set ?max_tokens=N or temperature=T in its address "
-            "instead"
-        )
+    if request.is_server:
+        refuse(OF_SEARCH, "does not work with a server; set ?max_tokens=N or temperature=T in its address instead")
     if request.output is None:
         raise InputError(f"{argument('output')} is needed with an external system, to keep finished translations")
 
