@@ -68,8 +68,8 @@ def lexicon_matrix(
         values = np.full(shape, 0.5, np.float32)
     else:
         values = np.zeros(shape, np.float32)
-        sides = (np.array(side, object) for side in (source, target))
-        _, rows, columns = np.intersect1d(*sides, assume_unique=True, return_indices=True)
+        entries = np.array(source, object), np.array(target, object)
+        _, rows, columns = np.intersect1d(entries[0], entries[1], assume_unique=True, return_indices=True)
         values[rows, columns] = 0.5
         if lexicon is not None:
             _enter(values, lexicon, source, target)

@@ -14,7 +14,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,44 +47,40 @@ from cgbench.progress import bar
 CHECKPOINTS = "checkpoints"
 
 
+@dataclass(eq=False)
 class TrainingRun:
     """One training run: the objective of its stage, its optimiser, and its progress.
 
     :param made_of: settings, digests of the texts, device; the saved state of another run is refused.
-    :param title: the model's name in the progress bar (default: the folder's name).
+    :param title: the model's name in the progress bar.
     :param stop_after_updates: stop after this number of updates over all stages; ``deadline``: stop after the first
         update that ends later, by ``time.monotonic``. A signal in ``signals`` also stops it.
     """
 
-    def __init__(
-        self,
-        objectives: list[Objective],
-        data: Data,
-        validation: Validation | None,
-        subwords: Subwords,
-        checkpoint: CheckpointConfig,
-        made_of: list[Any],
-        out: Path,
-        processes: Processes,
-        title: str = "",
-        stop_after_updates: int | None = None,
-        deadline: float = math.inf,
-    ) -> None:
-        self.objectives = [objective.to(processes.device) for objective in objectives]
-        self.model: nn.Module = objectives[0].model
-        self.data, self.validation, self.subwords = data, validation, subwords
-        self.checkpoint, self.config, self.made_of = checkpoint, checkpoint.training, made_of
-        self.out, self.processes, self.title = out, processes, title or out.name
-        self.stop_after_updates, self.deadline = stop_after_updates, deadline
-        self.signals: Sequence[int] = ()
-        self.progress, tensors = read_state(out, made_of, processes)
+    objectives: list[Objective]
+    data: Data
+    validation: Validation | None
+    subwords: Subwords
+    checkpoint: CheckpointConfig
+    made_of: list[Any]
+    out: Path
+    processes: Processes
+    title: str
+    stop_after_updates: int | None
+    deadline: float
+    signals: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        self.config = self.checkpoint.training
+        self.model: nn.Module = self.objectives[0].model.to(self.processes.device)
+        self.progress, tensors = read_state(self.out, self.made_of, self.processes)
         self._begin_stage(tensors)
         # Read together when needed, because reading a number makes the host wait for the GPU.
         self.pending: list[Tensor] = []
         self.batches: list[np.ndarray] = []
 
     def _begin_stage(self, tensors: Mapping[str, Tensor] | None = None) -> None:
-        self.objective = self.objectives[self.progress.stage]
+        self.objective = self.objectives[self.progress.stage].to(self.processes.device)
         self.optimizer = build_optimizer(self.objective, self.checkpoint)
         if tensors:
             restore_tensors(tensors, self.objective, self.optimizer, self.processes)
@@ -145,7 +141,9 @@ class TrainingRun:
         config, update, ended = self.config, self.progress.update, self._ended()
         if ended or update % config.log_every == 0:
             loss = self._log_training()
-            speed = self._speed()
+            # The log has no times: equal runs write equal files.
+            speed = self.tokens / max(time.monotonic() - self.began, 1e-9)
+            self.tokens = 0
             progress_bar.set_postfix_str(f"loss {loss:.3f}, {speed:,.0f} tokens/s, rate {self._rate():.1e}", False)
         if self.validation and self._validation_due(ended):
             self._validate(self.validation)
@@ -299,12 +297,6 @@ class TrainingRun:
         progress.loss, progress.plain, progress.count = 0.0, 0.0, 0
         return loss
 
-    def _speed(self) -> float:
-        """The target tokens per second since the last report. The log has no times: equal runs write equal files."""
-        speed = self.tokens / max(time.monotonic() - self.began, 1e-9)
-        self.tokens = 0
-        return speed
-
     def _validate(self, validation: Validation) -> None:
         self._settle()
         progress = self.progress
@@ -363,8 +355,7 @@ class TrainingRun:
         """
         if prototypes_are_due(self.model, self.checkpoint.model, sys.maxsize):
             epochs = f"model.prototype_epochs={self.checkpoint.model.prototype_epochs}"  # type: ignore[attr-defined]
-            text = f"{self.out}: training ended after {self.progress.epoch} of {epochs}: the model has no prototypes"
-            warn(text)
+            warn(f"{self.out}: training ended after {self.progress.epoch} of {epochs}: the model has no prototypes")
         tensors, updates = self.model.state_dict(), self.progress.update
         if earlier := self.config.keep == "best" and self.progress.best_update != updates:
             # If there was no better update since a shorter run ended, its published model is the best.

@@ -124,8 +124,8 @@ def train_model(
         settings = asdict(replace(checkpoint, processes=1))
         made_of = [settings, data.digest, held_out and held_out.digest, torch.device(device).type]
         run = TrainingRun(
-            objectives, data, validation, subwords, checkpoint, made_of, out, processes, title, stop_after_updates,
-            deadline,
+            objectives, data, validation, subwords, checkpoint, made_of, out, processes, title or out.name,
+            stop_after_updates, deadline,
         )  # fmt: skip
         try:
             with held_signals() as run.signals:
