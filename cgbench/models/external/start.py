@@ -72,8 +72,9 @@ class Start:
 
         tokenizer = read_tokenizer(self.planned.folder)
         if self.decodes:
-            return Subwords.by(tokenizer)
-        return Subwords.learn(target, target, config).with_source_by(tokenizer)
+            return Subwords(tokenizer=tokenizer, both=True)
+        learned = Subwords.learn(target, target, config)
+        return Subwords(learned.merges, target=learned.target, unit=learned.unit, tokenizer=tokenizer)
 
     def load_into(self, model: Any, source_size: int) -> None:
         """Load the parameters of the encoder, or of encoder and decoder, into one of our models.

@@ -47,9 +47,9 @@ class Subwords:
 
     def __init__(
         self,
-        merges: Sequence[tuple[str, str]],
-        source: Sequence[str],
-        target: Sequence[str],
+        merges: Sequence[tuple[str, str]] = (),
+        source: Sequence[str] = SPECIALS,
+        target: Sequence[str] = SPECIALS,
         unit: str = "subwords",
         tokenizer: str | None = None,
         both: bool = False,
@@ -60,19 +60,16 @@ class Subwords:
             if tuple(side[: len(SPECIALS)]) != SPECIALS or len(set(side)) != len(side):
                 raise InputError("subwords: a vocabulary must begin with <s> <pad> </s> <unk> and have no duplicates")
         self.merges = [(str(first), str(second)) for first, second in merges]
-        self.source, self.target, self.unit = list(source), list(target), unit
+        self.unit, self.tokenizer, self.both = unit, tokenizer, both
         pieces = splitter(self.merges, [*source, *target]) if unit == "subwords" else _whole
-        self.tokenizer = tokenizer
-        self._source: Any = _Side(self.source, _SPLITTERS[unit], pieces)
+        self._source: Any = _Side(source, _SPLITTERS[unit], pieces)
         if tokenizer is not None:
             from cgbench.models.text.tokenized import TokenizerSide
 
             self._source = TokenizerSide(tokenizer)
-            self.source = self._source.tokens
-        self.both = both
-        self._target: Any = self._source if both else _Side(self.target, _SPLITTERS[unit], pieces)
-        if both:
-            self.target = self.source
+        self._target: Any = self._source if both else _Side(target, _SPLITTERS[unit], pieces)
+        self.source: list[str] = self._source.tokens
+        self.target: list[str] = self._target.tokens
 
     @classmethod
     def learn(cls, source: Path, target: Path, config: TextConfig) -> Subwords:
@@ -92,15 +89,6 @@ class Subwords:
         first, second = (total, total) if config.joint_dictionary else counts
         return cls(merges, _dictionary(first, pieces), _dictionary(second, pieces), config.unit)
 
-    def with_source_by(self, tokenizer: str) -> Subwords:
-        """The same target side, with a tokeniser (JSON) for the source."""
-        return Subwords(self.merges, SPECIALS, self.target, self.unit, tokenizer)
-
-    @classmethod
-    def by(cls, tokenizer: str) -> Subwords:
-        """Use a tokeniser (JSON) for both sides."""
-        return cls([], SPECIALS, SPECIALS, tokenizer=tokenizer, both=True)
-
     @classmethod
     def load(cls, folder: Path) -> Subwords:
         """Read a file from :meth:`save`."""
@@ -110,10 +98,8 @@ class Subwords:
             raise InputError(f"{folder / FILE}: not a subwords file of format {', '.join(map(str, _FORMATS))}")
         fields = _FORMATS[data["format"]]
         check_shape(data, fields, folder / FILE, "not a subwords file")
-        if data["format"] == 4:
-            return cls.by(data["tokenizer"])
         try:
-            return cls(**({"merges": [], "source": SPECIALS} | {name: data[name] for name in fields}))
+            return cls(**{name: data[name] for name in fields}, both=data["format"] == 4)
         except InputError as error:
             raise InputError(f"{folder / FILE}: {error}") from None
         except Exception as error:  # from the BPE model, for inconsistent merges
@@ -182,6 +168,7 @@ class _Side:
     def __init__(
         self, entries: Sequence[str], split: Callable[[str], list[bytes]], pieces: Callable[[str], list[str]]
     ) -> None:
+        self.tokens = list(entries)
         # A word that is spelt like a special token is unknown.
         self._ids = {entry: id_ for id_, entry in enumerate(entries) if id_ >= len(SPECIALS)}
         self._split, self._pieces = split, pieces

@@ -169,7 +169,7 @@ def test_a_run_that_was_stopped_ends_in_the_same_bytes_and_translates(corpus, ba
 
 def test_where_positions_end_is_said_or_the_search_ends(bart):
     model, most = build("r_dangle", bart, **{"model.encoder_marks": True}), 38
-    ensemble = Ensemble((model,), Subwords.by(read_tokenizer(bart)), torch.device("cpu"), most)
+    ensemble = Ensemble((model,), Subwords(tokenizer=read_tokenizer(bart), both=True), torch.device("cpu"), most)
     whole = " ".join([WORDS[0]] * (most - 2))  # with <s> and </s>
     found = ensemble.search([whole], 1, max_length_extra=100) + ensemble.search(["der"], 2, max_length_extra=100)
     assert max(len(one.tokens) for many in found for one in many) <= most
@@ -245,7 +245,7 @@ def byte_level(folder):
 
 
 def test_what_bytes_were_read_is_written_again(tmp_path):
-    subwords = Subwords.by(read_tokenizer(byte_level(tmp_path / "bytes")))
+    subwords = Subwords(tokenizer=read_tokenizer(byte_level(tmp_path / "bytes")), both=True)
     subwords.save(tmp_path / "saved")
     found = Subwords.load(tmp_path / "saved")
     assert found.digest == subwords.digest and found.source_size == found.target_size == len(subwords.source)
