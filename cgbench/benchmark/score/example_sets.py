@@ -171,13 +171,15 @@ def _read(
     """The set of these texts and systems; ``metric``: None if the request names it."""
     metric_name, by_name = request.metric, metric is None
     options = {name: value for name, value in (request.settings or {}).items() if name not in OF_METRIC}
+    if options and not by_name:
+        raise InputError(f"{argument(next(iter(options)))}: the given Metric already has its options")
     joined, runs, examples = context.once(
         f"texts, control: {control}",
         lambda: join_texts(
             request.examples.ids,
             texts,
             systems,
-            leads=metric is not None,
+            leads=not by_name,
             lines=lines_of_release(request.release, request.examples, control=control),
         ),
     )
@@ -187,42 +189,31 @@ def _read(
         else as_column(joined[name], f"control_{name}" if control else name, *ROLES[name])
         for name in ("sources", "compounds", "human")
     }
-    sources = roles["sources"]
+    sources, lacks_references = roles["sources"], absent(joined["references"])
     references: list[list[str]] = []
     names: list[str] = []
-    if metric is not None:
-        if options:
-            raise InputError(f"{argument(next(iter(options)))}: the given Metric already has its options")
-        if not absent(joined["references"]):
-            references, names = read_references(joined["references"])
-            if len(references) != metric.n:
-                scores = next(iter(runs.values()))[0]
-                raise InputError(
-                    f"{scores.name} has {len(scores):,} {'lines' if metric.of_texts else 'scores'} and {names[0]} has "
-                    f"{len(references):,} lines: check where the alignment breaks"
-                )
-        against = names[0] if names else "its control set" if control else "the metric"
-    elif metric_class(metric_name).needs == "sources":
+    if by_name and metric_class(metric_name).needs == "sources":
         if control and (sources is None or roles["compounds"] is None):
             missing = " and ".join(map(argument, ("control_sources", "control_compounds")))
             raise InputError(f"CTER of a control set needs its compounds: give {missing}")
-        metric = make_metric(metric_name, ExampleTexts(sources=sources, compounds=roles["compounds"]), options)
         names = [sources.name] if sources else []
-        against = names[0] if names else "the metric"
-    else:
-        if control and absent(joined["references"]):
+    elif by_name or not lacks_references:
+        if control and lacks_references:
             raise InputError(
                 f"the control set needs references: give {argument('control_references')} (or a {argument('release')} "
                 "with a control set)"
             )
         references, names = read_references(joined["references"])
-        if sources and len(sources) != len(references):
+        beside = sources if metric is None else next(iter(runs.values()))[0]
+        if beside and len(references) != (len(beside) if metric is None else metric.n):
+            noun = "lines" if metric is None or metric.of_texts else "scores"
             raise InputError(
-                f"{sources.name} has {len(sources):,} lines and {names[0]} has {len(references):,}: check where the "
-                "alignment breaks"
+                f"{beside.name} has {len(beside):,} {noun} and {names[0]} has {len(references):,} lines: check where "
+                "the alignment breaks"
             )
+    against = names[0] if names else "its control set" if control and metric else "the metric"
+    if metric is None:
         metric = make_metric(metric_name, ExampleTexts(references, sources, roles["compounds"]), options)
-        against = names[0]
     read, release_form = read_systems(runs, metric.n, against), False
     normalised_sources = None
     if by_name and sources and not absent(joined.get("normalised_sources")):

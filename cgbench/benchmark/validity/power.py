@@ -308,60 +308,6 @@ class PowerResult:
     needs: tuple[DifferenceNeeds, ...]
 
 
-def enough(
-    variance: Variance,
-    test: PowerTest,
-    *,
-    metric: str = "",
-    units: Sequence[int] = (),
-    runs: int | None = None,
-    differences: Sequence[float] = (),
-) -> PowerResult:
-    """All results of a power analysis.
-
-    :param units: numbers of units (default: half, once, twice, four and ten times those of the pilot).
-    :param runs: number of runs of each system (default: those of the pilot).
-    :raises InputError: a number is not above 0, differences do not vary, several runs are requested but the pilot has
-        one, or one run of each system with a variance between runs.
-    """
-    count = variance.runs if runs is None else runs
-    if variance.runs == 1 and count > 1 and not variance.between:
-        raise InputError(
-            f"{argument('seeds', count)}: a pilot with one run per system does not show the variance between runs; "
-            f"give several files per system, or {argument('seed_variance')}"
-        )
-    if count == 1 and variance.between:
-        raise InputError(
-            "one run of each system is tested by randomisation of the examples, which ignores the variance between "
-            f"runs; give {argument('seeds', 2)} or more to include it"
-        )
-    if variance.of(1, 1) <= 0:
-        raise InputError("the variance is 0; give a number above 0")
-    if variance.step and (bad := [difference for difference in differences if abs(difference) > variance.step]):
-        raise InputError(f"{argument('differences', bad[0])}: a difference in percent is at most {variance.step:g}")
-    numbers = sorted(set(units) or {max(2, round(variance.units * times)) for times in (0.5, 1, 2, 4, 10)})
-    bad = [amount for amount in (*numbers, count) if amount < 1]
-    bad += [difference for difference in differences if not 0 < abs(difference) < math.inf]
-    if bad:
-        raise InputError(f"{bad[0]:g}: numbers of examples and seeds, and differences, must be above 0")
-    smallest: list[tuple[int | None, float | None]] = [
-        (unit_count, test.smallest(variance, unit_count, count)) for unit_count in numbers
-    ]
-    if variance.between:  # more examples cannot remove that
-        smallest.append((None, test.smallest(variance, math.inf, count)))
-    pilot_units = variance.units or numbers[0]
-    needs = tuple(
-        DifferenceNeeds(
-            difference,
-            test.power_of(difference, variance, pilot_units, count),
-            test.units_for(difference, variance, count),
-            test.runs_for(difference, variance, pilot_units) if variance.between else None,
-        )
-        for difference in differences
-    )
-    return PowerResult(metric, variance, test, count, tuple(smallest), needs)
-
-
 Pilot: TypeAlias = Annotated[
     Any, Kind("pilot", "what evaluate or import_scores returns", lambda value: isinstance(value, Evaluation))
 ]
@@ -399,6 +345,54 @@ class PowerRequest:
     )
 
 
+def enough(
+    variance: Variance, test: PowerTest, request: PowerRequest, metric: str, units: Sequence[int]
+) -> PowerResult:
+    """All results of a power analysis.
+
+    :param units: numbers of units (default: half, once, twice, four and ten times those of the pilot).
+    :raises InputError: a number is not above 0, differences do not vary, several runs are requested but the pilot has
+        one, or one run of each system with a variance between runs.
+    """
+    differences = request.differences
+    count = variance.runs if request.seeds is None else request.seeds
+    if variance.runs == 1 and count > 1 and not variance.between:
+        raise InputError(
+            f"{argument('seeds', count)}: a pilot with one run per system does not show the variance between runs; "
+            f"give several files per system, or {argument('seed_variance')}"
+        )
+    if count == 1 and variance.between:
+        raise InputError(
+            "one run of each system is tested by randomisation of the examples, which ignores the variance between "
+            f"runs; give {argument('seeds', 2)} or more to include it"
+        )
+    if variance.of(1, 1) <= 0:
+        raise InputError("the variance is 0; give a number above 0")
+    if variance.step and (bad := [difference for difference in differences if abs(difference) > variance.step]):
+        raise InputError(f"{argument('differences', bad[0])}: a difference in percent is at most {variance.step:g}")
+    numbers = sorted(set(units) or {max(2, round(variance.units * times)) for times in (0.5, 1, 2, 4, 10)})
+    bad = [amount for amount in (*numbers, count) if amount < 1]
+    bad += [difference for difference in differences if not 0 < abs(difference) < math.inf]
+    if bad:
+        raise InputError(f"{bad[0]:g}: numbers of examples and seeds, and differences, must be above 0")
+    smallest: list[tuple[int | None, float | None]] = [
+        (unit_count, test.smallest(variance, unit_count, count)) for unit_count in numbers
+    ]
+    if variance.between:  # more examples cannot remove that
+        smallest.append((None, test.smallest(variance, math.inf, count)))
+    pilot_units = variance.units or numbers[0]
+    needs = tuple(
+        DifferenceNeeds(
+            difference,
+            test.power_of(difference, variance, pilot_units, count),
+            test.units_for(difference, variance, count),
+            test.runs_for(difference, variance, pilot_units) if variance.between else None,
+        )
+        for difference in differences
+    )
+    return PowerResult(metric, variance, test, count, tuple(smallest), needs)
+
+
 @accepts(PowerRequest)
 def power(request: PowerRequest) -> PowerResult:
     """Compute the smallest difference that a test set can show, and the examples and seeds that differences need.
@@ -406,7 +400,7 @@ def power(request: PowerRequest) -> PowerResult:
     :raises InputError: not exactly one of a pilot and a variance is given, or a value is invalid.
     """
     test = PowerTest(request.level, request.power)
-    pilot, variance, examples, seeds = request.pilot, request.variance, request.examples, request.seeds
+    pilot, variance, examples = request.pilot, request.variance, request.examples
     if (pilot is None) == (variance is None):
         raise InputError(f"give a pilot of two systems, or {argument('variance')}")
     if variance is not None:
@@ -417,8 +411,8 @@ def power(request: PowerRequest) -> PowerResult:
         if not examples:
             raise InputError(f"{argument('variance')} needs the number of examples: {argument('examples')}")
         step, between = 100.0 if request.binary else 0.0, request.seed_variance or 0.0
-        pilot_variance = Variance(variance, between=between, units=examples[0], runs=seeds or 1, step=step)
-        return enough(pilot_variance, test, metric="score", units=examples, runs=seeds, differences=request.differences)
+        pilot_variance = Variance(variance, between=between, units=examples[0], runs=request.seeds or 1, step=step)
+        return enough(pilot_variance, test, request, "score", examples)
     assert pilot is not None
     for name, is_given in (("seed_variance", request.seed_variance is not None), ("binary", request.binary)):
         if is_given:
@@ -430,4 +424,4 @@ def power(request: PowerRequest) -> PowerResult:
     if pilot_variance.runs == 1:
         message = "one run per system: the variance between seeds is unknown, and more examples do not reduce it"
         warnings.warn(InputWarning(message), stacklevel=3)
-    return enough(pilot_variance, test, metric=metric.name, units=examples, runs=seeds, differences=request.differences)
+    return enough(pilot_variance, test, request, metric.name, examples)

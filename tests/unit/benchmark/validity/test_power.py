@@ -11,7 +11,7 @@ from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.significance import mcnemar_p
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
 from cgbench.benchmark.validity import power
-from cgbench.benchmark.validity.power import PowerTest, Shape, Variance, enough, variance_of
+from cgbench.benchmark.validity.power import PowerRequest, PowerTest, Shape, Variance, enough, variance_of
 from cgbench.errors import InputError
 
 
@@ -133,7 +133,7 @@ def test_more_examples_do_not_help_beyond_the_floor():
     floor = test.smallest(variance, math.inf, 3)
     assert floor > 0
     assert test.units_for(0.9 * floor, variance, 3) is None
-    needs = enough(variance, test, differences=[0.9 * floor]).needs[0]
+    needs = enough(variance, test, PowerRequest(differences=[0.9 * floor]), "", ()).needs[0]
     assert needs.examples is None
     assert needs.runs > 3
     assert test.power_of(0.9 * floor, variance, 100, needs.runs) >= 0.8
@@ -151,11 +151,23 @@ def test_few_runs_need_more_than_their_variance_says():
     [
         (lambda: PowerTest(level=0.0), "level=0.0 is a share"),
         (lambda: PowerTest(power=0.01), "is not above the level"),
-        (lambda: enough(Variance(1.0, units=10), PowerTest(), runs=3), "does not show the variance between runs"),
-        (lambda: enough(Variance(1.0, units=10), PowerTest(), differences=[0.0]), "must be above 0"),
-        (lambda: enough(Variance(0.0, units=10), PowerTest()), "the variance is 0"),
-        (lambda: enough(Variance(1.0, between=1.0, units=10), PowerTest()), "ignores the variance between runs"),
-        (lambda: enough(Variance(1.0, units=9, step=100.0), PowerTest(), differences=[101]), "percent is at most 100"),
+        (
+            lambda: enough(Variance(1.0, units=10), PowerTest(), PowerRequest(seeds=3), "", ()),
+            "does not show the variance between runs",
+        ),
+        (
+            lambda: enough(Variance(1.0, units=10), PowerTest(), PowerRequest(differences=[0.0]), "", ()),
+            "must be above 0",
+        ),
+        (lambda: enough(Variance(0.0, units=10), PowerTest(), PowerRequest(), "", ()), "the variance is 0"),
+        (
+            lambda: enough(Variance(1.0, between=1.0, units=10), PowerTest(), PowerRequest(), "", ()),
+            "ignores the variance between runs",
+        ),
+        (
+            lambda: enough(Variance(1.0, units=9, step=100.0), PowerTest(), PowerRequest(differences=[101]), "", ()),
+            "percent is at most 100",
+        ),
         (
             lambda: variance_of(SegmentScores(2), results_of(1, np.ones((1, 2)), np.ones((1, 2)))[:1]),
             "a pilot needs two",
