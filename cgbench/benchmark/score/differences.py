@@ -116,8 +116,8 @@ def find_differences(
     scores = example_scores(metric, systems, results)
     kinds = _bins_of(metric, results)
     counts: Counter[str] | None = None
-    if material.train is not None and references is not None:
-        counts = Counter(word for line in training_lines(material.train) for word in words_of(line))
+    if material.breakdown.train is not None and references is not None:
+        counts = Counter(word for line in training_lines(material.breakdown.train) for word in words_of(line))
     split: Callable[[str], list[str]] = words_of
     if references is not None and is_unspaced([example[0] for example in references]):
         split = _characters

@@ -236,14 +236,11 @@ def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
     breakdown = request.breakdown
     return FeatureInputs(
         text=test.sources if breakdown.side == "source" else test.targets,
-        train=breakdown.train,
+        breakdown=breakdown,
         table=test.table,
-        lm=None if breakdown.lm is None else Path(breakdown.lm),
         metric=test.metric,
         columns=test.columns,
-        min_count=breakdown.min_count,
         examples=test.examples,
-        exposure=breakdown.exposure,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from cgbench.benchmark.metrics.bins import Feature, feature_of_column, lengths
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.example_sets import ExampleSet
+from cgbench.benchmark.score.request import Breakdown
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, read_column
@@ -27,21 +28,18 @@ REFERENCE = "reference_pe_stu"
 class FeatureInputs:
     """The inputs of features.
 
-    ``text``: the side measured by features of texts, if given; ``train``: training text of that
-    side; ``table``: a table with one row per example; ``lm``: a language model; ``metric``: a metric, which may have
-    its own features; ``columns``: what is known of each example without a table, by name (rater, document).
-    ``examples``: to join the table with them. ``exposure``: a corpus that a model may have seen.
+    ``text``: the side measured by features of texts, if given; ``breakdown``: the training text of that side, a
+    language model, a corpus that a model may have seen; ``table``: a table with one row per example; ``metric``: a
+    metric, which may have its own features; ``columns``: what is known of each example without a table, by name (rater,
+    document). ``examples``: to join the table with them.
     """
 
     text: Column | None = None
-    train: Texts | None = None
+    breakdown: Breakdown = field(default_factory=Breakdown)
     table: AnyPath | None = None
-    lm: Path | None = None
     metric: Metric | None = None
-    min_count: int = 3
     examples: Examples = field(default_factory=Examples)
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    exposure: AnyPath | None = None
 
 
 def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
@@ -117,24 +115,24 @@ def _of_table(*names: str) -> Callable[[str, FeatureInputs, int], Feature]:
 
 
 def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    if inputs.train is None and inputs.table is not None:
+    if inputs.breakdown.train is None and inputs.table is not None:
         return _of_table("degree")(name, inputs, n)
-    if inputs.train is None:
+    if inputs.breakdown.train is None:
         raise InputError(
             f"{argument('by', name)} needs the training text; give {argument('train')} (or {argument('release')})"
         )
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
     text = _text(inputs, name)
-    known = KnownNgrams.learn(training_lines(inputs.train), min_count=inputs.min_count)
+    known = KnownNgrams.learn(training_lines(inputs.breakdown.train), min_count=inputs.breakdown.min_count)
     pieces, sizes = known.measure(text.values)
     return Feature(name, pieces / np.maximum(sizes, 1))
 
 
 def _training(name: str, inputs: FeatureInputs) -> list[str]:
-    if inputs.train is None:
+    if inputs.breakdown.train is None:
         raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
-    return training_lines(inputs.train)
+    return training_lines(inputs.breakdown.train)
 
 
 def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
@@ -166,7 +164,7 @@ def _neighbour(name: str, inputs: FeatureInputs, n: int) -> Feature:
 
 
 def _perplexity(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    if inputs.lm is None:
+    if inputs.breakdown.lm is None:
         if inputs.table is None:
             raise InputError(
                 f"{argument('by', name)} needs a language model; give {argument('lm')} (from cgbench lm train)"
@@ -174,18 +172,20 @@ def _perplexity(name: str, inputs: FeatureInputs, n: int) -> Feature:
         return _of_table("perplexity")(name, inputs, n)
     from cgbench.lm.language_model import LanguageModel
 
-    return Feature(name, LanguageModel.load(inputs.lm).perplexity(_text(inputs, name).values))
+    return Feature(name, LanguageModel.load(Path(inputs.breakdown.lm)).perplexity(_text(inputs, name).values))
 
 
 def _exposure(name: str, inputs: FeatureInputs, n: int) -> Feature:
     """The share of new combinations that a corpus has; without a training text, of words in the longest span it has."""
-    if inputs.exposure is None:
+    if inputs.breakdown.exposure is None:
         raise InputError(
             f"{argument('by', name)} needs the corpus; give {argument('exposure')} (from cgbench overlap --out)"
         )
     exposure_of = import_module("cgbench.benchmark.score.exposure").exposure_of
-    train = None if inputs.train is None else training_lines(inputs.train)
-    return Feature(name, exposure_of(_text(inputs, name).values, inputs.exposure, train, inputs.min_count))
+    train = None if inputs.breakdown.train is None else training_lines(inputs.breakdown.train)
+    return Feature(
+        name, exposure_of(_text(inputs, name).values, inputs.breakdown.exposure, train, inputs.breakdown.min_count)
+    )
 
 
 FEATURES: dict[str, Callable[[str, FeatureInputs, int], Feature]] = {
