@@ -88,12 +88,9 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
             replace(scored, results=results), systems[:MOST_LINES], references, inputs.features, inputs.comparison
         )
     # Scores of single examples, and what the head of the page warns of.
-    scores = example_scores(scored.metric, systems, scored.results)
-    examples, distribution = _examples(evaluation, inputs, scores, binned), _distribution(scored, scores)
-    histograms, scatters = distribution[:1], distribution[1:]
-    for metric in evaluations[1:]:  # without scatter plots, whose rectangles list examples by the first metric
-        scores_of_metric = example_scores(metric.scored.metric, metric.systems, metric.scored.results)
-        histograms += _distribution(metric.scored, scores_of_metric)[:1]
+    scores = [example_scores(metric.scored.metric, metric.systems, metric.scored.results) for metric in evaluations]
+    examples = _examples(evaluation, inputs, scores[0], binned)
+    distributions = list(map(_distribution, of_metrics, scores))
     lines = [str(warning) for warning in evaluation.warned] if notes is None else list(notes)
     if evaluation.more:
         lines.append(f"Differences, examples and plots of one system against another are by {scored.metric.name}.")
@@ -107,8 +104,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     ]
     # The variables of the template.
     context = {
-        "title": f"{names}: {', '.join(system.name for system in systems[:4])}"
-        + (" and others" if len(systems) > 4 else ""),
+        "title": f"{names}: {', '.join(system.name for system in systems[:4])}{' and others' * (len(systems) > 4)}",
         "notes": [("", line) for line in lines],
         "facts": [
             *(("metric", f"{m.name}, {'lower' if m.lower_is_better else 'higher'} is better") for m in metrics),
@@ -140,8 +136,8 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
             # CTER aggregate is undefined where bins divide groups.
             if any(subset.figures[figure].value is not None for row in of_feature.results for _, subset in row.bins)
         ],
-        "histograms": histograms,
-        "scatters": scatters,
+        "histograms": [picture for pictures in distributions for picture in pictures[:1]],
+        "scatters": distributions[0][1:],  # whose rectangles list examples by the first metric
         "dots": scored.metric.n <= DOTS,
         "differences": [
             (f"{pair.system} against {pair.against}", page_tables(differences_tables([pair], 1)))
