@@ -225,17 +225,16 @@ def _measured(release: Release) -> list[dict[str, Any]]:
 
 def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[Any, str]]:
     """The distributions of degree, uncertainty, reference likelihood and perplexity by stage."""
-    colours = {"dropped_perplexity": 4, "dropped_reference": 3, "dropped": 1, "window": 5, "selected": 0}
+    stages = {"candidates": "all candidates", **STAGES}
     histograms = []
     for name in dict.fromkeys(("degree", release.configuration["uncertainty"], REFERENCE_LIKELIHOOD, "perplexity")):
         if name not in columns:
             continue
-        values = columns[name]
-        series = [Series("all candidates", values.tolist(), colour=6)]
-        for key, text in STAGES.items():
+        series = []
+        for (key, text), colour in zip(stages.items(), (6, 4, 3, 1, 5, 0), strict=True):
             rows = stage_rows(columns, key)
             if rows is not None and rows.any():
-                series.append(Series(text, values[rows].tolist(), colour=colours[key]))
+                series.append(Series(text, columns[name][rows].tolist(), colour=colour))
         if name == "degree" and release.has_control:
             degrees = [float(row["degree"]) for row in release.set_rows("control")]
             series.append(Series("control set", degrees, colour=2))

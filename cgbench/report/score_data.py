@@ -123,18 +123,16 @@ def never_right(evaluation: Evaluation, system_index: int) -> list[list[str]]:
     metric, system = evaluation.scored.metric, evaluation.systems[system_index]
     if not isinstance(metric, Cter):
         return []
-    rows: dict[str, int] = {}
-    right: set[str] = set()
-    reasons: dict[str, Counter[str]] = {}
+    rows, right = Counter(metric.compounds), set()
+    reasons: dict[str, Counter[str]] = {compound: Counter() for compound in rows}
     kinds = dict(zip(metric.compounds, metric.kinds, strict=True))
     for run in system.runs:
         for compound, judged in zip(metric.compounds, metric.judge_all(run), strict=True):
-            rows[compound] = rows.get(compound, 0) + 1
+            reasons[compound].update(judged.reasons)
             if not judged.wrong:
                 right.add(compound)
-            reasons.setdefault(compound, Counter()).update(judged.reasons)
     return [
-        [compound, kinds[compound], f"{count // len(system.runs):,}",
+        [compound, kinds[compound], f"{count:,}",
          min(reasons[compound].items(), key=lambda item: (-item[1], item[0]))[0]]
         for compound, count in rows.items()
         if compound not in right
