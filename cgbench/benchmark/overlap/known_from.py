@@ -12,7 +12,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD, KnownNgrams
 from cgbench.benchmark.known_ngrams.learning import grow_ngrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, rank_words
-from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_count, not_within
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_count
 from cgbench.machine import check_memory
 from cgbench.text.blocks import Block, join_blocks
 
@@ -24,7 +24,7 @@ def words_of_pool(known: KnownOfTest, texts: Sequence[Named], min_count: int) ->
     """The words of a pool that occur ``min_count`` times in the corpus, with their counts there, up to the highest
     count in the result."""
     for name, blocks in texts:
-        for _ in _ends(known, name, blocks, 1):  # checks that all lines are in the result
+        for _ in known.ends(name, blocks, 1):  # checks that all lines are in the result
             pass
     return _vocabulary(known, min_count, min_count)[0]
 
@@ -36,7 +36,7 @@ def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int
     vocabulary, ids = _vocabulary(known, min_count, word_min_count)
     spans = [np.zeros(0, np.int32)]
     for name, blocks in texts:
-        spans += _spans(known, name, blocks, min_count)
+        spans += _spans(known, name, blocks, min_count)  # without single words, which are known by their counts
     words = sum(map(len, spans))
     check_memory(f"{known.folder}: the known n-grams of a pool", BYTES_A_WORD * words, "use the pool in parts")
     tokens = np.concatenate(spans)
@@ -58,26 +58,27 @@ def _vocabulary(known: KnownOfTest, min_count: int, word_min_count: int) -> tupl
     return rank_words(known.words.arena, known.words.starts, counts, min_count, word_min_count)
 
 
-def _ends(
-    known: KnownOfTest, name: str, blocks: Iterable[Block], min_count: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Of each block of a text: its ids, lengths and ends, as in :meth:`KnownOfTest.ends`.
-
-    :raises InputError: a line is not in the text of the result.
-    """
-    settled = known.automaton.known(known.matches, min_count)
-    for block in blocks:
-        ids, lengths = known.words.read(block)
-        ends, unknown = known.automaton.ends(ids, lengths, settled)
-        if unknown >= 0:
-            raise known.unknown(f"row {block.line + unknown + 1} of {name}")
-        yield ids, lengths, ends
+def text_of_lines(known: KnownOfTest, lines: Iterable[str]) -> list[str]:
+    """The longest n-grams of lines of the text of a result that occur in the corpus and are not part of a longer one;
+    together they have the same n-grams in it as the lines."""
+    spans = (
+        span[:-1]
+        for of_block in _spans(known, "the text", join_blocks(lines), 1, shortest=1)
+        for span in np.split(of_block, np.flatnonzero(of_block < 0) + 1)[:-1]
+    )
+    return [known.words.text(span.tolist()) for span in spans]
 
 
-def _spans(known: KnownOfTest, name: str, blocks: Iterable[Block], min_count: int) -> Iterator[np.ndarray]:
+def _spans(
+    known: KnownOfTest, name: str, blocks: Iterable[Block], min_count: int, shortest: int = 2
+) -> Iterator[np.ndarray]:
     """The longest known n-grams of each block that are not part of a longer one, each ended by -1."""
-    for ids, lengths, ends in _ends(known, name, blocks, min_count):
-        last = np.flatnonzero(not_within(lengths, ends) & (ends > 1))  # single words are known by their counts
+    for ids, lengths, ends in known.ends(name, blocks, min_count):
+        # Whether the n-gram that ends at each word is not part of the one that ends at the next.
+        outermost = np.ones(len(ends), bool)
+        outermost[:-1] = ends[1:] != ends[:-1] + 1
+        outermost[np.cumsum(lengths[lengths > 0]) - 1] = True
+        last = np.flatnonzero(outermost & (ends >= shortest))
         sizes = ends[last].astype(np.int64) + 1
         behind = np.cumsum(sizes)
         positions = np.repeat(last + 2 - behind, sizes) + np.arange(int(sizes.sum()))

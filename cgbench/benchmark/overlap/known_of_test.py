@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from cgbench.benchmark.overlap.reading import ReadingRules
 from cgbench.checksums import SUMS, check_recorded, digests_of, known_digest, write_sums
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, ordinary_file, ordinary_folder, read_json, write_json
+from cgbench.text.blocks import Block
 
 FORMAT = 1
 REMEDY = "run cgbench overlap --out again"
@@ -71,33 +72,24 @@ class KnownOfTest:
             raise InputError(f"{inner / 'matches.npy'}: damaged; {REMEDY}")
         return cls(folder, words, automaton, matches, summary["units"]["words"], known_digest(inner / "matches.npy"))
 
-    def ends(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of lines of the test text: ids int32 ``[words of all]``, lengths int32 ``[lines]``, and the length of the
-        longest n-gram that ends at each word and occurs ``min_count`` times, int32 ``[words of all]``.
+    def ends(
+        self, name: str, blocks: Iterable[Block], min_count: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Of each block of lines: ids int32 ``[words]``, lengths int32 ``[lines]``, and the length of the
+        longest n-gram that ends at each word and occurs ``min_count`` times, int32 ``[words]``.
 
-        :raises InputError: a line is not part of one in the test text, or counts do not go high enough.
+        :raises InputError: a line is not part of one in the test text.
         """
-        check_count(self.folder, self.matches.shape[1], min_count)
-        ids, lengths = self.words.read_lines(lines)
-        ends, unknown = self.automaton.ends(ids, lengths, self.automaton.known(self.matches, min_count))
-        if unknown >= 0:
-            raise self.unknown(f"row {unknown + 1} of the text")
-        return ids, lengths, ends
-
-    def spans(self, lines: Sequence[str], min_count: int) -> list[str]:
-        """The longest known n-grams of lines of the test text that are not part of a longer one. Together they have the
-        same known n-grams as the lines."""
-        ids, lengths, ends = self.ends(lines, min_count)
-        words = [self.words.word(word_id) for word_id in ids.tolist()]
-        last = np.flatnonzero(not_within(lengths, ends) & (ends > 0)) + 1
-        return [" ".join(words[end - length : end]) for end, length in zip(last, ends[last - 1], strict=True)]
-
-    def unknown(self, row: str) -> InputError:
-        """The error for a row that is not in the test text."""
-        return InputError(
-            f"{self.folder}: {row} is not in the text that cgbench overlap was run on, so it has no counts; run it on "
-            "this text"
-        )
+        settled = self.automaton.known(self.matches, min_count)
+        for block in blocks:
+            ids, lengths = self.words.read(block)
+            ends, unknown = self.automaton.ends(ids, lengths, settled)
+            if unknown >= 0:
+                raise InputError(
+                    f"{self.folder}: row {block.line + unknown + 1} of {name} is not in the text that cgbench overlap "
+                    "was run on, so it has no counts; run it on this text"
+                )
+            yield ids, lengths, ends
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -146,15 +138,3 @@ def check_words_alike(folder: Path, units: dict[str, Any], settings: dict[str, A
             f"{folder}: its words were separated differently ({', '.join(differ)}); give the same "
             f"{argument('tokenize')}, {argument('lowercase')} and related options as to cgbench overlap"
         )
-
-
-def not_within(lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Whether the longest known n-gram that ends at each word is not part of the one that ends at the next, bool
-    ``[words]``.
-
-    :param ends: int32 ``[words]``, the lengths of these n-grams.
-    """
-    outermost = np.ones(len(ends), bool)
-    outermost[:-1] = ends[1:] != ends[:-1] + 1
-    outermost[np.cumsum(lengths[lengths > 0]) - 1] = True
-    return outermost

@@ -27,6 +27,7 @@ from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.score.scored import Binning, ScoredSystems, score
 from cgbench.requests import changed
+from cgbench.text.blocks import join_blocks
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
@@ -53,8 +54,8 @@ def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | Non
     :param min_count: the smallest count in ``train`` of a known n-gram.
     :raises InputError: ``given`` is something else, or has counts of another text.
     """
-    longest = KnownOfTest.load(Path(given)).ends(lines, 1)[2]
-    ends = np.split(longest, np.cumsum([len(words_of(line)) for line in lines])[:-1])
+    blocks = KnownOfTest.load(Path(given)).ends("the text", join_blocks(lines), 1)
+    ends = [of_line for _, lengths, of_block in blocks for of_line in np.split(of_block, np.cumsum(lengths)[:-1])]
     if train is None:
         return np.array([line_ends.max() / len(line_ends) if len(line_ends) else np.nan for line_ends in ends])
     known = KnownNgrams.learn(train, min_count=min_count)

@@ -18,7 +18,7 @@ import numpy as np
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.metric import Signature
-from cgbench.benchmark.overlap.known_from import ngrams_of_lines
+from cgbench.benchmark.overlap.known_from import ngrams_of_lines, text_of_lines
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.manifest import summary
 from cgbench.benchmark.stats.novelty import Novelty, novel_ngrams, novel_tag_ngrams
@@ -118,7 +118,7 @@ class Training:
         :raises InputError: a test text is not in the result.
         """
         lines = [line for test in tests for line in test.lines or ()]
-        text = Text(str(overlap.folder), None, overlap.spans(lines, 1))
+        text = Text(str(overlap.folder), None, text_of_lines(overlap, lines))
         return cls(text, min_count, overlap.digest, ngrams_of_lines(overlap, lines, min_count).measure)
 
     @cached_property
