@@ -64,7 +64,7 @@ def test_killed_at_every_write(tmp_path, step):
     assert {"overlap.json", "examples.tsv"} <= set(expected) and len(expected) > 4
     moment = killed = 0
     while True:
-        moment += step if moment > 104 else 15 * step  # many of the last, which write what there is to look at
+        moment += step if moment > 76 else 10 * step  # many of the last, which write what there is to look at
         if not in_a_child(given, out := tmp_path / f"killed-{moment}", moment):
             break
         killed += 1
