@@ -11,7 +11,6 @@ content of a shard depends only on the candidates and the ensemble, not on the n
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from cgbench.engines import Engine, Needs
 from cgbench.errors import InputError
 from cgbench.files import write_json_lines
 from cgbench.models.checkpoints import member_folders, read_config
+from cgbench.models.external.token_space import read_shards, shard_path
 from cgbench.progress import bar
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def measure_shards(
     """
     total = len(texts[0])
     length = shard_size(total)
-    parts = {start: out / f"part-{start // length:05d}.jsonl" for start in range(0, total, length)}
+    parts = {start: shard_path(out, start // length) for start in range(0, total, length)}
     tasks: list[tuple[Any, ...]] = [
         (measure, path, *(text[start : start + length] for text in texts))
         for start, path in parts.items()
@@ -102,11 +102,7 @@ def shard_size(candidates: int) -> int:
 
 def read_uncertainty(folder: Path) -> dict[str, list[Any]]:
     """The measurements of all shards by name, in the order of the candidates."""
-    rows = [
-        json.loads(line)
-        for path in sorted(folder.glob("part-*.jsonl"))
-        for line in path.read_text(encoding="utf-8").split("\n")[:-1]
-    ]
+    rows = read_shards(folder)
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 

@@ -1,6 +1,5 @@
 """Translate a text with an external model."""
 
-import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +11,7 @@ from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import parse_address
 from cgbench.models.external.ensemble_uncertainty import work_beside
 from cgbench.models.external.opening import plan_member
-from cgbench.models.external.token_space import SHARD, shard_path
+from cgbench.models.external.token_space import SHARD, read_shards, shard_path
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.progress import bar
 from cgbench.steps import STEPS, Step, Workspace, hash_value
@@ -69,11 +68,7 @@ def translate_by_system(request: TranslateRequest, template: str | None) -> list
     with locked(workspace.root / "lock", wait=False):
         folder = workspace.run(step, make, resumable=True)
     # The output and its record.
-    rows = [
-        json.loads(line)
-        for path in sorted(folder.glob("part-*.jsonl"))
-        for line in path.read_text(encoding="utf-8").split("\n")[:-1]
-    ]
+    rows = read_shards(folder)
     record = {name: config[name] for name in ("system", "nbest", "search", "device")}
     record["source"], packages = step.inputs["source"], ("torch", "transformers")
     written = write_output(output, rows, nbest, request.format, record, packages)

@@ -62,6 +62,12 @@ def shard_path(folder: Path, shard: int) -> Path:
     return folder / f"part-{shard:05d}.jsonl"
 
 
+def read_shards(folder: Path) -> list[dict[str, Any]]:
+    """The rows of all shards, in their order."""
+    paths = sorted(folder.glob("part-*.jsonl"))
+    return [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+
+
 def measure_in_token_space(work: Measurement, out: Path, engine: Engine) -> None:
     """Write ``out/part-*.jsonl``, one line per sentence with ``hypothesis`` and all sequence measures; resumes."""
     shards = range(-(-len(work.lines) // SHARD))
