@@ -33,7 +33,7 @@ class Translation:
     :param text: empty until ``tokens`` are decoded.
     :param tokens: int32 target ids with the end token.
     :param log_prob: log-probability under the ensemble; ``score``: the same, normalised by length.
-    :param cut: whether an external model reached the length limit.
+    :param cut: whether it reached the length limit.
     """
 
     text: str
@@ -90,7 +90,8 @@ def beam_search(
             hypotheses, log_prob = finished[alive[row]], float(best[row, column])
             if len(hypotheses) < beam:
                 tokens = np.append(history[row, parent[row, column], 1:], EOS).astype(np.int32)
-                hypotheses.append(Translation("", tokens, log_prob, log_prob / len(tokens) ** length_penalty))
+                score, cut = log_prob / len(tokens) ** length_penalty, bool(limit[alive[row]] <= step)
+                hypotheses.append(Translation("", tokens, log_prob, score, cut))
         going = np.array([len(finished[i]) < beam for i in alive]) & (limit[alive] > step)
         if not going.any():
             break

@@ -18,7 +18,6 @@ from cgbench.text.inputs import files_of, is_path, lines_of
 
 if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble
-    from cgbench.models.search import Translation
 
 OF_SEARCH = ("beam", "length_penalty", "max_length_ratio", "max_length_extra", "batch_tokens", "device")
 
@@ -173,7 +172,11 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
         lines, **decoding.search, longest=longest, batch_tokens=decoding.batch_tokens, progress=True
     )
     best = [hypotheses[0] for hypotheses in nbest_lists]
-    _warn_of_cut(ensemble, lines, best, longest, request)
+    if cut := sum(item.cut for item in best):
+        warn(
+            f"{cut:,} of {counted(len(lines), 'translation')} ended at the length limit; to make them longer, raise "
+            f"{argument('max_length_ratio')}"
+        )
     # One output line per sentence.
     measures = {}
     if request.uncertainty:
@@ -214,20 +217,3 @@ def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> Non
         f"{name}: {words} on {count} not in the model's vocabulary, read as <unk>; the first is {word!r} on line "
         f"{line + 1}"
     )
-
-
-def _warn_of_cut(
-    ensemble: Ensemble, lines: Sequence[str], best: Sequence[Translation], longest: int | None,
-    request: TranslateRequest,
-) -> None:  # fmt: skip
-    from cgbench.models.search import limits_of
-
-    lengths = ensemble.lengths(lines)
-    read = lengths if longest is None else lengths.clip(max=longest)
-    limits = limits_of(ensemble.members, read, request.decoding.max_length_ratio, request.decoding.max_length_extra)
-    cut = sum(len(item.tokens) > limit for item, limit in zip(best, limits.tolist(), strict=True))
-    if cut:
-        warn(
-            f"{cut:,} of {counted(len(lines), 'translation')} ended at the length limit; to make them longer, raise "
-            f"{argument('max_length_ratio')}"
-        )
