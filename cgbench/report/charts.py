@@ -67,7 +67,8 @@ def draw(chart: Chart) -> Markup:
             points = [(x(value), y(place)) if chart.rows else (x(place), y(value)) for place, value in mark.points]
             class_ = f"{mark.shape} {'few' if mark.colour is None else _class(colour)}"
             if mark.shape in RADIUS:
-                elements.append(_dot(*points[0], RADIUS[mark.shape], mark.words, class_=class_))
+                (at, up), radius = points[0], RADIUS[mark.shape]
+                elements.append(_element("circle", title=mark.words, cx=at, cy=up, r=radius, class_=class_))
             else:
                 elements.append(_line(points, class_, stroke_dasharray=dashes if mark.shape == "line" else ""))
         if chart.rows:
@@ -135,12 +136,13 @@ def scatter(
     for column, row in np.argwhere(counts > 0).tolist():
         shade = math.ceil(5 * math.log1p(counts[column, row]) / math.log1p(counts.max()) - 1e-9)
         left, right, lower, upper = x(xs[column]), x(xs[column + 1]), y(ys[row]), y(ys[row + 1])
-        size: dict[str, Any] = {"width": right - left, "height": lower - upper}
-        elements.append(_element("rect", x=left, y=upper, **size, class_=f"cell d{shade}"))
+        elements.append(
+            _element("rect", x=left, y=upper, width=right - left, height=lower - upper, class_=f"cell d{shade}")
+        )
     # Points at the same position are one dot, whose area is their number.
     positions = Counter((round(x(a), 1), round(y(b), 1)) for a, b in zip(*points, strict=True))
     dots = [
-        _dot(at, up, min(2.2 * math.sqrt(n), LARGEST_DOT), f"{n:,} points" * (n > 1))
+        _element("circle", title=f"{n:,} points" * (n > 1), cx=at, cy=up, r=min(2.2 * math.sqrt(n), LARGEST_DOT))
         for (at, up), n in positions.items()
     ]
     elements.append(_element("g", *dots, class_="dots c0"))
@@ -209,10 +211,6 @@ def _line(points: Sequence[tuple[float, float]], class_: str, title: str = "", *
     """A line, or an outline to be filled."""
     places = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
     return _element("polyline", title=title, points=places, class_=class_, **attributes)
-
-
-def _dot(x: float, y: float, radius: float, title: str, **attributes: Any) -> Markup:
-    return _element("circle", title=title, cx=x, cy=y, r=radius, **attributes)
 
 
 def _text(x: float, y: float, words: str, class_: str, whole: str = "", **attributes: Any) -> Markup:
