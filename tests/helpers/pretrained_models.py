@@ -6,12 +6,12 @@ import shutil
 import pytest
 import torch
 from external_models import LINES
+from training_runs import train_until
 
 from cgbench.models.config.architectures import build_model
 from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
-from cgbench.models.training.trainer import train_model
 
 SOURCE = Ragged.pack([[5, 6, 7, 8, 2], [9, 10, 2], [11, 12, 13, 14, 15, 16, 2], [4, 2]])
 TARGET = Ragged.pack([[5, 6, 2], [7, 2], [8, 9, 10, 4, 5, 2], [2]])
@@ -37,9 +37,10 @@ def build(folder, preset, source_size, target_size):
     return model.eval()
 
 
-def train(folder, corpus, preset, out, **options):
+def train(folder, corpus, preset, out, stop_after_updates=None, **options):
     start, preset = plan_start(f"hf:{folder}", preset)
-    return train_model(corpus, corpus, start.learn(corpus[1], preset.text), preset, 1, out, init=start, **options)
+    subwords = start.learn(corpus[1], preset.text)
+    return train_until(stop_after_updates, corpus, corpus, subwords, preset, 1, out, init=start, **options)
 
 
 def through(layers, x, *more):

@@ -3,10 +3,12 @@
 import json
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from unittest import mock
 
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.text.subwords import Subwords
+from cgbench.models.training.loop import TrainingRun
 from cgbench.models.training.trainer import train_model
 
 EVENTS = {"validate_every": 4, "checkpoint_every": 3, "log_every": 2, "max_tokens": 128, "accumulation": 2}
@@ -28,11 +30,22 @@ def make_corpus(folder):
     return folder
 
 
-def train(corpus, out, preset=PRESET, seed=3, **options):
+def train_until(stop, *arguments, **options):
+    """Train a model, but stop this call, like a signal, after ``stop`` updates over all stages (None: never)."""
+    real = TrainingRun._stopped
+
+    def stopped(run):
+        return (stop is not None and run.progress.earlier + run.progress.update >= stop) or real(run)
+
+    with mock.patch.object(TrainingRun, "_stopped", stopped):
+        return train_model(*arguments, **options)
+
+
+def train(corpus, out, preset=PRESET, seed=3, stop_after_updates=None, **options):
     files = {name: (corpus / f"{name}.de", corpus / f"{name}.en") for name in ("train", "valid")}
     files.update(options.pop("files", {}))
-    subwords = Subwords.load(corpus)
-    return train_model(files["train"], files["valid"], subwords, preset, seed, out, digests=DIGESTS, **options)
+    texts, subwords = (files["train"], files["valid"]), Subwords.load(corpus)
+    return train_until(stop_after_updates, *texts, subwords, preset, seed, out, digests=DIGESTS, **options)
 
 
 def contents(folder):

@@ -53,8 +53,8 @@ class TrainingRun:
 
     :param made_of: settings, digests of the texts, device; the saved state of another run is refused.
     :param title: the model's name in the progress bar.
-    :param stop_after_updates: stop after this number of updates over all stages; ``deadline``: stop after the first
-        update that ends later, by ``time.monotonic``. A signal in ``signals`` also stops it.
+    :param deadline: stop after the first update that ends later, by ``time.monotonic``. A signal in ``signals`` also
+        stops it.
     """
 
     objectives: list[Objective]
@@ -66,7 +66,6 @@ class TrainingRun:
     out: Path
     processes: Processes
     title: str
-    stop_after_updates: int | None
     deadline: float
     signals: Sequence[int] = ()
 
@@ -87,11 +86,6 @@ class TrainingRun:
         self.parallel = self.processes.data_parallel(self.objective)
         self.parallel.train()
 
-    @property
-    def updates(self) -> int:
-        """Updates of all stages."""
-        return self.progress.earlier + self.progress.update
-
     def train(self) -> bool:
         """Update, log, validate and save; returns whether the run is finished, or was stopped before."""
         progress = self.progress
@@ -103,14 +97,14 @@ class TrainingRun:
             if progress.stage + 1 == len(self.objectives):
                 return True
             progress.stage += 1
-            progress.earlier, progress.update = self.updates, 0
+            progress.earlier, progress.update = progress.earlier + progress.update, 0
             progress.loss, progress.plain, progress.count = 0.0, 0.0, 0
             self._begin_stage()
         return False
 
     def _train_stage(self) -> bool:
         progress = self.progress
-        stopped = self._enough()
+        stopped = False
         total, title = self.config.max_updates, f"train {self.title}"
         if self.objective.epochs is not None:
             batches = len(self.data.epoch(self.checkpoint.seed, 0))
@@ -134,7 +128,7 @@ class TrainingRun:
                 stopped = self._stopped()
                 if not last and (stopped or due):
                     self._save()
-        return True
+        return not stopped or self.progress.stage + 1 == len(self.objectives)
 
     def _report(self, progress_bar: Any) -> bool:
         """Log, validate and keep a checkpoint if due after an update; return whether to save the state."""
@@ -175,13 +169,8 @@ class TrainingRun:
         complete = progress.batch == 0 and progress.epoch % config.validate_every_epochs == 0
         return ended or (complete and progress.epoch >= config.validate_from_epoch)
 
-    def _enough(self) -> bool:
-        return self.stop_after_updates is not None and self.updates >= self.stop_after_updates
-
     def _stopped(self) -> bool:
         """Whether to stop this call before the run is finished; the same in all processes."""
-        if self._enough():
-            return True
         over = bool(self.signals) or time.monotonic() >= self.deadline
         if self.processes.world_size == 1:
             return over

@@ -40,7 +40,6 @@ def train_model(
     out: Path,
     device: str = "cpu",
     digests: dict[str, str] | None = None,
-    stop_after_updates: int | None = None,
     *,
     max_seconds: float | None = None,
     init: Start | None = None,
@@ -59,7 +58,6 @@ def train_model(
 
     :param train: source and target file, plain text; also ``valid``.
     :param digests: sha256 of the training files by name, recorded in the checkpoint.
-    :param stop_after_updates: save the state and stop after this number of updates.
     :param max_seconds: save the state and stop after the first update that ends later.
     :param subwords: of both texts, or their folder; None if ``init`` has its own.
     :param init: an external model to start from.
@@ -125,7 +123,7 @@ def train_model(
         made_of = [settings, data.digest, held_out and held_out.digest, torch.device(device).type]
         run = TrainingRun(
             objectives, data, validation, subwords, checkpoint, made_of, out, processes, title or out.name,
-            stop_after_updates, deadline,
+            deadline,
         )  # fmt: skip
         try:
             with held_signals() as run.signals:

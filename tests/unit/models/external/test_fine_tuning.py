@@ -12,6 +12,7 @@ pytest.importorskip("transformers")
 import transformers
 from external_models import LINES, WORDS, forced_log_probs, tokenizer, write_model
 from few import few
+from training_runs import train_until
 
 from cgbench.errors import InputError, InputWarning
 from cgbench.models.checkpoints import load_checkpoint, read_config
@@ -19,7 +20,6 @@ from cgbench.models.config.presets import load_preset
 from cgbench.models.external.opening import plan_member
 from cgbench.models.external.start import FINE_TUNING, plan_start
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.training.trainer import train_model
 
 KINDS = ("t5", "bart", "marian")
 IN_ENGLISH = dict(zip(WORDS[:8], ("the", "the", "dog", "cat", "bird", "sleeps", "sees", "sings"), strict=True))
@@ -53,10 +53,10 @@ def folders(tmp_path_factory):
     return base
 
 
-def train(corpus, folder, out, preset=PRESET, **options):
+def train(corpus, folder, out, preset=PRESET, stop_after_updates=None, **options):
     start, preset = plan_start(f"hf:{folder}", preset)
     options.setdefault("seed", 1)
-    return train_model(corpus, corpus, None, preset, out=out, init=start, **options)
+    return train_until(stop_after_updates, corpus, corpus, None, preset, out=out, init=start, **options)
 
 
 @pytest.fixture(scope="module")
