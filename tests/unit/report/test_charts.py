@@ -30,6 +30,7 @@ def test_a_scale_and_its_ticks():
     assert scale.ticks() == [0, 2, 4, 6, 8, 10]
     assert charts.Scale(0.21, 0.39, 0, 1).ticks() == pytest.approx([0.25, 0.3, 0.35])
     assert charts.Scale(3.0, 3.0, 0, 1).ticks() == [3.0]
+    assert len(charts.Scale(0.0, 1e30, 0, 1).ticks()) == 6  # of a perplexity
 
 
 @pytest.mark.parametrize(
