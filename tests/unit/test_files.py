@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from cgbench.benchmark.outputs.score_files import read_systems_file
+from cgbench.benchmark.outputs.score_files import ReadOptions, read_systems_file
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, check_output, read_json
 from cgbench.text.columns import read_text
@@ -76,7 +76,7 @@ def test_every_reader_of_json_refuses_alike(tmp_path, row, said):
         lambda: [list(read_shard(shard)) for shard in find_files([str(tmp_path / "x.jsonl")], "text")],
     ]
     if "number" not in said:  # scores of other programs: NaN and infinity are scores that are missing
-        readers.append(lambda: read_systems_file(tmp_path / "x.json", "score"))
+        readers.append(lambda: read_systems_file(tmp_path / "x.json", "score", ReadOptions()))
     for read in readers:
         with pytest.raises(InputError, match=said) as caught:
             read()

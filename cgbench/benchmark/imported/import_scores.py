@@ -14,8 +14,8 @@ from cgbench.benchmark.comparison.prediction_powered import HumanMean, human_mea
 from cgbench.benchmark.metrics.segment_scores import BEYOND, SegmentScores, number_of, scores_of
 from cgbench.benchmark.outputs.judgements import EXAMPLE, RATER
 from cgbench.benchmark.outputs.log_outputs import by_rows
-from cgbench.benchmark.outputs.score_files import ScoreColumn, answered_by_all, common_order, split_field
-from cgbench.benchmark.outputs.score_readers import ReadOptions, is_frame, read_score_columns
+from cgbench.benchmark.outputs.score_files import ReadOptions, ScoreColumn, answered_by_all, common_order, split_field
+from cgbench.benchmark.outputs.score_readers import is_frame, read_score_columns
 from cgbench.benchmark.outputs.systems import absent, join_texts, read_runs, read_systems
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.example_sets import MetricContext, lines_of_release

@@ -15,11 +15,18 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json_lines, parse_scores, read_json
+from cgbench.benchmark.outputs.score_files import (
+    ReadOptions,
+    ScoreColumn,
+    SystemRuns,
+    as_score,
+    is_json_lines,
+    parse_scores,
+    read_json,
+)
 from cgbench.errors import InputError, warn
 from cgbench.models.servers.answers import START
 from cgbench.settings import did_you_mean
@@ -46,7 +53,7 @@ _NOT_METRICS = frozenset(
 )  # fmt: skip
 
 
-def read_log(path: Path, metric: str | None) -> list[ScoreColumn] | None:
+def read_log(path: Path, metric: str | None, _: ReadOptions) -> SystemRuns | None:
     """The scores of a log, one column per run; None if the file is not a log.
 
     :param metric: one of the log's metrics (``acc_norm``; in a log with several filters ``acc@FILTER``).
@@ -56,7 +63,7 @@ def read_log(path: Path, metric: str | None) -> list[ScoreColumn] | None:
         table = Table(path, named=True)
         if set(table.names) >= _OF_RECORD:
             return _every_eval_ever(path, table, metric)
-        return [_lm_eval(path, table, metric)] if set(table.names) >= OF_DOC else None
+        return _lm_eval(path, table, metric) if set(table.names) >= OF_DOC else None
     return read_inspect(path, lambda header, samples: _inspect(path, header, samples, metric))
 
 
@@ -97,7 +104,7 @@ def lm_eval_rows(
     return by_filter.get(chosen or next(iter(by_filter), ""), [])
 
 
-def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
+def _lm_eval(path: Path, table: Table, metric: str | None) -> SystemRuns:
     """``samples_*.jsonl``: ``doc_id``, ``doc_hash``, ``filter``, and metrics by name."""
     chosen_metric, _, chosen = (metric or "").partition("@")
     columns = ("doc_id", "doc_hash", "metrics", "filtered_resps")
@@ -114,25 +121,26 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
             raise InputError(f"{of}: no doc_hash")
         examples.append((as_score(row[position], path, row_number, name), identity(row[0], f"{of}: no doc_id"), row[1]))
     warn_of_reasoning(path, sum(is_reasoning(row[3]) for _, row in rows), len(rows), SCORED)
-    (column,) = _columns(f"{path}:{name}", {chosen: examples}, "filter", _lm_eval_version(path))
-    return replace(column, path=path)
+    return _columns(f"{path}:{name}", {chosen: examples}, "filter", _lm_eval_version(path), path)
 
 
 _Row = tuple[str, str, str]
 """The score, the id and the digest of an example."""
 
 
-def _columns(label: str, runs: Mapping[Any, list[_Row]], noun: str, version: str | None = None) -> list[ScoreColumn]:
+def _columns(
+    label: str, runs: Mapping[Any, list[_Row]], noun: str, version: str | None = None, path: Path | None = None
+) -> SystemRuns:
     """One column for each run, which is named with the ``noun`` if there are several."""
     columns = []
     for run, rows in runs.items():
         scores, ids, prints = (list(column) for column in zip(*rows, strict=True))
         name = f"{label}, {noun} {run}" if len(runs) > 1 else label
-        columns.append(ScoreColumn(name, scores, None, ids, prints, version))
-    return columns
+        columns.append(ScoreColumn(name, scores, path, ids, prints=prints, version=version))
+    return {"": columns}
 
 
-def _every_eval_ever(path: Path, table: Table, metric: str | None) -> list[ScoreColumn]:
+def _every_eval_ever(path: Path, table: Table, metric: str | None) -> SystemRuns:
     """``*_samples.jsonl``: ``evaluation.score`` by ``sample_id``; ``metric`` is an ``evaluation_result_id``."""
     runs: dict[str, list[_Row]] = {}
     fields = ("sample_id", "sample_hash", "evaluation", "evaluation_result_id", "metadata")
@@ -244,7 +252,7 @@ def _zstandard(path: Path, info: zipfile.ZipInfo) -> Any:
     return pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd")
 
 
-def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None) -> list[ScoreColumn]:
+def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None) -> SystemRuns:
     """A log of inspect: ``metric`` is the scorer, or ``SCORER@KEY`` if a score has several values."""
     scorer, _, key = (metric or "").partition("@")
     task = header.get("eval") if isinstance(header, Mapping) else None

@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.metrics.segment_scores import no_score, number_of
-from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json_lines, read_json
+from cgbench.benchmark.outputs.score_files import (
+    ReadOptions,
+    ScoreColumn,
+    SystemRuns,
+    as_score,
+    is_json_lines,
+    read_json,
+)
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.joins import spelled_alike
@@ -71,20 +78,19 @@ class Judgements:
     documents: dict[str, str] = field(default_factory=dict)
 
 
-def read_judgements(path: Path, chosen: str | None, columns: Mapping[str, str] | None = None) -> Judgements | None:
+def read_judgements(path: Path, chosen: str | None, options: ReadOptions) -> SystemRuns | None:
     """The judgements in a file; None if the file has another format.
 
     :param chosen: the campaign, if the file has several; the column of scores in a table.
-    :param columns: the columns of a table by what they hold, as in :data:`NAMES`, where names are unusual.
     :raises InputError: the file is damaged, or has several campaigns and none was named.
     """
     kind = form(path)
     if kind in ("tsv", "csv", "parquet"):
-        return judgements_of_table(path, Table(path, named=True), chosen, columns)
+        return judgements_of_table(path, Table(path, named=True), chosen, options)
     if kind == "json" and not is_json_lines(path):
         data = read_json(path)
         if _is_pearmut(data):
-            return _pearmut(path, data, chosen)
+            return _columns(path, _pearmut(path, data, chosen), options)
     return None
 
 
@@ -109,31 +115,24 @@ def usual_columns(names: Sequence[str]) -> dict[str, str]:
     return {role: lower[name] for role, usual in NAMES.items() for name in reversed(usual) if name in lower}
 
 
-def _roles(path: object, table: Table | FrameTable, chosen: str | None, columns: Mapping[str, str]) -> dict[str, str]:
-    """The columns of a table by what they hold.
+def judgements_of_table(
+    path: object, table: Table | FrameTable, chosen: str | None, options: ReadOptions
+) -> SystemRuns | None:
+    """The judgements in a table; None if it has no column of examples, or neither systems nor raters.
 
-    :raises InputError: ``columns`` or ``chosen`` names one that is not there.
+    :raises InputError: a column that was named is not there; a row is no judgement, or judges again; two names are
+        written in almost the same way.
     """
-    roles = usual_columns(table.names) | {**columns, **({"score": chosen} if chosen else {})}
+    if chosen is not None and chosen not in table.names and is_number(chosen):
+        return None  # the number of a column
+    has_errors = {"category", "severity"} <= set(table.names) and not chosen
+    # The columns by what they hold.
+    roles = usual_columns(table.names) | (dict(options.columns or {}) | ({"score": chosen} if chosen else {}))
     for role, name in roles.items():
         if role not in NAMES:
             raise InputError(f"{argument('columns_of', role)}{did_you_mean(role, NAMES)}")
         if name not in table.names:
             raise InputError(f"{path}: no column {name!r}{did_you_mean(name, table.names)}")
-    return roles
-
-
-def judgements_of_table(
-    path: object, table: Table | FrameTable, chosen: str | None, columns: Mapping[str, str] | None = None
-) -> Judgements | None:
-    """The judgements in a table; None if it has no column of examples, or neither systems nor raters.
-
-    :raises InputError: a row is no judgement, or judges again; two names are written in almost the same way.
-    """
-    if chosen is not None and chosen not in table.names and is_number(chosen):
-        return None  # the number of a column
-    has_errors = {"category", "severity"} <= set(table.names) and not chosen
-    roles = _roles(path, table, chosen, columns or {})
     by_whom = [role for role in ("system", "rater") if role in roles]
     if "segment" not in roles or not by_whom or not (has_errors or "score" in roles):
         return None
@@ -172,7 +171,7 @@ def judgements_of_table(
             )
         else:
             judgements.scores[key] = _number(as_score(row[-1], path, row_number, figures[0]), where)
-    return judgements
+    return _columns(path, judgements, options)
 
 
 def _is_pearmut(data: Any) -> bool:
@@ -243,7 +242,7 @@ def _number(value: Any, where: str) -> float:
     return score
 
 
-def standardised(scores: Mapping[tuple[str, str, str], float]) -> dict[tuple[str, str, str], float]:
+def _standardised(scores: Mapping[tuple[str, str, str], float]) -> dict[tuple[str, str, str], float]:
     """The z-scores of each rater's judgements; 0 for a rater whose judgements are all equal."""
     by_rater: dict[str, list[float]] = {}
     for (_, _, rater), score in scores.items():
@@ -254,15 +253,12 @@ def standardised(scores: Mapping[tuple[str, str, str], float]) -> dict[tuple[str
             for key, score in scores.items()}  # fmt: skip
 
 
-def columns_of(
-    path: object, judgements: Judgements, *, standardise: bool, by_rater: bool
-) -> dict[str, list[ScoreColumn]]:
+def _columns(path: object, judgements: Judgements, options: ReadOptions) -> SystemRuns:
     """The scores of each system, a single run, with the same rows; ``nan`` where a system was not judged.
 
-    :param by_rater: if an example has several raters, a row is a judgement.
     :raises InputError: there are no judgements.
     """
-    scores = standardised(judgements.scores) if standardise else judgements.scores
+    scores = _standardised(judgements.scores) if options.standardise else judgements.scores
     if not scores:
         raise InputError(f"{path}: no judgements")
     raters: dict[str, set[str]] = {}
@@ -272,7 +268,7 @@ def columns_of(
     if all(example.isascii() and example.isdigit() for example in examples):
         # By value, without int: an id may have thousands of digits.
         examples.sort(key=lambda example: (len(example.lstrip("0")), example.lstrip("0")))
-    apart = by_rater and any(len(of) > 1 for of in raters.values())
+    apart = options.by_rater and any(len(of) > 1 for of in raters.values())
     rows = [(example, rater) for example in examples for rater in (sorted(raters[example]) if apart else ("",))]
     values: dict[str, dict[tuple[str, str], list[float]]] = {}
     for (system, example, rater), score in scores.items():

@@ -21,7 +21,7 @@ from typing import Any, Self
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
-from cgbench.text.columns import Column, open_column, short_name
+from cgbench.text.columns import Column, open_column
 from cgbench.text.joins import Examples, rows_by_id
 from cgbench.text.rows import cell_text, is_array
 from cgbench.text.streams import COMPRESSED, is_there, open_bytes, read_lines, split_name
@@ -57,6 +57,25 @@ class ScoreColumn(Column):
         return replace(super().at(rows), prints=prints, columns=columns)
 
 
+SystemRuns = dict[str, list[ScoreColumn]]
+"""The runs of each system; the name is "" if a file names none."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How scores are read.
+
+    ``ids``: the column with the ids of examples. ``standardise``: convert human judgements to z-scores for each rater.
+    ``by_rater``: of human judgements with several raters for an example, a row per judgement. ``columns``: those of a
+    table of ratings by what they hold, where their names are unusual.
+    """
+
+    ids: str | None = None
+    standardise: bool = False
+    by_rater: bool = False
+    columns: Mapping[str, str] | None = None
+
+
 def split_field(text: str) -> tuple[Path, str | None]:
     """Split ``FILE:COLUMN``, where FILE may also be a ``.json`` or ``.eval``; None if no column is named."""
     path, sign, field = text.rpartition(":")
@@ -65,7 +84,7 @@ def split_field(text: str) -> tuple[Path, str | None]:
     return split_name(text)
 
 
-def read_systems_file(path: Path, field: str | None) -> dict[str, list[ScoreColumn]] | None:
+def read_systems_file(path: Path, field: str | None, _: ReadOptions) -> SystemRuns | None:
     """All systems in a file that may contain the scores of several by name; None if its name is of another form.
 
     :raises InputError: it has another format than its name says.
@@ -73,7 +92,7 @@ def read_systems_file(path: Path, field: str | None) -> dict[str, list[ScoreColu
     plain = path.with_suffix("") if path.suffix in COMPRESSED else path
     if plain.suffix == ".json":
         in_rows = is_array(path) or is_json_lines(path)
-        return {short_name(path): [read_table(path, field, None)]} if in_rows else _read_json(path, field)
+        return {"": [read_table(path, field, None)]} if in_rows else _read_json(path, field)
     if not plain.name.endswith(".seg.score"):
         return None
     systems: dict[str, list[str]] = {}
@@ -128,7 +147,7 @@ def is_json_lines(path: Path) -> bool:
         return False
 
 
-def _read_json(path: Path, field: str | None) -> dict[str, list[ScoreColumn]]:
+def _read_json(path: Path, field: str | None) -> SystemRuns:
     """COMET's JSON: ``{hypotheses: [{"src": ..., "mt": ..., "COMET": 0.8}, ...]}``."""
     systems = read_json(path)
     if not isinstance(systems, dict) or not systems or not all(isinstance(rows, list) for rows in systems.values()):

@@ -6,20 +6,19 @@ runs of each system, under "" if the file names none, or None if the file has an
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.outputs.harness_logs import read_log
-from cgbench.benchmark.outputs.judgements import (
-    FrameTable,
-    Judgements,
-    columns_of,
-    judgements_of_table,
-    read_judgements,
-    usual_columns,
+from cgbench.benchmark.outputs.judgements import FrameTable, judgements_of_table, read_judgements, usual_columns
+from cgbench.benchmark.outputs.score_files import (
+    ReadOptions,
+    ScoreColumn,
+    SystemRuns,
+    read_systems_file,
+    read_table,
+    split_field,
 )
-from cgbench.benchmark.outputs.score_files import ScoreColumn, read_systems_file, read_table, split_field
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name
@@ -29,39 +28,8 @@ from cgbench.text.remote import local
 from cgbench.text.rows import Table
 from cgbench.text.streams import TABLES, form, read_lines
 
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """How scores are read.
-
-    ``ids``: the column with the ids of examples. ``standardise``: convert human judgements to z-scores for each rater.
-    ``by_rater``: of human judgements with several raters for an example, a row per judgement. ``columns``: those of a
-    table of ratings by what they hold, where their names are unusual.
-    """
-
-    ids: str | None = None
-    standardise: bool = False
-    by_rater: bool = False
-    columns: Mapping[str, str] | None = None
-
-
-SystemRuns = dict[str, list[ScoreColumn]]
+DEFAULTS = ReadOptions()
 Reader = Callable[[Path, str | None, ReadOptions], SystemRuns | None]
-
-
-def _judgements(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
-    return _of_judgements(path, read_judgements(path, field, options.columns), options)
-
-
-def _of_judgements(path: object, judgements: Judgements | None, options: ReadOptions) -> SystemRuns | None:
-    if judgements is None:
-        return None
-    return columns_of(path, judgements, standardise=options.standardise, by_rater=options.by_rater)
-
-
-def _log(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
-    runs = read_log(path, field)
-    return None if runs is None else {"": runs}
 
 
 def _table(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
@@ -105,13 +73,13 @@ def _plain(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | 
 
 
 READERS: dict[str, Reader] = {
-    "plain text": _plain, "several systems": lambda path, field, options: read_systems_file(path, field),
-    "tables": _table, "logs of harnesses": _log, "human judgements": _judgements,
+    "plain text": _plain, "several systems": read_systems_file, "tables": _table, "logs of harnesses": read_log,
+    "human judgements": read_judgements,
 }  # fmt: skip
 """The readers; the last one is asked first, and the first one knows every file."""
 
 
-def read_scores(text: str, options: ReadOptions = ReadOptions()) -> SystemRuns:
+def _read(text: str, options: ReadOptions) -> SystemRuns:
     """The scores in ``FILE`` or ``FILE:FIELD`` by system; a file that names none has one named after the file.
 
     :raises InputError: there is no such file or column, or the file has another form than its name says.
@@ -122,7 +90,7 @@ def read_scores(text: str, options: ReadOptions = ReadOptions()) -> SystemRuns:
     return {system or short_name(path): runs for system, runs in systems.items()}
 
 
-def read_score_columns(scores: Mapping[str, Any], options: ReadOptions = ReadOptions()) -> SystemRuns:
+def read_score_columns(scores: Mapping[str, Any], options: ReadOptions = DEFAULTS) -> SystemRuns:
     """The scores of every system, one column per run.
 
     :param scores: by system: a file, a list of numbers, or a list of these, one per run; files in a list must be
@@ -136,7 +104,7 @@ def read_score_columns(scores: Mapping[str, Any], options: ReadOptions = ReadOpt
         for run_number, run in enumerate(run_list, 1):
             if is_path(run) or is_frame(run):
                 label = str(run) if is_path(run) else "the data frame"
-                columns = read_scores(os.fspath(run), options) if is_path(run) else _of_frame(run, options)
+                columns = _read(os.fspath(run), options) if is_path(run) else _of_frame(run, options)
                 columns = {str(name): _runs_of(label, columns, str(name))} if name else columns
             else:
                 label = f"{name}, run {run_number}" if len(run_list) > 1 else str(name)
@@ -157,8 +125,7 @@ def is_frame(value: Any) -> bool:
 
 
 def _of_frame(frame: Any, options: ReadOptions) -> SystemRuns:
-    judgements = judgements_of_table("the data frame", FrameTable(frame), None, options.columns)
-    systems = _of_judgements("the data frame", judgements, options)
+    systems = judgements_of_table("the data frame", FrameTable(frame), None, options)
     if systems is None:
         raise InputError(
             "the data frame has no columns of examples, scores and systems or raters: name them with "

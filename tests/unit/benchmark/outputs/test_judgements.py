@@ -8,7 +8,8 @@ import pytest
 
 from cgbench.benchmark.imported.import_scores import import_scores
 from cgbench.benchmark.outputs.judgements import error_weight
-from cgbench.benchmark.outputs.score_readers import ReadOptions, read_score_columns
+from cgbench.benchmark.outputs.score_files import ReadOptions
+from cgbench.benchmark.outputs.score_readers import read_score_columns
 from cgbench.errors import InputError
 
 
