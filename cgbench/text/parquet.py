@@ -5,10 +5,10 @@ gigabytes: one long value, referenced a thousand times. So one child process wit
 its output is counted.
 """
 
-import itertools
 import os
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,64 +23,67 @@ BUFFER = 1 << 20
 
 @cache
 def _started(process: int) -> list[Child]:
-    return [Child("cgbench.text.parquet:answers", PARQUET_MEMORY)]
+    return []
 
 
-def _ask(question: dict[str, Any], path: Path, child: Child | None = None) -> tuple[Any, bytes, Child]:
-    """Send a question to the child process, which is restarted if it has ended."""
-    if child is None:
-        slot = _started(os.getpid())
-        if not slot[0].alive:
-            slot[0] = Child("cgbench.text.parquet:answers", PARQUET_MEMORY)
-        child = slot[0]
+def _child() -> Child:
+    """The child process of this process, which is started again if it has ended."""
+    children = _started(os.getpid())
+    if not (children and children[0].alive):
+        children[:] = [Child("cgbench.text.parquet:answers", PARQUET_MEMORY)]
+    return children[0]
+
+
+def _ask(child: Child, path: Path, do: str, **question: Any) -> tuple[Any, bytes]:
     died = f"{path}: not a readable Parquet file (the process that read it crashed, or used too much memory)"
-    return *child.ask({"path": str(path), "place": str(path.absolute()), **question}, died, most=PARQUET_MESSAGE), child
+    question |= {"do": do, "path": str(path), "place": str(path.absolute())}
+    return child.ask(question, died, most=PARQUET_MESSAGE)
 
 
 class ParquetTable:
-    """A Parquet file: ``names`` of its columns; ``nested``: fields of the struct ``translation``, if any.
+    """A Parquet file: its ``schema``; ``names`` of its columns; ``nested``: fields of the struct ``translation``.
 
     :raises InputError: it is missing, or not a Parquet file.
     """
 
     def __init__(self, path: Path) -> None:
         check_installed("pyarrow")
-        self.path = path
-        self.names: list[str]
-        self.rows: int
-        (self.names, self.nested, self.rows), _, _ = _ask({"do": "describe"}, path)
+        import pyarrow
 
-    def read(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """The values of ``columns`` in each row (``translation.de`` is a field of the struct).
+        self.path = path
+        self.length, schema = _ask(_child(), path, "describe")
+        self.schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(schema))
+        self.names: list[str] = self.schema.names
+        nested = _parts(self.schema.field("translation").type) if "translation" in self.names else []
+        self.nested = [field.name for field in nested]
+
+    def read(self, columns: Sequence[str]) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """The values of ``columns`` in each row, with its number.
 
         :raises InputError: the file is damaged, or exceeds a limit.
         """
         budget, packed = Budget(self.path), self.path.stat().st_size
-        known = {*self.names, *(f"translation.{name}" for name in self.nested)}
-        if missing := [name for name in columns if name not in known]:
+        if missing := [name for name in columns if name not in (*self.names, *self.nested)]:
             raise InputError(f"{self.path}: no column {missing[0]!r}; it has {', '.join(self.names)}")
-        budget.check(self.rows, packed)  # each row is a line, even if empty
-        for batch in _batches(self.path, columns)[1]:
-            values = [_column(batch, name, self.path).to_pylist() for name in columns]
-            for row in zip(*values, strict=True):
+        budget.check(self.length, packed)  # each row is a line, even if empty
+        columns, row_numbers = [f"translation.{name}" if name in self.nested else name for name in columns], count(1)
+        for batch in self.batches(columns):
+            for row in zip(*(_column(batch, name, self.path).to_pylist() for name in columns), strict=True):
                 budget.take(sum(len(value) for value in row if isinstance(value, str)), packed)
-                yield row
+                yield next(row_numbers), row
 
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The record batches of these columns (``translation.de`` is a field), of at most about :data:`BATCH` bytes."""
+        import pyarrow
 
-def _batches(path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
-    """The schema of a file, and the record batches of these columns, of at most about :data:`BATCH` bytes."""
-    reading, schema, child = _ask({"do": "read", "columns": columns}, path)
-    import pyarrow
-
-    def read() -> Iterator[Any]:
+        child = _child()
+        reading, _ = _ask(child, self.path, "read", columns=columns)
         try:
-            while (reply := _ask({"do": "next", "number": reading}, path, child))[0]:
+            while (reply := _ask(child, self.path, "next", number=reading))[0]:
                 yield pyarrow.ipc.open_stream(reply[1]).read_next_batch()
         finally:
             if child.alive:
-                _ask({"do": "end", "number": reading}, path, child)
-
-    return pyarrow.ipc.read_schema(pyarrow.py_buffer(schema)), read()
+                _ask(child, self.path, "end", number=reading)
 
 
 def read_parquet(path: Path, structs: Sequence[str] = (), *, leave_out: bool = False) -> Any:
@@ -89,20 +92,21 @@ def read_parquet(path: Path, structs: Sequence[str] = (), *, leave_out: bool = F
     :param structs: the columns that may be structs of texts; ``leave_out``: do not read them.
     :raises InputError: it is not such a file, has more rows than bytes, or exceeds a limit.
     """
-    check_installed("pyarrow")
+    table, packed = ParquetTable(path), path.stat().st_size
     import pyarrow
 
-    table, packed = ParquetTable(path), path.stat().st_size
-    if table.rows > packed:
-        raise InputError(f"{path}: {table.rows:,} rows in {packed:,} bytes: not a plausible table")
-    names, _, _ = _ask({"do": "check", "structs": list(structs)}, path)
-    read_names = [name for name in names if not (leave_out and name in structs)]
-    schema, batches = _batches(path, read_names)
+    if table.length > packed:
+        raise InputError(f"{path}: {table.length:,} rows in {packed:,} bytes: not a plausible table")
+    for name, kind in zip(table.names, table.schema.types, strict=True):
+        fields = _parts(kind) if name in structs else []
+        if not (_is_text(kind) or _is_number(kind) or (fields and all(_is_text(field.type) for field in fields))):
+            raise InputError(f"{path}: column {name!r} is neither numbers nor text")
+    read_names = [name for name in table.names if not (leave_out and name in structs)]
     budget, record_batches = Budget(path), []
-    for batch in batches:
+    for batch in table.batches(read_names):
         budget.take(batch.nbytes, packed)
         record_batches.append(batch)
-    plain = pyarrow.schema([(name, _plain(schema.field(name).type)) for name in read_names])
+    plain = pyarrow.schema([(name, _plain(table.schema.field(name).type)) for name in read_names])
     return pyarrow.Table.from_batches(record_batches, plain)
 
 
@@ -137,6 +141,12 @@ def _is_number(kind: Any) -> bool:
     return bool(pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_boolean(kind))
 
 
+def _parts(kind: Any) -> list[Any]:
+    import pyarrow
+
+    return list(kind) if pyarrow.types.is_struct(kind) else []
+
+
 # The child process.
 
 
@@ -145,7 +155,7 @@ def answers() -> Answer:
     import pyarrow.parquet
 
     readings: dict[int, Iterator[Any]] = {}
-    numbers = itertools.count()
+    numbers = count()
 
     def answer(question: dict[str, Any]) -> tuple[Any, Any]:
         location, path, do = Path(question["place"]), Path(question["path"]), question["do"]
@@ -157,14 +167,11 @@ def answers() -> Answer:
                 return _packed(next(readings[question["number"]], None))
             if not location.exists():
                 raise InputError(f"{path}: no such file")
-            with _open(location) as file:
-                if do == "describe":
-                    return _describe(file), b""
-                if do == "check":
-                    return _check(file, path, question["structs"]), b""
-            schema, batches = _read(location, path, question["columns"])
-            readings[reading := next(numbers)] = batches
-            return reading, schema.serialize()
+            if do == "describe":
+                with _open(location) as file:
+                    return file.metadata.num_rows, file.schema_arrow.serialize()
+            readings[reading := next(numbers)] = _read(location, path, question["columns"])
+            return reading, b""
         except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
             raise InputError(f"{path}: not a readable Parquet file ({reason_of(error)})") from None
 
@@ -178,23 +185,8 @@ def _open(location: Path) -> Any:
     return pyarrow.parquet.ParquetFile(location, buffer_size=BUFFER, **limits)
 
 
-def _describe(file: Any) -> tuple[list[str], list[str], int]:
-    schema = file.schema_arrow
-    nested = _parts(schema.field("translation").type) if "translation" in schema.names else []
-    return list(schema.names), [field.name for field in nested], file.metadata.num_rows
-
-
-def _check(file: Any, path: Path, structs: Sequence[str]) -> list[str]:
-    """The names of the columns; all must be numbers or text."""
-    for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True):
-        fields = _parts(kind) if name in structs else []
-        if not (_is_text(kind) or _is_number(kind) or (fields and all(_is_text(field.type) for field in fields))):
-            raise InputError(f"{path}: column {name!r} is neither numbers nor text")
-    return list(file.schema_arrow.names)
-
-
-def _read(location: Path, path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
-    """The schema and the batches, after checking the sizes stated in the file."""
+def _read(location: Path, path: Path, columns: Sequence[str]) -> Iterator[Any]:
+    """The batches, after checking the sizes stated in the file."""
     budget, groups = Budget(path), []
     file = _open(location)
     for group_index in range(file.metadata.num_row_groups):
@@ -219,7 +211,7 @@ def _read(location: Path, path: Path, columns: Sequence[str]) -> tuple[Any, Iter
                 if seen != rows:
                     raise ValueError(f"{seen:,} rows for {rows:,}")
 
-    return file.schema_arrow, batches()
+    return batches()
 
 
 def _cut(batch: Any) -> Iterator[Any]:
@@ -244,12 +236,6 @@ def _size(array: Any) -> int:
         return int(array.dictionary.nbytes) * len(array)
     lengths = pyarrow.compute.binary_length(array.dictionary).take(array.indices)
     return int(pyarrow.compute.sum(lengths).as_py() or 0)
-
-
-def _parts(kind: Any) -> list[Any]:
-    import pyarrow
-
-    return list(kind) if pyarrow.types.is_struct(kind) else []
 
 
 def _packed(batch: Any) -> tuple[bool, Any]:

@@ -8,8 +8,9 @@ the file, from 1.
 import csv
 import json
 import re
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -37,26 +38,28 @@ class Table:
 
     def __init__(self, path: Path, named: bool) -> None:
         self.path = path
-        self.names: list[str] = []
         self.nested: list[str] = []  # names that are fields of ``translation``
-        self._parquet = self._objects = self._lines = None
-        self._begin = 1
+        self._read: Callable[[Sequence[str]], Iterator[Row]]
         kind = form(path)
         if kind == "parquet":
             from cgbench.text.parquet import ParquetTable
 
-            self._parquet = ParquetTable(path)
-            self.nested, names = self._parquet.nested, self._parquet.names
+            table = ParquetTable(path)
+            self.nested, names = table.nested, table.names
+            self._read = table.read
         elif kind in ("jsonl", "json"):
-            self._objects = read_objects(path)
-            self._first = next(self._objects, None)
-            names = list(self._first[1]) if self._first else []
-            self.nested = list(_translation(self._first[1])) if self._first else []
+            objects = read_objects(path)
+            first = list(islice(objects, 1))
+            names = [name for _, row in first for name in row]
+            self.nested = [name for _, row in first for name in _translation(row)]
+            self._read = partial(_read_objects, chain(first, objects))
         else:
             tabs = kind != "csv"
-            self._lines = (line.rstrip("\r").split("\t") for line in read_lines(path)) if tabs else _read_csv(path)
-            self._begin = 2 if named else 1
-            names = next(self._lines, []) if named else []
+            lines = (line.rstrip("\r").split("\t") for line in read_lines(path)) if tabs else _read_csv(path)
+            names = next(lines, []) if named else []
+            self._read = partial(self._read_fields, enumerate(lines, 2 if named else 1))
+            if named and not names:
+                self._read = lambda columns: iter(())  # the file is empty
         self.filled = bool(names)
         """Whether the table has columns; an empty file has none."""
         self.names = [*self.nested, *(name for name in names if not self.nested or name != "translation")]
@@ -66,23 +69,12 @@ class Table:
 
         :raises InputError: a row is damaged or too short.
         """
-        if self._parquet:
-            inner = [f"translation.{name}" if name in self.nested else name for name in columns]
-            return enumerate(self._parquet.read(inner), 1)
-        if self._begin == 2 and not self.filled:
-            return iter(())  # the file is empty
-        return self._read_objects(columns) if self._objects else self._read_fields(columns)
+        return self._read(columns)
 
-    def _read_objects(self, columns: Sequence[str]) -> Iterator[Row]:
-        assert self._objects
-        for row_number, row in chain((self._first,) if self._first else (), self._objects):
-            yield row_number, _pick(row, columns)
-
-    def _read_fields(self, columns: Sequence[str]) -> Iterator[Row]:
-        assert self._lines
+    def _read_fields(self, rows: Iterator[tuple[int, list[str]]], columns: Sequence[str]) -> Iterator[Row]:
         indices = [self.names.index(name) if self.names else int(name) - 1 for name in columns]
         least = max(indices)
-        for row_number, row in enumerate(self._lines, self._begin):
+        for row_number, row in rows:
             if len(row) <= least:
                 many = f"{len(row)} column{'s' * (len(row) != 1)}"
                 raise InputError(f"{self.path}, row {row_number} has {many}; column {least + 1} is needed")
@@ -147,19 +139,17 @@ def cell_text(value: Any, column: str, path: object, row_number: int) -> str:
     return json.dumps(value)
 
 
-def _read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for row_number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        row = parse_json(line, f"{path}, row {row_number}")
+def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON file with their row numbers, from 1: one per line, or the elements of an array."""
+    if form(path) == "json" and is_array(path):
+        rows: Iterable[tuple[int, Any]] = enumerate(_read_array(path), 1)
+    else:
+        lines = ((row_number, line) for row_number, line in enumerate(read_lines(path), 1) if line.strip())
+        rows = ((row_number, parse_json(line, f"{path}, row {row_number}")) for row_number, line in lines)
+    for row_number, row in rows:
         if not isinstance(row, dict):
             raise InputError(f"{path}, row {row_number}: not an object with one field per column")
         yield row_number, row
-
-
-def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON file with their row numbers, from 1: one per line, or the elements of an array."""
-    return _read_array(path) if form(path) == "json" and is_array(path) else _read_objects(path)
 
 
 def is_array(path: Path) -> bool:
@@ -171,18 +161,15 @@ def is_array(path: Path) -> bool:
         return file.read(CHUNK).removeprefix(MARK).lstrip()[:1] == b"["
 
 
-def _read_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of an array, which is read whole."""
+def _read_array(path: Path) -> Any:
+    """The values of an array, which is read whole."""
     with open_bytes(path) as file:
         data = file.read(LARGEST_ARRAY + 1)
     if len(data) > LARGEST_ARRAY:
         raise InputError(
             f"{path}: an array of more than {LARGEST_ARRAY >> 20} MiB; write one object per line, as .jsonl"
         )
-    for row_number, row in enumerate(parse_json(data, path, infinite=True), 1):
-        if not isinstance(row, dict):
-            raise InputError(f"{path}, row {row_number}: not an object with one field per column")
-        yield row_number, row
+    return parse_json(data, path, infinite=True)
 
 
 def _translation(row: dict[str, Any]) -> dict[str, Any]:
@@ -190,6 +177,7 @@ def _translation(row: dict[str, Any]) -> dict[str, Any]:
     return pair if isinstance(pair, dict) else {}
 
 
-def _pick(row: dict[str, Any], columns: Sequence[str]) -> tuple[Any, ...]:
-    inner = _translation(row)
-    return tuple(inner.get(name, row.get(name)) if inner else row.get(name) for name in columns)
+def _read_objects(objects: Iterable[tuple[int, dict[str, Any]]], columns: Sequence[str]) -> Iterator[Row]:
+    for row_number, row in objects:
+        inner = _translation(row)
+        yield row_number, tuple(inner.get(name, row.get(name)) if inner else row.get(name) for name in columns)
