@@ -144,22 +144,15 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence
         blocks[-1].append(column)
         used += gap + width
 
-    def row(cells: Sequence[str], block: Sequence[int]) -> str:
-        return blank.join(
-            cells[column].ljust(widths[column]) if column < left else cells[column].rjust(widths[column])
-            for column in block
-        ).rstrip()
-
-    return "\n\n".join(
-        "\n".join(
-            row(cells, block)
-            for line in wrapped
-            for cells in zip_longest(
-                *(cell if column in block else [] for column, cell in enumerate(line)), fillvalue=""
-            )
+    def shown(block: Sequence[int]) -> str:
+        rows = (cells for line in wrapped for cells in zip_longest(*(line[c] for c in block), fillvalue=""))
+        aligned = (
+            [cell.ljust(widths[c]) if c < left else cell.rjust(widths[c]) for c, cell in zip(block, cells, strict=True)]
+            for cells in rows
         )
-        for block in blocks
-    )
+        return "\n".join(blank.join(cells).rstrip() for cells in aligned)
+
+    return "\n\n".join(map(shown, blocks))
 
 
 def _markdown(lines: Sequence[Sequence[str]]) -> str:
