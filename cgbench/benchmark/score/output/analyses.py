@@ -9,7 +9,7 @@ from typing import Any
 
 from cgbench.benchmark.score.output.as_json import as_json, differences_as_json, row_as_json
 from cgbench.benchmark.score.output.rows import Row, differences_rows, rows_of
-from cgbench.benchmark.score.output.tables import differences_tables, explained, parts_tables, table_of_rows, tables_of
+from cgbench.benchmark.score.output.tables import differences_tables, parts_tables, table_of_rows, tables_of
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.tables import Note, OutputTable
 
@@ -48,9 +48,7 @@ LAYOUTS = {
         lambda exposure, width, one_line: tables_of(exposure, width, False, one_line),
         lambda exposure, systems: as_json(exposure),
     ),
-    "parts": AnalysisLayout(
-        _parts_rows, lambda parts, width, one_line: explained(parts_tables(parts, width)), _parts_json
-    ),
+    "parts": AnalysisLayout(_parts_rows, lambda parts, width, one_line: parts_tables(parts, width), _parts_json),
     "differences": AnalysisLayout(
         lambda pairs, scored: [row for pair in pairs for row in differences_rows(scored, pair)],
         lambda pairs, width, one_line: differences_tables(pairs, width),

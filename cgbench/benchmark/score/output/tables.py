@@ -342,7 +342,7 @@ def table_of_rows(rows: Iterable[Row], width: int) -> OutputTable:
     return without_equal_p(OutputTable(head, lines, keys=4))
 
 
-def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
+def parts_tables(scores: PartsScores, width: int) -> list[OutputTable | Note]:
     """The residual composition error, its differences between systems, and scores of given pairs and of the rest.
 
     :param width: the decimals of scores.
@@ -385,7 +385,8 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
     metric = scores.scored.metric
     head = [cell for name in metric.figures for cell in (metric.label(name), "95% interval")]
     tables.append(OutputTable(["test pairs", "system", "n", *head], lines, 2, "Scores on given pairs, and on the rest"))
-    return [table for table in tables if table.rows]
+    first, *others = [table for table in tables if table.rows]
+    return [first, Note(GIVEN), *others]
 
 
 def _tested(row: Row) -> list[str]:
@@ -427,8 +428,3 @@ def _lines(entries: Iterable[FoundDifference], width: int) -> list[list[str]]:
 
 def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
-
-
-def explained(tables: Sequence[OutputTable]) -> list[OutputTable | Note]:
-    """The tables of known parts, with what the columns of the first mean."""
-    return [tables[0], Note(GIVEN), *tables[1:]]
