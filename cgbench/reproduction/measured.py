@@ -11,6 +11,7 @@ from cgbench.benchmark.metrics.bleu import Bleu
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.reproduction.tables import Benchmark
 from cgbench.reproduction.texts import read_side
+from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
 
@@ -72,7 +73,6 @@ def cter_scores(tested: Translated) -> dict[str, float]:
     """Compound translation error rates of all rows and of each phrase type (CoGnition)."""
     from cgbench.benchmark.metrics.cter import Cter
     from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
-    from cgbench.text.columns import Column
 
     compounds = tested.column("compound")
     has_groups = len(compounds) % 5 == 0

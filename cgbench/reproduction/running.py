@@ -16,19 +16,23 @@ import numpy as np
 
 from cgbench.argument_types import as_path
 from cgbench.checksums import first_damaged
-from cgbench.data_recipes.prepared import RECORD, read_set_record
+from cgbench.data_recipes import registry
+from cgbench.data_recipes.prepared import RECORD, get, read_set_record
 from cgbench.data_recipes.writer import GENERATED, RELEASED
 from cgbench.engines import Local, Needs
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic, write_json
-from cgbench.locks import BusyError
+from cgbench.locks import BusyError, locked
+from cgbench.models.checkpoints import read_config
 from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import shown_name
+from cgbench.reproduction import texts
 from cgbench.reproduction.measured import Translated, measure_test
 from cgbench.reproduction.plan import ReproduceRequest, Run, plan
 from cgbench.reproduction.tables import Benchmark
 from cgbench.requests import accepts
 from cgbench.steps import Step, Workspace, hash_value
+from cgbench.text.streams import read_lines
 
 RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"
 MOST_WAYS = 3  # files named that must be downloaded by hand
@@ -110,13 +114,9 @@ def prepare_benchmark(
     :param lexicon_files: extra files that are wanted but not required.
     :raises InputError: a split is unavailable.
     """
-    from cgbench.data_recipes.prepared import get
-    from cgbench.data_recipes.registry import find_recipe
-    from cgbench.locks import locked
-
     # A set that is there is kept, if it is unchanged and from this version of the recipe.
     folder = out / DATA / benchmark.data
-    recipe = find_recipe(benchmark.data)
+    recipe = registry.find_recipe(benchmark.data)
     with locked(out / DATA / f"{benchmark.data}.reproduce", wait=True):
         record = (
             read_set_record(folder, recipe.name) if (folder / RECORD).is_file() else {"splits": {}, "revision": None}
@@ -176,9 +176,7 @@ def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) ->
 
 def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[str]:
     """The splits of a benchmark that are generated instead of released, by the record of a prepared set."""
-    from cgbench.data_recipes.registry import find_recipe
-
-    if find_recipe(benchmark.data).generates_released:
+    if registry.find_recipe(benchmark.data).generates_released:
         return []
     return [split for split in benchmark.splits if record["splits"][split]["origin"] == GENERATED]
 
@@ -205,15 +203,12 @@ def _run_one(run: Run, step: Step, out: Path, device: str, wait: bool) -> tuple[
 
 def execute(run: Run, step: Step, data: Path, folder: Path, device: str) -> None:
     """Train, translate and measure, resuming from earlier work in ``folder``."""
-    from cgbench.data_recipes.registry import find_recipe
-    from cgbench.models.checkpoints import read_config
-
     if (folder / RESULT).is_file():
         delete_unneeded(folder)  # interrupted while cleaning
         return
     # Train and test, or describe the text if the table has no system.
     began = time.time()
-    sides = find_recipe(run.benchmark.data).sides[:2]
+    sides = registry.find_recipe(run.benchmark.data).sides[:2]
     record = read_set_record(data, run.benchmark.data)
     cut = any(record["splits"][split]["rows"] > run.rows for split in run.benchmark.tests)
     if run.system.preset:
@@ -269,16 +264,15 @@ def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
 def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, device: str) -> dict[str, float]:
     """Train a model, translate the tests, and return all scores."""
     from cgbench.models.training.trainer import train_model
-    from cgbench.reproduction.texts import learn_dictionaries, learn_run_lexicon, training_texts
 
     benchmark, preset = run.benchmark, run.preset
     text = folder / TEXT
-    train, valid = training_texts(run, data, sides, text)
+    train, valid = texts.training_texts(run, data, sides, text)
     # Skip a validation that decides nothing.
     if not (preset.training.patience or preset.training.keep == "best"):
         valid = None
-    subwords = learn_dictionaries(run, data, sides, train, text)
-    lexicon = learn_run_lexicon(run, data, sides, text)
+    subwords = texts.learn_dictionaries(run, data, sides, train, text)
+    lexicon = texts.learn_run_lexicon(run, data, sides, text)
     model = folder / MODEL
     train_model(
         *(train, valid, subwords, preset, run.seed, model, device),
@@ -305,10 +299,8 @@ def translate_test(
 ) -> Translated:
     """Translate a test split, or some of its rows, depending on the scale."""
     from cgbench.models.ensemble import Ensemble
-    from cgbench.reproduction.texts import read_side
-    from cgbench.text.streams import read_lines
 
-    source, target = (read_side(run.benchmark, data, split, side) for side in sides)
+    source, target = (texts.read_side(run.benchmark, data, split, side) for side in sides)
     rows = np.arange(len(source))
     if 0 < run.rows < len(source):
         # Evenly spaced complete groups of five, since CTER counts compounds in five contexts.

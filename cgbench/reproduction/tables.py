@@ -4,8 +4,6 @@
 scores are in :mod:`cgbench.benchmark.metrics.published`.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -17,7 +17,7 @@ import numpy as np
 from cgbench.benchmark.candidates.scan import NO_LIMIT, arrow, mix
 from cgbench.files import atomic_path, write_atomic, write_json
 from cgbench.machine import in_threads
-from cgbench.text.blocks import padded_text, release_memory
+from cgbench.text.blocks import padded_text, read_blocks, release_memory
 from cgbench.text.corpus import ParallelText, TextFile
 
 
@@ -274,7 +274,6 @@ def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: l
 def seen_texts(candidates: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]) -> set[bytes]:
     """The texts of :func:`fetch_texts` that are lines of ``files``: looked up by hash, then compared."""
     from cgbench.text import word_kernels
-    from cgbench.text.blocks import read_blocks
 
     texts, codes = candidates
     hashes_wanted = np.unique(codes)

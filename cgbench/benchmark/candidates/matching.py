@@ -7,19 +7,15 @@ covariate, their standardised difference, the ratio of the variances and the Kol
 below 0.1 counts as negligible; equal means can hide different spreads, which the last two show.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.text.blocks import join_blocks
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
 LENGTHS = ("source_length", "target_length")
 RAREST = ("source_rarest", "target_rarest")

@@ -1,12 +1,10 @@
 """The candidates as a table: one row each, with every measure and its place in the pool, counted from 1."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +12,11 @@ from cgbench.benchmark.candidates.documents import DOCUMENT
 from cgbench.benchmark.candidates.inclusion import INCLUSION
 from cgbench.benchmark.candidates.matching import RAREST, MatchedControl, word_frequency
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.text.columns import read_text
 from cgbench.text.corpus import ParallelText
 from cgbench.text.formats import CorpusSpec
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
 ROW_KEYS = ("line", "pool", "pool_line", "source_length", "target_length", "pieces", "degree")
 DIFFICULTY = "difficulty"  # of a pair, by any external model: an alternative measure to select by
@@ -71,8 +67,6 @@ def vocabularies_of(learned: Path, degree_side: str) -> tuple[Vocabulary, Vocabu
 
     :param learned: the step with the known n-grams of ``degree_side`` and the words of the other side.
     """
-    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-
     ngrams, other_words = Vocabulary.load(learned / "ngrams"), Vocabulary.load(learned / "other-words")
     return (ngrams, other_words) if degree_side == "source" else (other_words, ngrams)
 

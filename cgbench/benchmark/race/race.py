@@ -26,6 +26,7 @@ from cgbench.benchmark.outputs.systems import read_references
 from cgbench.benchmark.race.request import RaceRequest
 from cgbench.benchmark.rules.rule import Rule, Verdict
 from cgbench.benchmark.rules.rule_file import read_rules
+from cgbench.benchmark.score.example_sets import release_files
 from cgbench.errors import InputError, argument, warn
 from cgbench.files import check_output, write_atomic, write_json
 from cgbench.locks import locked
@@ -38,6 +39,7 @@ from cgbench.models.servers.exchange import Request, read_answer
 from cgbench.models.servers.journal import cost_of, journal_path
 from cgbench.models.servers.prompt_templates import template_columns
 from cgbench.models.translation_request import TranslateRequest
+from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
 from cgbench.tables import counted, fixed, p_text
 from cgbench.text.inputs import files_of, lines_of
 
@@ -269,8 +271,6 @@ class Race:
             self._plot(as_path(request.plot))
 
     def _plot(self, path: Path) -> None:
-        from cgbench.plots import Chart, Series, draw_charts, save_figure
-
         labels = [str(examples) for examples in dict.fromkeys(pair.examples for pair in self.trajectory)]
         series: list[Series] = []
         for first, second in itertools.combinations(self.systems, 2):
@@ -317,8 +317,6 @@ def _texts(request: RaceRequest) -> tuple[Any, Any]:
     """Sources and references, those of the release where they are not given."""
     sources, references = request.sources, request.references
     if request.release is not None:
-        from cgbench.benchmark.score.example_sets import release_files
-
         files = release_files(as_path(request.release))
         sources, references = sources or files["source"], references or [files["reference"]]
     if sources is None or references is None:
@@ -342,8 +340,6 @@ def _rules(path: Path, sources: Any) -> tuple[list[list[Rule]], Any]:
 def checked(request: RaceRequest) -> Race:
     """The race of a request; whether the picture can be written is checked before anything is sent."""
     if request.plot is not None:
-        from cgbench.plots import check_picture
-
         check_picture(as_path(request.plot), str(argument("plot", request.plot)))
         check_output(as_path(request.plot), files_of(request.sources, request.references, request.cluster))
     return Race(request)

@@ -7,13 +7,11 @@ uncertainty; drop the most uncertain, draw from the next. :func:`find_pairs` imp
 :func:`build_react` goes from a request to a release.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +22,7 @@ from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quali
 from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import pair_measures
+from cgbench.benchmark.candidates.scan import scan_with
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
 from cgbench.benchmark.candidates.strata import OWN_SCORE, draw_columns
 from cgbench.benchmark.candidates.table import (
@@ -44,6 +43,7 @@ from cgbench.benchmark.metrics.bleu import chrf_and_bleu, sentence_chrf
 from cgbench.benchmark.react.build_plan import Built, Plan, plan_build
 from cgbench.benchmark.react.checks import check_enough, size_warnings
 from cgbench.benchmark.react.control import draw_control
+from cgbench.benchmark.react.known_words import learn_known
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.benchmark.react.write_release import write_release
 from cgbench.benchmark.release.release import Release
@@ -51,6 +51,7 @@ from cgbench.benchmark.release.work_folder import find_work, keep_private
 from cgbench.engines import Engine, Local, saying_where
 from cgbench.errors import warn
 from cgbench.files import read_json, write_atomic, write_json
+from cgbench.lm.language_model import LanguageModel
 from cgbench.locks import locked
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
@@ -67,10 +68,6 @@ from cgbench.requests import accepts
 from cgbench.steps import STEPS, Workspace
 from cgbench.text.corpus import ParallelText
 from cgbench.text.normalisation import SIDES
-
-if TYPE_CHECKING:
-    from cgbench.lm.language_model import LanguageModel
-
 
 TEXTS = "texts"  # in the workspace: corpora that were passed as lists of sentences
 
@@ -140,12 +137,9 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     difficulty = read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools) if plan.inputs.difficulty else None
 
     # Known n-grams: of any length, from the training corpus, a phrase list or an overlap result.
-    from cgbench.benchmark.react.known_words import learn_known
-
     ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, plan, train, pools))
-    # Pairs with a rare word are dropped; known n-grams cover the others, which gives their degree.
-    from cgbench.benchmark.candidates.scan import scan_with
 
+    # Pairs with a rare word are dropped; known n-grams cover the others, which gives their degree.
     def scan_pool(out: Path, index: int) -> None:
         sides = request.filters.degree_side, request.filters.filter_sides
         write_json(out / "counts.json", scan_with(engine, pools[index], index, ngrams, sides, out))
@@ -315,8 +309,6 @@ def _open_lm(plan: Plan, workspace: Workspace) -> LanguageModel | None:
     """The language model if it is needed to score the candidates, so that a bad file fails before the scan."""
     if plan.perplexity is None or workspace.done(plan.perplexity):
         return None
-    from cgbench.lm.language_model import LanguageModel
-
     assert plan.inputs.lm is not None
     return LanguageModel.load(plan.inputs.lm)
 

@@ -11,12 +11,10 @@ of content, so neither the order of the pool nor the number of workers matters. 
 the pool.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +30,9 @@ from cgbench.benchmark.candidates.matching import (
     word_frequency,
 )
 from cgbench.benchmark.candidates.selection import seeded_hash
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.text.corpus import ParallelText
 from cgbench.text.normalisation import SIDES
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
 NEAR = 16
 _BITS = 25  # of a length in a bin's number: a line of 64 MiB has fewer than 2^25 words

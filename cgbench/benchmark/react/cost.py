@@ -13,7 +13,9 @@ from itertools import islice
 from pathlib import Path
 
 from cgbench.benchmark.candidates.amounts import resolve_amount
+from cgbench.benchmark.candidates.scan import Scan, scan
 from cgbench.benchmark.candidates.uncertainty import measure_sources, open_ensemble, shard_needs
+from cgbench.benchmark.known_ngrams.known import learn_sides
 from cgbench.benchmark.react.build_plan import Plan
 from cgbench.engines import Engine
 from cgbench.errors import warn
@@ -23,7 +25,7 @@ from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.ensemble_training import member_needs
 from cgbench.steps import Step, Workspace
-from cgbench.text.corpus import PlannedText
+from cgbench.text.corpus import PlannedText, index_pair
 from cgbench.text.formats import read_pairs
 from cgbench.text.normalisation import normalise_pairs
 
@@ -88,10 +90,6 @@ def _sample(texts: Sequence[PlannedText], folder: Path) -> tuple[Texts, float, i
 
 def _time_text(plan: Plan, train: Texts, pool: Texts, folder: Path) -> tuple[float, float]:
     """Seconds to learn the known n-grams of a sample, and to scan one."""
-    from cgbench.benchmark.candidates.scan import Scan, scan
-    from cgbench.benchmark.known_ngrams.known import learn_sides
-    from cgbench.text.corpus import index_pair
-
     filters, pairs = plan.request.filters, index_pair(*pool)
     files = train if filters.degree_side == "source" else train[::-1]
     for run in ("first", "second"):  # the first loads compiled code

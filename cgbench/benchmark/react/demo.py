@@ -20,6 +20,7 @@ from cgbench.data_recipes.demo.corpus import write_demo
 from cgbench.engines import Engine, Local
 from cgbench.errors import require
 from cgbench.files import read_json, write_json
+from cgbench.lm.training import train_lm
 
 LANGUAGES = ("de", "en")
 NOISE = "noise"
@@ -66,8 +67,6 @@ def run_demo(
         tuple(corpus / f"{name}.{language}" for language in LANGUAGES) for name in ("train", "valid", "pool")
     )
     # The build, with a language model of the training sources.
-    from cgbench.lm.training import train_lm
-
     model = corpus / "source.arpa"
     if not model.is_file():
         train_lm(train[0], model, order=3)

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.benchmark.candidates.correlations import Correlation, correlations_of
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, TRANSLATION, sides_of
 from cgbench.benchmark.release.listed_digests import is_listed
 from cgbench.benchmark.release.manifest import (
@@ -44,9 +46,6 @@ from cgbench.text.streams import read_lines
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from cgbench.benchmark.candidates.correlations import Correlation
-    from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
 _SHAPE_OF_SPLIT = {
     "format": lambda value: value == FORMAT,
@@ -315,8 +314,6 @@ class Release:
 
     def correlations(self) -> list[Correlation]:
         """The correlations of the candidates' measures (:mod:`cgbench.benchmark.candidates.correlations`)."""
-        from cgbench.benchmark.candidates.correlations import correlations_of
-
         return correlations_of(self.table(), self.configuration.get("uncertainty"))
 
     @property
@@ -380,8 +377,6 @@ class Release:
 
     def ngrams(self) -> KnownNgrams | None:
         """The known n-grams of the build, if they are still in the workspace."""
-        from cgbench.benchmark.known_ngrams.known import KnownNgrams
-
         folder = self.step("known-ngrams")
         return KnownNgrams.load(folder / "ngrams") if folder else None
 

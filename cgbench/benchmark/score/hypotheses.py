@@ -12,6 +12,7 @@ from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError, argument
+from cgbench.files import check_shape
 from cgbench.text.columns import Column
 from cgbench.text.hypothesis_form import Reading, damages, differences
 from cgbench.text.inputs import Texts, as_column
@@ -184,8 +185,6 @@ def normalisation_of(normalise: str, release: Any, *, anonymised: bool = False) 
 
 
 def _of_release(release: Release, anonymised: bool) -> Normalisation:
-    from cgbench.files import check_shape
-
     requested = argument("normalise", RELEASE)
     if release.is_split:
         raise InputError(f"{requested}: {release.folder} is a split, whose text is not normalised")

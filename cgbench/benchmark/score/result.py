@@ -21,13 +21,12 @@ from cgbench.benchmark.score.output.tables import tables_of
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
+from cgbench.plots import FEW, Chart, Series, check_picture, draw_chart_on, draw_charts, inches, save_figure
 from cgbench.requests import option, request
 from cgbench.tables import as_text, render
 
 if TYPE_CHECKING:
     import pandas
-
-    from cgbench.plots import Chart
 
 
 @dataclass(frozen=True)
@@ -176,8 +175,6 @@ class Evaluation:
         :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows it.
         :raises InputError: both are given, the file name has another ending, or matplotlib is not installed.
         """
-        from cgbench.plots import check_picture, draw_chart_on, draw_charts, inches, save_figure
-
         if path is not None and ax is not None:
             raise InputError(f"give {argument('path')}, a file, or {argument('ax')}, an axes of matplotlib")
         if path is not None:
@@ -196,8 +193,6 @@ class Evaluation:
 
     def _charts(self) -> list[Chart]:
         """Every score of the metric in the bins; without bins, over all examples."""
-        from cgbench.plots import FEW
-
         scored, metric = self.scored, self.scored.metric
         seeds = " and seeds" if any(result.runs > 1 for result in scored.results) else ""
         note = f"Bars: 95% intervals over examples{seeds}; {metric.n:,} examples."
@@ -252,8 +247,6 @@ def score_chart(
 
     :param subsets_of: the scores of each system in the bins, or over all examples, of the first systems at least.
     """
-    from cgbench.plots import Chart, Series
-
     series = [
         Series.of(result.system, [subset.figures[figure] for subset in subsets])
         for result, subsets in zip(scored.results, subsets_of, strict=False)

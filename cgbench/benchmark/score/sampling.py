@@ -7,16 +7,14 @@ population. Their variance is that of the design
 (:func:`~cgbench.benchmark.comparison.variance.covariance_of_design`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison
 from cgbench.benchmark.comparison.design import Clusters, Design, Sampling
 from cgbench.benchmark.comparison.variance import covariance_of_clusters, design_effects
+from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.example_sets import ExampleSet, release_files
 from cgbench.benchmark.score.features import FeatureInputs, table_column
@@ -24,9 +22,6 @@ from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, argument, warn
 from cgbench.text.joins import MISSING, spelled_alike
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.metrics.cter import Cter
 
 OF_CTER = ("compound", "context")
 """The clusters of CTER, unless others are named."""
@@ -113,8 +108,6 @@ def _labels(name: str, test: ExampleSet) -> Sequence[str]:
 def _as_cter(metric: Metric) -> Cter | None:
     if metric.needs != "sources":
         return None
-    from cgbench.benchmark.metrics.cter import Cter
-
     return metric if isinstance(metric, Cter) else None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from cgbench.benchmark.release.export.pairs import Pairs, write_rows
 from cgbench.benchmark.rules.rule import convert_rules, passed
 from cgbench.errors import InputError, argument, warn
+from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.text.inputs import AnyPath, local_path
 from cgbench.text.streams import read_lines
 
@@ -56,8 +57,6 @@ def read_translations(path: Path) -> dict[str, list[str]]:
     :raises InputError: a row is not a word, a tab and translations.
     """
     if path.suffix == ".json":
-        from cgbench.models.lexicons.lexicon import Lexicon
-
         entries = Lexicon.load(path).items()
         strong = {
             word: [text for text, value in row.items() if value >= STRONG * max(row.values())] for word, row in entries
