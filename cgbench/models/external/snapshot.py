@@ -81,8 +81,8 @@ def _check(address: Address, folder: Path) -> None:
             f"{address.text}: {folder} contains an adapter and a model ({ADAPTER_CONFIG}); move the adapter's files to "
             "their own folder and add ?adapter=FOLDER"
         )
-    for setting, value in _implementations(config):
-        if "/" in str(value):  # transformers would download and run that code
+    for setting, value in _settings(config):  # of attention or of experts
+        if "_implementation" in setting and "/" in str(value):  # transformers would download and run that code
             raise InputError(f"{folder / 'config.json'}: {setting} names code on the hub, which is never run")
     _check_weights(folder, config, names)
     _check_counts(folder, config, names)
@@ -137,25 +137,19 @@ def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> Non
             raise InputError(f"{folder / 'config.json'}: {name} is {value}, {fault}")
 
 
-def _implementations(config: Any) -> Iterator[tuple[str, Any]]:
-    """The settings, at any depth, that choose an implementation of attention or of experts."""
-    if isinstance(config, (dict, list)):
-        for name, value in config.items() if isinstance(config, dict) else enumerate(config):
-            if "_implementation" in str(name):
-                yield str(name), value
-            yield from _implementations(value)
+def _settings(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of a configuration, at any depth, with its innermost name."""
+    yield name, value
+    if isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else ((name, item) for item in value):
+            yield from _settings(inner, str(key))
 
 
-def numbers_in(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+def numbers_in(value: Any) -> Iterator[tuple[str, float]]:
     """Every number of a configuration, with its innermost name."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from numbers_in(inner, str(key))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from numbers_in(inner, name)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        yield name, value
+    for name, number in _settings(value):
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            yield name, number
 
 
 def convert(saved_by: str) -> str:
