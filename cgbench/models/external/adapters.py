@@ -19,55 +19,29 @@ def find_adapter(address: Address) -> Path | None:
     """The folder of the LoRA adapter of an address, or None."""
     if (folder_name := address.options.get("adapter")) is None:
         return None
-    folder = Path(folder_name)
-    if not (folder / ADAPTER_CONFIG).is_file():
+    folder, path = Path(folder_name), Path(folder_name) / ADAPTER_CONFIG
+    if not path.is_file():
         raise InputError(f"{address.text}: {folder} is not an adapter: {ADAPTER_CONFIG} is missing")
     if not (folder / ADAPTER).is_file():
         raise InputError(f"{address.text}: {folder} has no {ADAPTER}; {convert('PeftModel.save_pretrained')}")
     deciding_files(folder)
-    config = read_json(folder / ADAPTER_CONFIG)
+    config = read_json(path)
     base = config.get("base_model_name_or_path") if isinstance(config, dict) else None
     if not isinstance(base, str) or not base:
-        raise InputError(f"{folder / ADAPTER_CONFIG}: does not name its base model (base_model_name_or_path)")
+        raise InputError(f"{path}: does not name its base model (base_model_name_or_path)")
     # Folders are moved and IDs lose their owner; the last part of the name is stable.
     if Path(base).name not in (Path(address.name).resolve().name, Path(address.name).name):
         raise InputError(
             f"{address.text}: the adapter {folder} belongs to {base}, not to {address.name}; if both are the same "
-            f"model, correct base_model_name_or_path in {folder / ADAPTER_CONFIG}"
+            f"model, correct base_model_name_or_path in {path}"
         )
-    _check_ranks(folder, config)
+    _check_names(path, config)
+    _check_ranks(path, config)
     return folder
 
 
-def _check_ranks(folder: Path, config: dict[str, Any]) -> None:
-    """Refuse a rank larger than the stored matrices, because they are allocated before the weights are read."""
-    with open_tensors(folder / ADAPTER) as file:
-        shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
-    most = max((width for shape in shapes for width in shape), default=0)
-    for name in ("r", "rank_pattern"):
-        for _, rank in numbers_in(config.get(name)):
-            if rank > most:
-                raise InputError(
-                    f"{folder / ADAPTER_CONFIG}: {name} has rank {rank}, but the weights have at most {most}"
-                )
-
-
-def merge_adapter(address: Address, model: Any, adapter: Path) -> Any:
-    """Merge a LoRA adapter into the weights of a model."""
-    peft: Any = require("peft", "hf")
-    _check_names(adapter)
-    try:
-        merged = peft.PeftModel.from_pretrained(model, adapter, local_files_only=True).merge_and_unload()
-    except Exception as error:
-        raise InputError(f"{address.text}: the adapter {adapter} does not fit the model ({reason_of(error)})") from None
-    check_finite(adapter, merged.state_dict())
-    return merged
-
-
-def _check_names(adapter: Path) -> None:
+def _check_names(path: Path, config: dict[str, Any]) -> None:
     """Refuse patterns for module names: one may backtrack for years, and matching cannot be interrupted."""
-    path = adapter / ADAPTER_CONFIG
-    config = read_json(path)
     for field in _NAMED:
         value = config.get(field)
         for name in value if isinstance(value, (list, dict)) else [value]:
@@ -75,6 +49,28 @@ def _check_names(adapter: Path) -> None:
                 raise InputError(
                     f"{path}: {field} has the pattern {name[:40]!r}; list the names of the modules instead"
                 )
+
+
+def _check_ranks(path: Path, config: dict[str, Any]) -> None:
+    """Refuse a rank larger than the stored matrices, because they are allocated before the weights are read."""
+    with open_tensors(path.with_name(ADAPTER)) as file:
+        shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
+    most = max((width for shape in shapes for width in shape), default=0)
+    for name in ("r", "rank_pattern"):
+        for _, rank in numbers_in(config.get(name)):
+            if rank > most:
+                raise InputError(f"{path}: {name} has rank {rank}, but the weights have at most {most}")
+
+
+def merge_adapter(address: Address, model: Any, adapter: Path) -> Any:
+    """Merge a LoRA adapter into the weights of a model."""
+    peft: Any = require("peft", "hf")
+    try:
+        merged = peft.PeftModel.from_pretrained(model, adapter, local_files_only=True).merge_and_unload()
+    except Exception as error:
+        raise InputError(f"{address.text}: the adapter {adapter} does not fit the model ({reason_of(error)})") from None
+    check_finite(adapter, merged.state_dict())
+    return merged
 
 
 def add_adapter(model: Any, rank: int, dropout: float, base: str) -> Any:
