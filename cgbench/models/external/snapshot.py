@@ -61,14 +61,15 @@ def deciding_files(folder: Path) -> list[str]:
 def _check(address: Address, folder: Path) -> None:
     if not folder.is_dir() or "config.json" not in (names := deciding_files(folder)):
         raise InputError(f"{address.text}: {folder} has no config.json, so it is not a Hugging Face model")
-    config: Any = read_json(folder / "config.json")
+    path = folder / "config.json"
+    config: Any = read_json(path)
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
-        raise InputError(f"{folder / 'config.json'}: not the configuration of a Hugging Face model (no model_type)")
-    for path in (folder / "config.json", folder / "tokenizer_config.json"):
-        contents = read_json(path) if path.is_file() else None
+        raise InputError(f"{path}: not the configuration of a Hugging Face model (no model_type)")
+    for file in (path, folder / "tokenizer_config.json"):
+        contents = read_json(file) if file.is_file() else None
         if isinstance(contents, dict) and contents.get("auto_map"):
             raise InputError(
-                f"{address.text}: {path.name} requires code that comes with the model (auto_map), which is never run"
+                f"{address.text}: {file.name} requires code that comes with the model (auto_map), which is never run"
             )
     if not any(folder.glob(WEIGHTS)):
         pickles = [path.name for pattern in _PICKLES for path in sorted(folder.glob(pattern))]
@@ -83,43 +84,39 @@ def _check(address: Address, folder: Path) -> None:
         )
     for setting, value in _settings(config):  # of attention or of experts
         if "_implementation" in setting and "/" in str(value):  # transformers would download and run that code
-            raise InputError(f"{folder / 'config.json'}: {setting} names code on the hub, which is never run")
-    _check_weights(folder, config, names)
-    _check_counts(folder, config, names)
+            raise InputError(f"{path}: {setting} names code on the hub, which is never run")
+    _check_weights(path, config, names)
+    _check_counts(path, config, names)
     settings = read_json(folder / "generation_config.json") if "generation_config.json" in names else {}
     if not isinstance(settings, dict):
         raise InputError(f"{folder / 'generation_config.json'}: not an object of names and values")
 
 
-def _check_weights(folder: Path, config: dict[str, Any], names: list[str]) -> None:
+def _check_weights(path: Path, config: dict[str, Any], names: list[str]) -> None:
     """Check that all weight files are safetensors in the folder, so that the identity covers them."""
     if config.get("configuration_files"):
-        raise InputError(
-            f"{folder / 'config.json'}: names other configuration files (configuration_files), which is not supported"
-        )
+        raise InputError(f"{path}: names other configuration files (configuration_files), which is not supported")
     indices = [name for name in names if name.endswith(INDEX)]
     weights_name = config.get("transformers_weights")
     if weights_name is not None and not (weights_name in names and weights_name.endswith((".safetensors", INDEX))):
-        raise InputError(
-            f"{folder / 'config.json'}: transformers_weights is {weights_name!r}, not a .safetensors file in the folder"
-        )
+        raise InputError(f"{path}: transformers_weights is {weights_name!r}, not a .safetensors file in the folder")
     for index in indices:
-        path = folder / index
-        contents = read_json(path)
-        check_shape(contents, {"metadata?": dict, "weight_map": {str: str}}, path, "save the model again")
+        index_path = path.with_name(index)
+        contents = read_json(index_path)
+        check_shape(contents, {"metadata?": dict, "weight_map": {str: str}}, index_path, "save the model again")
         for name in sorted(set(contents["weight_map"].values())):
             if name not in names or not name.endswith(".safetensors"):
                 raise InputError(
-                    f"{path}: names {name!r} as weights, not a .safetensors file in the folder; "
+                    f"{index_path}: names {name!r} as weights, not a .safetensors file in the folder; "
                     f"{convert('PreTrainedModel.save_pretrained')}"
                 )
 
 
-def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> None:
+def _check_counts(path: Path, config: dict[str, Any], names: list[str]) -> None:
     """Check the sizes in a configuration, such as its number of layers, which are allocated before loading."""
     tensors = 0
     for name in [name for name in names if name.endswith(".safetensors")]:
-        with open_tensors(folder / name) as file:
+        with open_tensors(path.with_name(name)) as file:
             tensors += len(file.keys())
     for name, value in numbers_in(config):
         if name == "num_labels":
@@ -134,7 +131,7 @@ def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> Non
             fault = "which is invalid"
             if value > 0:
                 fault = f"but at most {most:,} is possible (the weights have {tensors:,} tensors)"
-            raise InputError(f"{folder / 'config.json'}: {name} is {value}, {fault}")
+            raise InputError(f"{path}: {name} is {value}, {fault}")
 
 
 def _settings(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
