@@ -72,8 +72,8 @@ def test_they_end_with_the_one_that_started_them(tmp_path):
         "    pathlib.Path(folder, f'{os.getpid()}.pid').touch()\n"
         "    time.sleep(600)\n"
         "if __name__ == '__main__':\n"
-        "    work = functools.partial(work, sys.argv[1])\n"
-        "    train_together(work, count=2, device='cpu', title='', failed=pathlib.Path('no'))\n"
+        "    bound = functools.partial(work, sys.argv[1])\n"
+        "    train_together(bound, count=2, device='cpu', title='', failed=pathlib.Path('no'))\n"
     )
     parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
     wait_until(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
