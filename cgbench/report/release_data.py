@@ -16,7 +16,7 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap.known_from import ngrams_of_pool
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.card import shown_counts
-from cgbench.benchmark.release.release import SIDES, Release, input_corpus
+from cgbench.benchmark.release.release import Release, input_corpus
 from cgbench.benchmark.stats.novelty import novel_ngrams
 from cgbench.benchmark.stats.of_release import ReleaseOrigin, open_release, training_text
 from cgbench.benchmark.stats.single_texts import Text
@@ -24,7 +24,7 @@ from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.text.blocks import join_blocks
 from cgbench.text.formats import Pair, read_pairs
-from cgbench.text.normalisation import normalise_pairs, normaliser
+from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
 
 ORDERS = 8
@@ -63,9 +63,7 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
     material = Material(ngrams=release.ngrams())
     try:
         origin = open_release(release, train)
-        language = release.languages[SIDES.index(origin.degree_side)]
-        change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
-        material.training = training_text(origin, origin.degree_side, change)
+        material.training = training_text(origin, origin.degree_side)
         if material.ngrams is None:
             material.ngrams = _learn(origin, material.training)
     except (InputError, OSError) as error:
@@ -90,8 +88,7 @@ def _learn(origin: ReleaseOrigin, training: Text) -> KnownNgrams:
     if folder := origin.known.get(side):
         texts = [(str(release), join_blocks(release.lines(side, normalised=True)))]
         return ngrams_of_pool(KnownOfTest.load(folder), texts, min_count=origin.min_count, **words)
-    text = training.lines or [] if training.path is None else training.path
-    return KnownNgrams.learn(text, min_count=origin.min_count, **words)
+    return KnownNgrams.learn(training.content, min_count=origin.min_count, **words)
 
 
 def _pool_sample(origin: ReleaseOrigin, pools: Sequence[Sequence[Path]]) -> Iterator[Pair]:

@@ -42,14 +42,8 @@ class Novelty:
 
     def as_dict(self) -> dict[str, Any]:
         """The counts and shares as JSON."""
-        return {
-            "types": self.types,
-            "novel": self.novel,
-            "share": self.share,
-            "occurrences": self.occurrences,
-            "novel_occurrences": self.novel_occurrences,
-            "occurrence_share": self.occurrence_share,
-        }
+        names = ("types", "novel", "share", "occurrences", "novel_occurrences", "occurrence_share")
+        return {name: getattr(self, name) for name in names}
 
 
 def novel_ngrams(train: Iterable[Block], test: Sequence[str], orders: Sequence[int]) -> dict[int, Novelty]:

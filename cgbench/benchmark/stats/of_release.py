@@ -18,7 +18,6 @@ from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.normalisation import SIDES, Normalisation, normalise_pairs, normaliser
-from cgbench.text.shards import Change
 
 
 @dataclass(frozen=True)
@@ -69,21 +68,22 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
 
 def release_rows(origin: ReleaseOrigin, counts: Wanted, side: str | None, tags: Tags | None) -> Iterator[StatsRow]:
     """One row per side, or that of ``side``."""
-    release, change_of = origin.release, origin.normalisation
+    release = origin.release
     for name, language in zip(SIDES, release.languages, strict=True):
         if side not in (None, "both", name):
             continue
-        change = None if change_of.is_identity else normaliser(change_of, language)
         # The words of a release are already normalised.
         test = Text(str(release.text_path(name)), name, release.lines(name, normalised=True))
-        training = _training(origin, name, change, test, tags)
-        row = measure_text(training, test, f"{release.folder.name} {language}", counts, change_of.of(language), tags, 0)
+        training = _training(origin, name, test, tags)
+        row = measure_text(
+            training, test, f"{release.folder.name} {language}", counts, origin.normalisation.of(language), tags, 0
+        )
         if name == origin.degree_side and release.finished:
             _compare(row, release)
         yield row
 
 
-def _training(origin: ReleaseOrigin, name: str, change: Change | None, test: Text, tags: Tags | None) -> Training:
+def _training(origin: ReleaseOrigin, name: str, test: Text, tags: Tags | None) -> Training:
     """One side of the training text, or of the overlap result that replaces it."""
     if folder := origin.known.get(name):
         if tags:
@@ -91,12 +91,14 @@ def _training(origin: ReleaseOrigin, name: str, change: Change | None, test: Tex
                 f"{argument('pos')}: the {name} side of the release is from {folder}, which has no tags; leave it out"
             )
         return Training.of_overlap(KnownOfTest.load(folder), [test], origin.min_count)
-    return Training.learn(training_text(origin, name, change), origin.min_count)
+    return Training.learn(training_text(origin, name), origin.min_count)
 
 
-def training_text(origin: ReleaseOrigin, side: str, change: Change | None) -> Text:
-    """One side of the training text as the build read it: ``change`` normalises its lines."""
+def training_text(origin: ReleaseOrigin, side: str) -> Text:
+    """One side of the training text as the build read it, normalised."""
     if origin.normalisation.anonymise == "none":
+        language = origin.release.languages[SIDES.index(side)]
+        change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
         return read_single_text(origin.train.paths, origin.train.columns, side, change, keep=False)
     # The replacement of a name depends on both sides.
     pairs = normalise_pairs(read_pairs(origin.train), origin.normalisation, str(origin.train))

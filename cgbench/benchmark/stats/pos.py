@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from cgbench.errors import InputError, argument, require
 from cgbench.progress import bar
@@ -24,17 +24,7 @@ BATCH = 256  # sentences; fixed, because rounding depends on the batch size
 Words = Sequence[Sequence[str]]
 
 
-class Tags(Protocol):
-    """A source of tags. ``name`` is part of the signature, because counts depend on it."""
-
-    name: str
-
-    def tag(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
-        """One tag per word of the training text (``text_number`` 0) or of a test text (from 1); ``where`` is its name
-        in messages."""
-
-
-def tags_from(source: str, tags: str, tests: int, trust: bool = False) -> Tags:
+def tags_from(source: str, tags: str, tests: int, trust: bool = False) -> "Tags":
     """The tags that ``--pos`` names: a spaCy pipeline (a package or a folder), or ``conllu:TRAIN,TEST[,TEST2...]``.
 
     :param tags: column of CoNLL-U files, ``xpos`` or ``upos``.
@@ -108,6 +98,9 @@ class ConlluTags:
         return tags
 
 
+Tags: TypeAlias = SpacyTags | ConlluTags
+"""A source of tags: ``tag`` gives one per word of the training text (``text_number`` 0) or of a test text (from 1),
+called ``where`` in messages. ``name`` is part of the signature, because counts depend on it."""
 _SAME = "the tags must belong to the same words, sentence by sentence"
 
 

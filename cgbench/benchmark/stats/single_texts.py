@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from cgbench.benchmark.known_ngrams.vocabulary import blocks_of
 from cgbench.errors import InputError, argument
-from cgbench.text.blocks import Block, join_blocks, read_blocks
+from cgbench.text.blocks import Block, read_blocks
 from cgbench.text.columns import read_text as text_lines
 from cgbench.text.formats import CorpusSpec, has_tab, read_pairs, unequal_sides
 from cgbench.text.normalisation import SIDES
@@ -21,29 +22,27 @@ BLANK_BYTES = np.frombuffer(BLANKS, np.uint8)
 
 @dataclass(frozen=True)
 class Text:
-    """A text, one sentence per line: in memory (``lines``), or a file that is read block by block (``path``).
+    """A text, one sentence per line: its ``content`` is in memory, or a file that is read block by block.
 
     ``name`` is the user's name of it; ``side`` is ``source`` or ``target`` if it is one side of a corpus.
     """
 
     name: str
     side: str | None
-    lines: Sequence[str] | None = None
-    path: Path | None = None
+    content: Sequence[str] | Path
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """All lines; a file is read again each time."""
+        return list(text_lines(self.content)) if isinstance(self.content, Path) else self.content
 
     def blocks(self) -> Iterator[Block]:
         """The text in blocks for the compiled loops. A block's buffer may be reused by the next one."""
-        if self.lines is not None:
-            return join_blocks(self.lines)
-        assert self.path is not None
-        return read_blocks(self.path)
+        return blocks_of(self.content)
 
     def sentences(self) -> list[list[str]]:
         """The words of each line."""
-        if self.lines is not None:
-            return [words_of(line) for line in self.lines]
-        assert self.path is not None
-        return [words_of(line) for line in text_lines(self.path)]
+        return list(map(words_of, self.lines))
 
 
 def text_digest(text: Text) -> str:
@@ -80,7 +79,7 @@ def read_single_text(
     if isinstance(paths, Text):
         if side:
             raise InputError(f"{paths.name}: is a single text; leave {argument('side', side)} out")
-        return Text(paths.name, None, _changed(list(paths.lines or ()), change))
+        return Text(paths.name, None, _changed(list(paths.lines), change))
     name = " ".join(map(str, paths))
     if len(paths) == 1:
         path = paths[0]
@@ -92,7 +91,7 @@ def read_single_text(
                 raise InputError(f"{name}: is a single {noun}; leave {argument('side', side)} out")
             if keep or change or is_stdin(path):
                 return Text(shown(path), None, _changed(list(text_lines(path)), change))
-            return Text(name, None, path=path)
+            return Text(name, None, path)
     spec = CorpusSpec(tuple(paths), columns)
     side = side or SIDES[0]
     side_index = SIDES.index(side)
@@ -101,7 +100,7 @@ def read_single_text(
         counts = [sum(block.count_lines() for block in read_blocks(file)) for file in paths]
         if counts[0] != counts[1]:
             raise unequal_sides(paths[0], counts[0], paths[1], counts[1])
-        return Text(name, side, path=paths[side_index])
+        return Text(name, side, paths[side_index])
     lines = [pair[side_index] for pair in read_pairs(spec)]
     return Text(name, side, _changed(lines, change))
 
@@ -112,7 +111,6 @@ def _changed(lines: list[str], change: Change | None) -> list[str]:
 
 def check_sentences(text: Text) -> None:
     """Check a test text: it needs sentences, and each needs words, because an empty one has no degree."""
-    assert text.lines is not None
     if not text.lines:
         raise InputError(f"{text.name}: the text is empty")
     for line_number, line in enumerate(text.lines, 1):

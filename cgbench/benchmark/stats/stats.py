@@ -224,15 +224,15 @@ def _main_table(rows: Sequence[StatsRow], form: str) -> str:
     head += [*(f"degree {name}" for name in quantiles), *(["signature", "signature_short"] if exact else [])]
     lines = []
     for row in rows:
-        cells = [row.name, _count(row.examples, exact), _number(row.mean_length, exact, 2)]
-        cells += [_number(row.degree, exact, 3)]
+        cells = [row.name, _cell(row.examples, exact), _cell(row.mean_length, exact, ".2f")]
+        cells += [_cell(row.degree, exact, ".3f")]
         for counts in (row.words, row.pos):
             for order in orders:
-                order_counts = counts[order] if counts else None
-                cells += (
-                    [_count(order_counts.novel, exact), _share(order_counts.share, exact)] if order_counts else ["", ""]
-                )
-        cells += [_number(row.quantiles[name], exact, 3) for name in quantiles]
+                if counts:
+                    cells += [_cell(counts[order].novel, exact), _cell(counts[order].share, exact, ".1f", percent=True)]
+                else:
+                    cells += ["", ""]
+        cells += [_cell(row.quantiles[name], exact, ".3f") for name in quantiles]
         lines.append(cells + ([str(row.signature), row.signature.format(short=True)] if exact else []))
     return render(head, lines, form)
 
@@ -251,29 +251,19 @@ def _divergences(rows: Sequence[StatsRow], form: str) -> str:
         if measured := row.divergence:
             values = []
             for value, chance in ((measured.atom, measured.atom_chance), (measured.compound, measured.compound_chance)):
-                values.append(_number(value, exact, 4))
+                values.append(_cell(value, exact, ".4f"))
                 drawn = (chance.mean, chance.sd, chance.z) if chance else (None, None, None)
-                values += [_number(drawn_value, exact, 4) for drawn_value in drawn] if exact else [str(chance or "-")]
+                values += [_cell(drawn_value, exact) for drawn_value in drawn] if exact else [str(chance or "-")]
             counts = (measured.atoms, len(measured.lone_atoms), measured.compounds, measured.novel_compounds)
-            lines.append([row.name, measured.elements, *values, *(_count(count, exact) for count in counts)])
+            lines.append([row.name, measured.elements, *values, *(_cell(count, exact) for count in counts)])
     return render(head, lines, form)
 
 
-def _count(count: int, exact: bool) -> str:
-    return str(count) if exact else f"{count:,}"
-
-
-def _number(value: float | None, exact: bool, width: int) -> str:
+def _cell(value: float | None, exact: bool, form: str = ",", percent: bool = False) -> str:
+    """A number as it is in TSV, otherwise in a form, and perhaps in percent."""
     if value is None:
         return "" if exact else "-"
-    return repr(value) if exact else f"{value:.{width}f}"
-
-
-def _share(value: float | None, exact: bool) -> str:
-    """From 0 to 1 in TSV, otherwise in percent."""
-    if value is None:
-        return "" if exact else "-"
-    return repr(value) if exact else f"{100 * value:.1f}"
+    return repr(value) if exact else format(100 * value if percent else value, form)
 
 
 def _notes(rows: Sequence[StatsRow], form: str) -> str:

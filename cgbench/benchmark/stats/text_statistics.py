@@ -107,8 +107,8 @@ class Training:
     @classmethod
     def learn(cls, text: Text, min_count: int) -> Training:
         """Learn the known n-grams of a text."""
-        digest, lines = text_digest(text), text.path or text.lines or []
-        return cls(text, min_count, digest, KnownNgrams.learn(lines, min_count=min_count).measure)
+        digest = text_digest(text)
+        return cls(text, min_count, digest, KnownNgrams.learn(text.content, min_count=min_count).measure)
 
     @classmethod
     def of_overlap(cls, overlap: KnownOfTest, tests: Sequence[Text], min_count: int) -> Training:
@@ -117,7 +117,7 @@ class Training:
 
         :raises InputError: a test text is not in the result.
         """
-        lines = [line for test in tests for line in test.lines or ()]
+        lines = [line for test in tests for line in test.lines]
         text = Text(str(overlap.folder), None, text_of_lines(overlap, lines))
         return cls(text, min_count, overlap.digest, ngrams_of_lines(overlap, lines, min_count).measure)
 
@@ -142,7 +142,6 @@ def measure_text(
     :raises InputError: the text is empty or has an empty sentence, or tags belong to other words.
     """
     check_sentences(test)
-    assert test.lines is not None
     pieces, lengths = training.measure(test.lines)
     words = novel_ngrams(training.text.blocks(), test.lines, counts.orders)
     pos = None
@@ -189,11 +188,7 @@ def _type_of(kind: ElementType, text_number: int) -> ElementType:
 def statistics_as_json(row: StatsRow) -> dict[str, Any]:
     """A row as JSON; the schema is in ``docs/reference/formats.md``."""
     return {
-        "name": row.name,
-        "train": row.train,
-        "examples": row.examples,
-        "mean_length": row.mean_length,
-        "degree": row.degree,
+        **{name: getattr(row, name) for name in ("name", "train", "examples", "mean_length", "degree")},
         "degree_quantiles": row.quantiles,
         "novel_words": _each(row.words, attrgetter("novel")),
         "novel_pos": _each(row.pos, attrgetter("novel")),

@@ -52,9 +52,9 @@ def test_columns_and_normalisation():
 
 def test_a_plain_file_is_read_where_it_is():
     text = read("x.de", "x.en", side="target", keep=False)
-    assert (text.lines, text.path, text.side) == (None, Path("x.en"), "target")
+    assert (text.content, text.side) == (Path("x.en"), "target")
     assert text.sentences() == [["the", "dog"], ["the", "cat"]]
-    assert read("x.en", change=str.lower, keep=False).path is None
+    assert read("x.en", change=str.lower, keep=False).content == ["the dog", "the cat"]
     assert read("x.en.gz", keep=False).sentences() == [["the", "dog"], ["the", "cat"]]
 
 

@@ -35,7 +35,7 @@ def test_min_count_decides_what_is_known():
 
 def test_a_plain_file_gives_the_same(tmp_path):
     (tmp_path / "train").write_text("\n".join(TRAIN))
-    training = Training.learn(Text("train", None, path=tmp_path / "train"), 3)
+    training = Training.learn(Text("train", None, tmp_path / "train"), 3)
     found = measure_text(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
     assert statistics_as_json(found) == statistics_as_json(row())
 
