@@ -37,13 +37,6 @@ SPECIAL = 4
 
 
 @kernel
-def renumber(text, low, high, ids):
-    """Replace the words in a range of the text by their new ids."""
-    for i in range(low, high):
-        text[i] = ids[text[i]]
-
-
-@kernel
 def count_range(words, low, high, counts):
     """Count the words in a range of an array."""
     for i in range(low, high):

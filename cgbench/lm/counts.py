@@ -135,7 +135,7 @@ def _renumbered(counter: WordCounter, text: np.ndarray, tokens: int, sha256: str
     ids[order] = np.arange(3, 3 + len(order))
     arena, starts, _ = word_kernels.order_words(counter.arena, counter.starts, np.concatenate([np.arange(3), order]))
     for low in range(0, len(text), _PART):
-        count_kernels.renumber(text, low, min(low + _PART, len(text)), ids)
+        text[low : low + _PART] = ids[text[low : low + _PART]]
     final = np.zeros(3 + len(order), np.int64)
     final[3:] = counts[order]
     sentences = len(text) - 1 - tokens

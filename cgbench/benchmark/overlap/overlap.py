@@ -1,9 +1,8 @@
 """``overlap()``: how much of a test text is in a corpus of any size, counted exactly in one pass over the corpus."""
 
-import contextlib
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -42,11 +41,17 @@ def overlap(request: OverlapRequest) -> Overlap:
     sides = _sides(request.test, request.normalisation)
     corpus = [request.corpus] if is_path(request.corpus) else list(request.corpus)
     shards = cut_files(find_files([local(str(path)) for path in corpus], request.column), request.shard_bytes or SHARD)
-    with _folder(request.out) as folder, request.engine or Local() as engine:
+    out = None if request.out is None else as_path(request.out)
+    if out is not None:
+        check_folder(out)
+        out.mkdir(parents=True, exist_ok=True)
+    temporary = tempfile.TemporaryDirectory(prefix="cgbench-") if out is None else nullcontext(out)
+    with temporary as name, request.engine or Local() as engine:
+        folder = Path(name)
         engine.share(folder)
         with locked(folder / STEPS / "lock", wait=False):
             result = _measured(request, sides, shards, folder, engine)
-            if request.out is not None:
+            if out is not None:
                 for leftover in folder.glob(".*.tmp"):  # of an interrupted run; the folder is locked
                     leftover.unlink()
                 write_json(folder / "overlap.json", result.as_dict())
@@ -131,14 +136,3 @@ def _sides(test: Any, normalisation: Normalisation) -> dict[str, list[str]]:
         raise InputError(f"{columns[0].name}: the test text is empty")
     change = normaliser(normalisation, normalisation.languages[0])
     return {name: list(map(change, column.values)) for name, column in zip(names, columns, strict=True)}
-
-
-@contextlib.contextmanager
-def _folder(out: Any) -> Iterator[Path]:
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="cgbench-") as name:
-            yield Path(name)
-        return
-    check_folder(as_path(out))
-    as_path(out).mkdir(parents=True, exist_ok=True)
-    yield as_path(out)

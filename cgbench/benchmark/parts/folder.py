@@ -216,10 +216,7 @@ def write_parts(
         manifest["files"] = digests_of(folder, sorted(path.name for path in folder.iterdir()))
         manifest["digest"] = digest(manifest)
         write_json(folder / MANIFEST, manifest)
-    normalised = tuple(probes if normalised is None else normalised)
-    return PartsFolder(
-        out, manifest, tuple(pieces), tuple(probes), tuple(map(tuple, rows)), normalised, tuple(map(tuple, control))
-    )
+    return PartsFolder.open(out)
 
 
 def check_output_folder(out: Path) -> None:
