@@ -29,17 +29,13 @@ def local(text: str) -> str:
 
     :raises InputError: the address is malformed, there is no such file, the download fails, or a package is missing.
     """
-    if not (scheme := _SCHEME.match(text)):
-        return text
-    return _from_hub(text, text[scheme.end() :], False)
+    return _from_hub(text, here=False) if is_address(text) else text
 
 
 def if_here(text: str) -> str:
     """The same from the cache only, for addresses in untrusted files; an address that is not cached is returned."""
-    if not (scheme := _SCHEME.match(text)):
-        return text
     try:
-        return _from_hub(text, text[scheme.end() :], True)
+        return _from_hub(text, here=True) if is_address(text) else text
     except InputError:
         return text
 
@@ -51,8 +47,8 @@ def as_given(text: str) -> str:
     return text
 
 
-def _from_hub(text: str, remainder: str, here: bool) -> str:
-    path, column = split_name(remainder)
+def _from_hub(text: str, *, here: bool) -> str:
+    path, column = split_name(_SCHEME.sub("", text, count=1))
     match = _HUB.fullmatch(str(path))
     if match is None or {"", ".", ".."} & {*match[3].split("/")}:
         raise InputError(

@@ -27,11 +27,7 @@ Texts: TypeAlias = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 Span: TypeAlias = tuple[int, int]
 
 
-def _type_name(name: str) -> str:
-    return name.lower()
-
-
-class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=_type_name):
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
     """A rule of an example: its name in tables, its weight in the share of rules, and whether it must not hold."""
 
     name: str = ""
@@ -41,7 +37,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def type(self) -> str:
         """The type in the file."""
-        return _type_name(type(self).__name__)
+        return type(self).__name__.lower()
 
     @property
     def label(self) -> str:
