@@ -133,6 +133,5 @@ def _contrasts(hypotheses: Profile, references: Profile, reading: Reading) -> It
         elif escapes and contrast.name not in CASE:
             text = "not escaped, unlike the references, which have escapes such as &apos; (written by Moses)"
             yield Difference(text, "escape both or none", False)
-    if hypotheses.mixed and not references.mixed and by_words:
-        text = f"{100 * (hypotheses.periods.share or 0):.0f}% of the final periods stand apart"
-        yield Difference(f"{text}: only some lines are tokenised", "tokenise all or none", False, normalises=False)
+    if hypotheses.mixture and not references.mixture and by_words:
+        yield Difference(hypotheses.mixture, "tokenise all or none", False, normalises=False)

@@ -7,7 +7,7 @@ other iterable of strings (a list, a pandas Series) is the text itself, one stri
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.files import write_atomic
@@ -80,16 +80,11 @@ def as_corpus(
     if members and all(map(is_path, members)):
         paths = tuple(map(local_path, members))
         return CorpusSpec(paths, columns if len(paths) == 1 else None)
-    sides = [
-        list(member) if isinstance(member, Sequence) and not isinstance(member, str) else None for member in members
-    ]
-    if len(sides) != 2 or not all(
-        side is not None and all(isinstance(sentence, str) for sentence in side) for side in sides
-    ):
+    if len(members) != 2 or not all(map(_is_text, members)):
         raise InputError(f"{role}: a corpus is a file, two files, or two lists of sentences (source, target)")
     if texts is None:
         raise InputError(f"{role}: a file is needed, or two, (source, target)")
-    return _write(cast("list[list[str]]", sides), role, texts)
+    return _write(list(map(list, members)), role, texts)
 
 
 def corpora_of(
@@ -101,17 +96,20 @@ def corpora_of(
     return tuple(as_corpus(corpus, columns, f"{role}-{position}", texts) for position, corpus in enumerate(value, 1))
 
 
-def _is_pair(value: Sequence[object]) -> bool:
+def _is_pair(value: Any) -> bool:
     """Whether these are the sides of one corpus: two plain files, or two lists of sentences that are not file pairs."""
     if len(value) != 2:
         return False
     if all(isinstance(side, (str, os.PathLike)) for side in value):
         return all(form(Path(str(side))) == "plain" for side in value)
-    return all(
-        isinstance(side, Sequence) and not isinstance(side, str) and len(side) != 2
-        and all(isinstance(sentence, str) for sentence in side)
-        for side in value
-    )  # fmt: skip
+    return all(_is_text(side) and len(side) != 2 for side in value)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether this is a list of sentences."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return False
+    return all(isinstance(sentence, str) for sentence in value)
 
 
 def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpec:

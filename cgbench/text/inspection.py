@@ -118,17 +118,15 @@ def _columns(sample: CorpusSample, languages: tuple[str, str]) -> list[Finding]:
         return []
     chosen, names = chosen_columns(spec)
     expected = ",".join(languages)
-    if spec.columns is None and set(languages) <= set(names) and chosen != languages:
-        text = (
-            f"{spec}: columns {','.join(chosen)} are read, but it has {expected}; give {argument('columns', expected)}"
-        )
-        return [Finding(text, True)]
-    if {name.lower() for name in chosen} == {name.lower() for name in languages} and chosen != languages:
-        turned = f"{chosen[1]},{chosen[0]}"
-        return [
-            Finding(f"{spec}: column {chosen[0]} is read as {languages[0]}; give {argument('columns', turned)}", True)
-        ]
-    return []
+    if chosen == languages:
+        return []
+    if spec.columns is None and set(languages) <= set(names):
+        text, right = f"columns {','.join(chosen)} are read, but it has {expected}", expected
+    elif {name.lower() for name in chosen} == {name.lower() for name in languages}:
+        text, right = f"column {chosen[0]} is read as {languages[0]}", f"{chosen[1]},{chosen[0]}"
+    else:
+        return []
+    return [Finding(f"{spec}: {text}; give {argument('columns', right)}", True)]
 
 
 def _faults(samples: Iterable[CorpusSample], wrong: Wrong) -> list[Fault]:
@@ -186,10 +184,9 @@ def _tokenised(every: Sequence[CorpusSample], normalisation: Normalisation, *, s
             f"{argument('detokenize')}, or leave {argument('tokenize')} out if all text is tokenised alike"
         )
         findings.append(Finding(text, True))
-    for fault in _faults(every, lambda sample, side: sample.profiles[side].mixed):
-        percent = f"{100 * (_profile([fault]).periods.share or 0):.0f}%"
-        text = f"{_names([fault])}: {percent} of the final periods stand apart: only some lines are tokenised"
-        findings.append(Finding(f"{text}; tokenise all or none", False))
+    for sample, sides in _faults(every, lambda sample, side: bool(sample.profiles[side].mixture)):
+        mixture = sample.profiles[sides[0]].mixture
+        findings.append(Finding(f"{sample.name(sides)}: {mixture}; tokenise all or none", False))
 
     def is_raw(sample: CorpusSample, side: int) -> bool:
         text = sample.profiles[side]
@@ -201,11 +198,6 @@ def _tokenised(every: Sequence[CorpusSample], normalisation: Normalisation, *, s
     return findings
 
 
-def _profile(faults: Sequence[Fault]) -> Profile:
-    sample, sides = faults[0]
-    return sample.profiles[sides[0]]
-
-
 def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     faults = _faults(
         every,
@@ -215,7 +207,8 @@ def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> li
     )
     if not faults:
         return []
-    worst, code = _profile(faults), normalisation.languages[faults[0][1][0]]
+    sample, (side, *_) = faults[0]
+    worst, code = sample.profiles[side], normalisation.languages[side]
     words = {"han": f", {code}=jieba Chinese words", "kana": f", {code}=ja Japanese words"}
     text = (
         f'{_names(faults)}: no blanks between words ({worst.tokens / worst.lines:.1f} "words" per line), so a whole '
@@ -227,24 +220,19 @@ def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> li
 
 def _swapped(train: CorpusSample, corpora: Sequence[CorpusSample]) -> list[Finding]:
     """Texts whose sides are swapped, by the words of the training text."""
-    crossed = [sample for sample in corpora if _is_crossed(train, sample)]
-    if not crossed:
-        return []
-    text = f"{', '.join(sample.label for sample in crossed)}: source and target are swapped, judging by the words of "
-    remedy = f"name the source first (of a table: {argument('columns')})"
-    return [Finding(f"{text}{train.label}; {remedy}", True)]
-
-
-def _is_crossed(train: CorpusSample, sample: CorpusSample) -> bool:
-    """Whether each side has the words of the other side of the training text."""
+    long = [sample for sample in corpora
+            if min(side.tokens for side in (*sample.profiles, *train.profiles)) >= 10 * ENOUGH]  # fmt: skip
 
     def covered(text: Profile, by: Profile) -> float:
         return sum(times for word, times in text.words.items() if word in by.words) / text.tokens
 
-    if min(side.tokens for side in (*sample.profiles, *train.profiles)) < 10 * ENOUGH:
-        return False
-    return all(
-        covered(sample.profiles[side], train.profiles[1 - side])
-        > covered(sample.profiles[side], train.profiles[side]) + 0.15
-        for side in (0, 1)
-    )
+    def is_crossed(sample: CorpusSample, side: int) -> bool:
+        """Whether a side has the words of the other side of the training text."""
+        text, (same, other) = sample.profiles[side], (train.profiles[side], train.profiles[1 - side])
+        return covered(text, other) > covered(text, same) + 0.15
+
+    if not (crossed := [sample for sample, sides in _faults(long, is_crossed) if len(sides) == 2]):
+        return []
+    text = f"{', '.join(sample.label for sample in crossed)}: source and target are swapped, judging by the words of "
+    remedy = f"name the source first (of a table: {argument('columns')})"
+    return [Finding(f"{text}{train.label}; {remedy}", True)]

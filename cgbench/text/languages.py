@@ -1,16 +1,11 @@
 """Names of languages, and scripts that are written without blanks between words."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 _SCRIPTS = {
     "kana": ((0x3040, 0x30FF),),
     "han": ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)),
-    "hangul": ((0xAC00, 0xD7AF), (0x1100, 0x11FF)),
-    "cyrillic": ((0x0400, 0x052F),),
-    "greek": ((0x0370, 0x03FF), (0x1F00, 0x1FFF)),
-    "hebrew": ((0x0590, 0x05FF),),
-    "arabic": ((0x0600, 0x06FF), (0x0750, 0x077F)),
-    "devanagari": ((0x0900, 0x097F),),
     "thai": ((0x0E00, 0x0E7F),),
     "lao": ((0x0E80, 0x0EFF),),
     "khmer": ((0x1780, 0x17FF),),
@@ -58,28 +53,22 @@ def name_of(language: str) -> str:
     return _NAMES[language][0] if language in _NAMES else language
 
 
-def scripts(words: Mapping[str, int]) -> dict[str, int]:
-    """Number of letters per script; ``latin`` stands for all others."""
-    letters: dict[str, int] = {}
+def letters_of(words: Mapping[str, int]) -> Counter[str]:
+    """Number of letters of each script in :data:`UNSPACED`; under "" those of all other scripts."""
+    characters: dict[str, int] = {}
     for word, times in words.items():
-        if word.isascii():
-            by_script = {"latin": len(word) if word.isalpha() else sum(map(str.isalpha, word))}
-        else:
-            by_script = {}
-            for letter in word:
-                if letter.isalpha() or (not letter.isalnum() and _script(letter) in UNSPACED):
-                    script = _script(letter)
-                    by_script[script] = by_script.get(script, 0) + 1
-        for script, count in by_script.items():
-            letters[script] = letters.get(script, 0) + count * times
+        for character in word:
+            characters[character] = characters.get(character, 0) + times
+    letters: Counter[str] = Counter()
+    for character, count in characters.items():
+        script = _script(ord(character))
+        if character.isalpha() or (script and not character.isalnum()):  # vowels of Thai are marks
+            letters[script] += count
     return letters
 
 
-def _script(letter: str) -> str:
-    code = ord(letter)
-    if code < 0x370:
-        return "latin"
-    return next((name for name, ranges in _SCRIPTS.items() if any(a <= code <= b for a, b in ranges)), "latin")
+def _script(code: int) -> str:
+    return next((name for name, ranges in _SCRIPTS.items() if any(a <= code <= b for a, b in ranges)), "")
 
 
 def characters_of(script: str) -> str:

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from cgbench.text.languages import UNSPACED, scripts
+from cgbench.text.languages import UNSPACED, letters_of
 from cgbench.text.plain_text import words_of
 
 ENOUGH = 20  # lines or marks
@@ -71,10 +71,11 @@ class Profile:
         return self.capitals >= 0.7 * self.cased if self.cased >= ENOUGH else None
 
     @property
-    def mixed(self) -> bool:
-        """Whether only some lines are tokenised."""
-        rate = self.periods.share
-        return rate is not None and FEW < rate < MOST
+    def mixture(self) -> str:
+        """How many lines are tokenised, if only some are; else empty."""
+        rate = self.periods.share or 0
+        text = f"{100 * rate:.0f}% of the final periods stand apart: only some lines are tokenised"
+        return text if FEW < rate < MOST else ""
 
     @property
     def lower(self) -> bool | None:
@@ -115,13 +116,12 @@ class Profile:
 
     @cached_property
     def _unspaced_letters(self) -> tuple[str | None, float]:
-        letters = scripts(self.words)
-        script = max(letters, key=lambda name: letters[name], default="latin")
-        # Japanese is kana and Han together
-        unspaced_letters = sum(letter_count for name, letter_count in letters.items() if name in UNSPACED)
-        if script not in UNSPACED or 2 * unspaced_letters < sum(letters.values()):
+        letters = letters_of(self.words)
+        script = max(letters, key=lambda name: letters[name], default="")
+        unspaced = letters.total() - letters[""]  # Japanese is kana and Han together
+        if not script or 2 * unspaced < letters.total():
             return None, 0.0
-        return script, unspaced_letters / self.tokens
+        return script, unspaced / self.tokens
 
 
 def _interval(count: int, lines: int) -> tuple[float, float]:
@@ -134,17 +134,13 @@ def _interval(count: int, lines: int) -> tuple[float, float]:
     return middle - width, middle + width
 
 
-def _much_rarer(count: int, lines: int, than: int, of: int) -> bool:
-    """Whether something is significantly less than half as frequent in one text as in another.
-
-    A short text in which it happens to be rare is not evidence: its interval is wide.
-    """
-    return _interval(count, lines)[1] < _interval(than, of)[0] / 2
-
-
 def lacks_escapes(text: Profile, other: Profile) -> bool:
-    """Whether a text has no escapes of Moses where another has them; one that writes *'s* less often has some."""
-    return text.escaped <= text.lines / 200 and _much_rarer(text.escaped, text.lines, other.escaped, other.lines)
+    """Whether a text has no escapes of Moses where another has them; one that writes *'s* less often has some.
+
+    They must be significantly less than half as frequent; a short text, which may have few by chance, is no evidence.
+    """
+    most, least = _interval(text.escaped, text.lines)[1], _interval(other.escaped, other.lines)[0]
+    return text.escaped <= text.lines / 200 and most < least / 2
 
 
 FORMS = {

@@ -24,30 +24,14 @@ def is_address(text: object) -> bool:
     return isinstance(text, (str, os.PathLike)) and bool(_SCHEME.match(os.fspath(text)))
 
 
-def local(text: str) -> str:
+def local(text: str, *, cached: bool = False) -> str:
     """The local file of an address, downloaded if necessary (with its ``:COLUMN``); a local name is returned as it is.
 
+    :param cached: do not download it.
     :raises InputError: the address is malformed, there is no such file, the download fails, or a package is missing.
     """
-    return _from_hub(text, here=False) if is_address(text) else text
-
-
-def if_here(text: str) -> str:
-    """The same from the cache only, for addresses in untrusted files; an address that is not cached is returned."""
-    try:
-        return _from_hub(text, here=True) if is_address(text) else text
-    except InputError:
+    if not is_address(text):
         return text
-
-
-def as_given(text: str) -> str:
-    """A text with the names of downloaded files replaced by their addresses with commits."""
-    for path, address in _addresses.items():
-        text = text.replace(path, address)
-    return text
-
-
-def _from_hub(text: str, *, here: bool) -> str:
     path, column = split_name(_SCHEME.sub("", text, count=1))
     match = _HUB.fullmatch(str(path))
     if match is None or {"", ".", ".."} & {*match[3].split("/")}:
@@ -58,7 +42,7 @@ def _from_hub(text: str, *, here: bool) -> str:
     hub = require("huggingface_hub", "hub")
     repository, revision, name = match.groups()
     try:
-        file = hub.hf_hub_download(repository, name, repo_type="dataset", revision=revision, local_files_only=here)
+        file = hub.hf_hub_download(repository, name, repo_type="dataset", revision=revision, local_files_only=cached)
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("huggingface_hub", "httpx", "httpx2", "requests"):
             raise
@@ -69,3 +53,18 @@ def _from_hub(text: str, *, here: bool) -> str:
     if column and form(Path(file)) == "plain":
         raise InputError(f"{text}: not a table, so no column can be named")
     return f"{file}:{column}" if column else file
+
+
+def if_here(text: str) -> str:
+    """The same from the cache only, for addresses in untrusted files; an address that is not cached is returned."""
+    try:
+        return local(text, cached=True)
+    except InputError:
+        return text
+
+
+def as_given(text: str) -> str:
+    """A text with the names of downloaded files replaced by their addresses with commits."""
+    for path, address in _addresses.items():
+        text = text.replace(path, address)
+    return text

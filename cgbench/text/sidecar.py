@@ -21,10 +21,10 @@ PROMPT = ("prompt", "system_message", "answer")
 _REMEDY = "translate again, or remove the file to score the translations without it"
 _ANSWERS = {"asked": int, "incomplete": int, "causes": {str: int}}
 _SHAPE = {"format": int, "system": {"kind": str}, "output": str, "search?": {str: (int, float)}, "answers?": _ANSWERS}
-_SEARCH = (("beam", "beam"), ("length_penalty", "lenpen"), ("max_length_ratio", "ratio"), ("max_length_extra", "extra"))
-_SERVER = (
-    ("temperature", "temperature"), ("top_p", "top_p"), ("max_tokens", "max"), ("max_completion_tokens", "max"),
-)  # fmt: skip
+_SETTINGS = {
+    "beam": "beam", "length_penalty": "lenpen", "max_length_ratio": "ratio", "max_length_extra": "extra",
+    "temperature": "temperature", "top_p": "top_p", "max_tokens": "max", "max_completion_tokens": "max",
+}  # fmt: skip
 
 
 def _digest(data: bytes) -> str:
@@ -118,10 +118,9 @@ def settings_label(record: Mapping[str, Any]) -> str:
 
     The label excludes the model and its weights, so that all seeds of a model share it. A prompt appears as a digest.
     """
-    system, search = record["system"], record.get("search") or {}
+    system = record["system"] | (record.get("search") or {})
     words = [system["kind"]]
-    words += [f"{short}{search[name]}" for name, short in _SEARCH if name in search]
-    words += [f"{short}{system[name]}" for name, short in _SERVER if system.get(name) is not None]
+    words += [f"{short}{system[name]}" for name, short in _SETTINGS.items() if system.get(name) is not None]
     if system.get("dtype", "float32") != "float32":
         words.append(system["dtype"])
     words += [str(system[name]) for name in ("source", "target") if name in system]
