@@ -4,7 +4,7 @@ Scores and statistics need single columns (hypotheses, references, compounds, ju
 one table. Compressed files (.gz, .zst) are read directly; ``-`` is standard input.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -77,20 +77,29 @@ def read_column(text: str | Path, *roles: str, ids: str | None = None) -> Column
         than a text can have.
     """
     if ids is not None:
-        return _read_with_ids(*split_name(text), roles, ids)
+        path, name = split_name(text)
+        _, values, keys = read_table_column(path, name, roles, ids)
+        return Column(f"{path}:{name}" if name else str(path), [value.rstrip("\r") for value in values], path, keys)
     values = [line.rstrip("\r") if line[-1:] == "\r" else line for line in _bounded(text, read_text(text, *roles))]
     return Column(shown(text), values, split_name(text)[0])
 
 
-def _read_with_ids(path: Path, name: str | None, roles: tuple[str, ...], ids: str) -> Column:
-    if form(path) == "plain":
+def read_table_column(
+    path: Path, name: str | None, roles: tuple[str, ...], ids: str | None, as_text: Callable[..., str] = cell_text
+) -> tuple[str, list[str], list[str] | None]:
+    """The name of the column to read, its values, and the example ids, if ``ids`` names a column.
+
+    :raises InputError: there is no such column, or a cell has no text.
+    """
+    if ids and form(path) == "plain":
         raise InputError(f"{argument('ids', ids)} names a column; {shown(path)} is not a table ({', '.join(TABLES)})")
-    table, column = open_column(path, name, roles, ids)
+    table, column = _open_column(path, name, roles, ids, of_texts=as_text is cell_text)
     values, keys = [], []
-    for row_number, (value, key) in table.read((column, ids)):
-        values.append(cell_text(value, column, path, row_number).rstrip("\r"))
-        keys.append(cell_text(key, ids, path, row_number))
-    return Column(f"{path}:{name}" if name else str(path), values, path, keys)
+    for row_number, row in table.read((column, ids) if ids else (column,)):
+        values.append(as_text(row[0], column, path, row_number))
+        if ids:
+            keys.append(cell_text(row[1], ids, path, row_number))
+    return column, values, keys if ids else None
 
 
 def _bounded(text: str | Path, lines: Iterator[str]) -> Iterator[str]:
@@ -116,12 +125,23 @@ def _bounded(text: str | Path, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _read_column(path: Path, name: str | None, roles: tuple[str, ...]) -> Iterator[str]:
-    table, column = open_column(path, name, roles)
+    table, column = _open_column(path, name, roles)
     for row_number, (value,) in table.read((column,)):
         yield cell_text(value, column, path, row_number)
 
 
-def open_column(
+def are_numbers(path: Path, columns: Sequence[str]) -> bool:
+    """Whether columns of a table are given by number, so that its first row is no header.
+
+    :raises InputError: one of them is 0.
+    """
+    numbers = form(path) in (*NUMBERED, "plain") and all(map(is_number, columns))
+    if numbers and not all(map(int, columns)):
+        raise InputError(f"{path}: columns are counted from 1")
+    return numbers
+
+
+def _open_column(
     path: Path, name: str | None, roles: tuple[str, ...], ids: str | None = None, *, of_texts: bool = True
 ) -> tuple[Table, str]:
     """A table and the column to read.
@@ -130,15 +150,13 @@ def open_column(
     :param of_texts: the column has texts: a table whose first row is a sentence has no header.
     :raises InputError: there is no such column.
     """
-    if form(path) not in NUMBERED or name is None or not all(map(is_number, (name, ids or "1"))):
-        table = Table(path, named=True)
-        column = _choose(table, name, roles, of_texts)
-        if ids is not None and table.names and ids not in table.names:
-            raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
-        return table, column
-    if not all(map(int, (name, ids or "1"))):
-        raise InputError(f"{path}:{name}: columns are counted from 1")
-    return Table(path, named=False), name
+    if name is not None and are_numbers(path, (name, ids or "1")):
+        return Table(path, named=False), name
+    table = Table(path, named=True)
+    column = _choose(table, name, roles, of_texts)
+    if ids is not None and table.names and ids not in table.names:
+        raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
+    return table, column
 
 
 def _choose(table: Table, chosen: str | None, roles: tuple[str, ...], of_texts: bool) -> str:

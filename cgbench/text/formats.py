@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
-from cgbench.text.columns import read_text
+from cgbench.text.columns import are_numbers, read_text
 from cgbench.text.languages import known
 from cgbench.text.limits import FIRST_LINE
 from cgbench.text.rows import Row, Table, cell_text, is_number
@@ -158,14 +158,11 @@ def chosen_columns(spec: CorpusSpec) -> tuple[tuple[str, str], list[str]]:
 
 def _open_table(path: Path, columns: tuple[str, str] | None) -> tuple[tuple[str, str], Table]:
     kind = form(path)
-    tsv = kind in (*NUMBERED, "plain")
-    chosen = columns or (("1", "2") if tsv and kind != "csv" else None)
-    numbers = tsv and chosen is not None and all(map(is_number, chosen))
-    if numbers and chosen and not all(map(int, chosen)):
-        raise InputError(f"{path}: columns are counted from 1")
+    chosen = columns or (("1", "2") if kind in ("tsv", "plain") else None)
+    numbers = chosen is not None and are_numbers(path, chosen)
     table = Table(path, named=not numbers)
-    names = table.names
-    if tsv and (missing := [name for name in chosen or () if not numbers and name not in names]):
+    names, in_rows = table.names, kind in (*NUMBERED, "plain") and not numbers
+    if in_rows and (missing := [name for name in chosen or () if name not in names]):
         raise InputError(f"{path}: no column {missing[0]!r} in the first row; it has {', '.join(names)}")
     if chosen is None:
         sides = "source" in names and not table.nested and (kind != "csv" or "target" in names)
@@ -192,11 +189,7 @@ def column_beside(spec: CorpusSpec, column: str, option: str) -> Iterator[Row]:
     path, side = (spec.paths[0], None) if len(spec.paths) == 1 else split_name(spec.paths[0])
     if side is None and len(spec.paths) == 2:
         raise InputError(f"{option}: {shown(path)} is plain text, which has no columns; give a table")
-    table = (
-        _open_table(path, spec.columns)[1]
-        if side is None
-        else Table(path, named=not (form(path) in NUMBERED and is_number(side)))
-    )
+    table = _open_table(path, spec.columns)[1] if side is None else Table(path, named=not are_numbers(path, (side,)))
     if table.names and column not in table.names:
         raise InputError(f"{path}: no column {column!r} ({option}){did_you_mean(column, table.names)}")
     if not table.names and not (is_number(column) and int(column)):

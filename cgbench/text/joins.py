@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cgbench.errors import InputError, argument
-from cgbench.text.columns import Column
+from cgbench.text.columns import Column, are_numbers
 from cgbench.text.rows import Table, is_number
-from cgbench.text.streams import NUMBERED, form, split_name
+from cgbench.text.streams import form, split_name
 
 C = TypeVar("C", bound=Column)
 NONE = "none"
@@ -187,10 +187,10 @@ def _of_table(path: Path, _stamp: tuple[int, int], length: int) -> tuple[Identit
 
 def _is_table(column: Column) -> bool:
     """Whether a text is from a table whose columns have names."""
-    path, name = split_name(column.name)
-    kind = form(column.path or path)
-    numbered_columns = kind in NUMBERED and name is not None and is_number(name)
-    return column.path is not None and kind != "plain" and not numbered_columns and column.path.is_file()
+    name, path = split_name(column.name)[1], column.path
+    if path is None or form(path) == "plain" or (name is not None and are_numbers(path, (name,))):
+        return False
+    return path.is_file()
 
 
 def identities_of(column: Column, role: str = "") -> list[Identity]:

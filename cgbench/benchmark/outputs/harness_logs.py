@@ -119,7 +119,7 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> SystemRuns:
         of = f"{path}, row {row_number}"
         if not isinstance(row[1], str):
             raise InputError(f"{of}: no doc_hash")
-        examples.append((as_score(row[position], path, row_number, name), identity(row[0], f"{of}: no doc_id"), row[1]))
+        examples.append((as_score(row[position], name, path, row_number), identity(row[0], f"{of}: no doc_id"), row[1]))
     warn_of_reasoning(path, sum(is_reasoning(row[3]) for _, row in rows), len(rows), SCORED)
     return _columns(f"{path}:{name}", {chosen: examples}, "filter", _lm_eval_version(path), path)
 
@@ -156,7 +156,7 @@ def _every_eval_ever(path: Path, table: Table, metric: str | None) -> SystemRuns
         if not isinstance(evaluation, Mapping) or "score" not in evaluation:
             raise InputError(f"{path}, row {row_number}: no evaluation.score")
         run = str(metadata.get("run", "1")) if isinstance(metadata, Mapping) else "1"
-        score = as_score(evaluation["score"], path, row_number, name)
+        score = as_score(evaluation["score"], name, path, row_number)
         example = identity(values["sample_id"], f"{path}, row {row_number}: no sample_id")
         runs.setdefault(run, []).append((score, example, str(values.get("sample_hash") or "")))
     return _columns(f"{path}:{_metric(path, metric, list(metrics))}", runs, "run")
@@ -282,7 +282,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         except RecursionError:
             raise InputError(f"{of}: its input is nested too deeply") from None
         row = (
-            as_score(value, path, sample_number, name),
+            as_score(value, name, path, sample_number),
             identity(sample.get("id"), f"{of}: no id"),
             hashlib.sha256(data).hexdigest(),
         )

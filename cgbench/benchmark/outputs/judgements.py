@@ -170,7 +170,7 @@ def judgements_of_table(
                 f"system, segment, rater and document with {argument('columns_of')}"
             )
         else:
-            judgements.scores[key] = _number(as_score(row[-1], path, row_number, figures[0]), where)
+            judgements.scores[key] = _number(as_score(row[-1], figures[0], path, row_number), where)
     return _columns(path, judgements, options)
 
 

@@ -21,9 +21,9 @@ from typing import Any, Self
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
-from cgbench.text.columns import Column, open_column
+from cgbench.text.columns import Column, read_table_column
 from cgbench.text.joins import Examples, rows_by_id
-from cgbench.text.rows import cell_text, is_array
+from cgbench.text.rows import is_array
 from cgbench.text.streams import COMPRESSED, is_there, open_bytes, read_lines, split_name
 
 MEMORY = 1 << 30
@@ -111,18 +111,11 @@ def read_table(path: Path, chosen: str | None, ids: str | None) -> ScoreColumn:
 
     :raises InputError: there is no such column, or an id is missing.
     """
-    table, column = open_column(path, chosen, ROLES, ids, of_texts=False)
-    values, keys = [], []
-    for row_number, row in table.read((column, ids) if ids else (column,)):
-        values.append(as_score(row[0], path, row_number, column))
-        if ids:
-            if row[1] is None:
-                raise InputError(f"{path}, row {row_number}: no value in the column {ids!r}")
-            keys.append(cell_text(row[1], ids, path, row_number))
-    return ScoreColumn(f"{path}:{column}", values, path, keys if ids else None)
+    column, values, keys = read_table_column(path, chosen, ROLES, ids, as_score)
+    return ScoreColumn(f"{path}:{column}", values, path, keys)
 
 
-def as_score(value: Any, path: object, row_number: int, column: str) -> str:
+def as_score(value: Any, column: str, path: object, row_number: int) -> str:
     """A value of a table or of JSON as the text of a score; a missing one as ``nan``.
 
     :raises InputError: it is an object or a list.
@@ -169,7 +162,7 @@ def _values(path: Path, rows: Sequence[Any], field: str | None) -> Iterator[str]
                 raise InputError(f"{path}: which field has the scores? Write {path}:FIELD; there is {', '.join(row)}")
         if field not in row:
             raise InputError(f"{path}, row {row_number}: no field {field!r}{did_you_mean(field, row)}")
-        yield as_score(row[field], path, row_number, field)
+        yield as_score(row[field], field, path, row_number)
 
 
 def read_json(path: Path) -> Any:

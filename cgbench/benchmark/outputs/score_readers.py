@@ -26,16 +26,14 @@ from cgbench.text.inputs import is_path
 from cgbench.text.joins import index_of
 from cgbench.text.remote import local
 from cgbench.text.rows import Table
-from cgbench.text.streams import TABLES, form, read_lines
+from cgbench.text.streams import form, read_lines
 
 DEFAULTS = ReadOptions()
 Reader = Callable[[Path, str | None, ReadOptions], SystemRuns | None]
 
 
 def _table(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
-    if form(path) == "plain" and options.ids:
-        raise InputError(f"{argument('ids', options.ids)} names a column; {path} is not a table ({', '.join(TABLES)})")
-    if form(path) == "plain" or (form(path) == "json" and options.ids is None):
+    if form(path) in ("plain", "json") and options.ids is None:
         return None
     column = read_table(path, field, options.ids)
     _check_unused(path, column)
