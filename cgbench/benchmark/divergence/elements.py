@@ -97,9 +97,7 @@ def elements_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -
         lines = [line for _, text in texts for line in text]
         elements = Elements(*words_and_ngrams(lines, kind.orders, specific=specific))
     else:
-        graphs = _graphs_of(kind, texts)
-        if kind.name in FORMS:
-            graphs = (graph for name, text in texts for graph in _form_graphs(kind.name, name, text))
+        graphs = _form_graphs(kind.name, texts) if kind.name in FORMS else _graphs_of(kind, texts)
         elements = Elements(*atoms_and_compounds(graphs, specific=specific))
     if not len(elements.compounds.ids):
         raise InputError(
@@ -109,15 +107,14 @@ def elements_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -
     return elements
 
 
-def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
-    make = FORMS[form]
-    for row, line in enumerate(text, 1):
-        where = f"{name}, row {row}"
-
-        def problem(reason: str, where: str = where) -> InputError:
-            return InputError(f"{where}: {reason} ({argument('compounds', form)})")
-
-        yield make(line, problem)
+def _form_graphs(form: str, texts: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Graph]:
+    for name, text in texts:
+        for row, line in enumerate(text, 1):
+            try:
+                yield FORMS[form](line)
+            except InputError as error:
+                reason = f"{error.message} ({argument('compounds', form)})"
+                raise InputError(f"{name}, row {row}: {reason}") from None
 
 
 def _graphs_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Graph]:

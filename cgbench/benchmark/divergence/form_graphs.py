@@ -7,9 +7,7 @@ import re
 from collections.abc import Callable
 
 from cgbench.benchmark.divergence.graphs import Graph
-
-Problem = Callable[[str], Exception]
-"""Makes the error for an invalid line."""
+from cgbench.errors import InputError
 
 _SCAN_PHRASE = re.compile(
     r"(?P<verb>walk|look|run|jump|turn)(?: (?P<way>opposite|around))?(?: (?P<side>left|right))?"
@@ -20,7 +18,7 @@ _COGS_ROLE = re.compile(r"(\S+) \. (\S+(?: \. \S+)*) \( (x _ \d+) , (x _ \d+|[^ 
 _VARIABLE = re.compile(r"x _ \d+")
 
 
-def scan_graph(line: str, problem: Problem) -> Graph:
+def scan_graph(line: str) -> Graph:
     """A command of SCAN as the derivation of its grammar (Lake and Baroni 2018, supplement)."""
     graph = Graph()
     first, joint, second = line, "", ""
@@ -32,7 +30,7 @@ def scan_graph(line: str, problem: Problem) -> Graph:
     for phrase in phrases:
         match = _SCAN_PHRASE.fullmatch(phrase)
         if match is None or (match["way"] and not match["side"]) or (match["verb"] == "turn" and not match["side"]):
-            raise problem(f"{phrase[:60]!r} is not a phrase of a SCAN command")
+            raise InputError(f"{phrase[:60]!r} is not a phrase of a SCAN command")
         node = graph.node(match["verb"])
         if match["side"]:
             side = graph.node(match["side"])
@@ -52,7 +50,7 @@ def scan_graph(line: str, problem: Problem) -> Graph:
     return graph
 
 
-def cogs_graph(line: str, problem: Problem) -> Graph:
+def cogs_graph(line: str) -> Graph:
     """A logical form of COGS (Kim and Linzen 2020): predicates, with roles to the nouns, names and predicates that
     their variables stand for.
 
@@ -62,11 +60,11 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
     form = line.strip()
     if " (" not in form:
         if len(form.split()) != 1:
-            raise problem(f"{form[:60]!r} is not a logical form of COGS")
+            raise InputError(f"{form[:60]!r} is not a logical form of COGS")
         graph.node(form)
         return graph
     if form.startswith("LAMBDA "):
-        return _lambda_graph(form, problem)
+        return _lambda_graph(form)
     # The nodes of nouns by variable, and all roles.
     words: dict[str, int] = {}
     roles: list[tuple[str, str, str, str]] = []  # variable and word of the predicate, role, argument
@@ -79,7 +77,7 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
                 words.setdefault(match[3], -1)
             roles.append((match[3], match[1], match[2].replace(" . ", "."), match[4]))
         else:
-            raise problem(f"{term[:60]!r} is not a term of COGS")
+            raise InputError(f"{term[:60]!r} is not a term of COGS")
     # The nodes of predicates, then the edges.
     for variable, word, _, _ in roles:
         if words[variable] < 0:
@@ -87,7 +85,7 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
     for variable, _, role, argument in roles:
         if _VARIABLE.fullmatch(argument):
             if argument not in words:
-                raise problem(f"the variable {argument} is undefined")
+                raise InputError(f"the variable {argument} is undefined")
             child = words[argument]
         else:
             child = graph.node(argument)
@@ -99,21 +97,21 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
 _LAMBDA = re.compile(r"(?:LAMBDA \w+ \. )+(?P<body>\S.*)")
 
 
-def _lambda_graph(form: str, problem: Problem) -> Graph:
+def _lambda_graph(form: str) -> Graph:
     """A single word, a function in COGS: its predicate, and its roles as atoms."""
     match = _LAMBDA.fullmatch(form)
     if match is None:
-        raise problem(f"{form[:60]!r} is not a logical form of COGS")
+        raise InputError(f"{form[:60]!r} is not a logical form of COGS")
     terms = [term.split(" ( ")[0].split(" . ") for term in match["body"].split(" AND ")]
     return Graph([terms[0][0]], atoms=[".".join(role) for _, *role in terms if role])
 
 
-def lispress_graph(line: str, problem: Problem) -> Graph:
+def lispress_graph(line: str) -> Graph:
     """An S-expression (Lispress, the plans of SMCalFlow): functions with arguments, by ``:name`` or by position."""
     tokens = re.findall(r"\"(?:[^\"\\]|\\.)*\"|[()]|[^\s()\"]+", line)
     graph = Graph()
     if not tokens:
-        raise problem("the form is empty")
+        raise InputError("the form is empty")
     functions: list[list[int]] = []  # those that are open: node, and number of arguments by position
     role, expects_head, done = "", False, False
 
@@ -128,7 +126,7 @@ def lispress_graph(line: str, problem: Problem) -> Graph:
 
     for token in tokens:
         if done:
-            raise problem(f"{token[:40]!r} comes after the end of the form")
+            raise InputError(f"{token[:40]!r} comes after the end of the form")
         if token == "(" and not expects_head:
             expects_head = True
         elif token == "(":  # ((a b) c): the function is itself a form
@@ -138,7 +136,7 @@ def lispress_graph(line: str, problem: Problem) -> Graph:
                 functions.append([attach(graph.node("()")), 0])
                 expects_head = False
             if not functions:
-                raise problem("a closing bracket has no opening one")
+                raise InputError("a closing bracket has no opening one")
             functions.pop()
             done = not functions
         elif expects_head:
@@ -150,8 +148,8 @@ def lispress_graph(line: str, problem: Problem) -> Graph:
             attach(graph.node(token))
             done = not functions
     if functions or expects_head:
-        raise problem("an opening bracket is not closed")
+        raise InputError("an opening bracket is not closed")
     return graph
 
 
-FORMS: dict[str, Callable[[str, Problem], Graph]] = {"scan": scan_graph, "cogs": cogs_graph, "lispress": lispress_graph}
+FORMS: dict[str, Callable[[str], Graph]] = {"scan": scan_graph, "cogs": cogs_graph, "lispress": lispress_graph}

@@ -10,13 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cgbench.benchmark.divergence.occurrences import (
-    Occurrences,
-    from_entries,
-    from_weights,
-    numbering,
-    occurrence_weights,
-)
+from cgbench.benchmark.divergence.occurrences import Occurrences, from_entries, numbering, occurrence_weights
 
 
 @dataclass
@@ -79,10 +73,9 @@ def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occ
     examples = len(atoms)
     first = from_entries(*_flat(atoms), examples, list(atom_numbers))
     rows, ids = _flat(compounds)
-    if not specific:
-        return first, from_entries(rows, ids, examples, list(compound_numbers))
-    weights = occurrence_weights(ids, np.array(contained, np.int64), np.array(wholes, np.int64))
-    return first, from_weights(rows, ids, weights, examples, list(compound_numbers))
+    of_wholes = np.array(contained, np.int64), np.array(wholes, np.int64)
+    weights = occurrence_weights(ids, *of_wholes) if specific else None
+    return first, from_entries(rows, ids, examples, list(compound_numbers), weights)
 
 
 def _flat(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:

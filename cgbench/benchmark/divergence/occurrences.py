@@ -43,27 +43,22 @@ class Occurrences:
         return np.bincount(self.ids[entries], self.weights[entries], minlength=len(self.names))
 
 
-def from_entries(rows: np.ndarray, ids: np.ndarray, examples: int, names: Sequence[str]) -> Occurrences:
-    """Count occurrences ``[occurrences]`` with a weight of 1 each, in any order."""
-    keys, counts = np.unique(rows.astype(np.int64) * max(len(names), 1) + ids, return_counts=True)
-    return _from_keys(keys, counts.astype(np.float32), examples, names)
-
-
-def from_weights(
-    rows: np.ndarray, ids: np.ndarray, weights: np.ndarray, examples: int, names: Sequence[str]
+def from_entries(
+    rows: np.ndarray, ids: np.ndarray, examples: int, names: Sequence[str], weights: np.ndarray | None = None
 ) -> Occurrences:
-    """The greatest weight of each element in a row (Keysers et al. 2020), without weights of 0."""
-    keys = rows.astype(np.int64) * max(len(names), 1) + ids
-    order = np.lexsort((-weights, keys))
-    first = order[np.concatenate([[True], np.diff(keys[order]) != 0])] if len(order) else order
-    positive = first[np.rint(weights[first] * GRAIN) > 0]
-    return _from_keys(keys[positive], (np.rint(weights[positive] * GRAIN) / GRAIN).astype(np.float32), examples, names)
-
-
-def _from_keys(keys: np.ndarray, weights: np.ndarray, examples: int, names: Sequence[str]) -> Occurrences:
-    rows = keys // max(len(names), 1)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=examples))]).astype(np.int64)
-    return Occurrences(starts, (keys % max(len(names), 1)).astype(np.int32), weights, names)
+    """Occurrences ``[occurrences]`` in any order: of each element in a row how many there are, or with ``weights`` the
+    greatest of them (Keysers et al. 2020), without weights of 0."""
+    size = max(len(names), 1)
+    keys = rows.astype(np.int64) * size + ids
+    if weights is None:
+        keys, values = np.unique(keys, return_counts=True)
+    else:
+        order = np.lexsort((-weights, keys))
+        first = order[np.concatenate([[True], np.diff(keys[order]) != 0])] if len(order) else order
+        positive = first[np.rint(weights[first] * GRAIN) > 0]
+        keys, values = keys[positive], np.rint(weights[positive] * GRAIN) / GRAIN
+    starts = np.concatenate([[0], np.cumsum(np.bincount(keys // size, minlength=examples))]).astype(np.int64)
+    return Occurrences(starts, (keys % size).astype(np.int32), values.astype(np.float32), names)
 
 
 def occurrence_weights(ids: np.ndarray, contained: np.ndarray, wholes: np.ndarray) -> np.ndarray:

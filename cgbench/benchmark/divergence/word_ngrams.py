@@ -4,13 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from cgbench.benchmark.divergence.occurrences import (
-    Occurrences,
-    from_entries,
-    from_weights,
-    numbering,
-    occurrence_weights,
-)
+from cgbench.benchmark.divergence.occurrences import Occurrences, from_entries, numbering, occurrence_weights
 from cgbench.text.plain_text import words_of
 
 
@@ -80,11 +74,8 @@ def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: b
             count += len(firsts[-1])
     listed = NgramNames(words, ids, np.concatenate(firsts), np.repeat(list(orders), list(map(len, firsts))))
     at, compounds = (np.concatenate(list(by_order.values())) for by_order in (begins, numbers))
-    if not specific:
-        return atoms, from_entries(rows[at], compounds, examples, listed)
-    contained, wholes = _within(begins, numbers, len(ids))
-    weights = occurrence_weights(compounds, contained, wholes)
-    return atoms, from_weights(rows[at], compounds, weights, examples, listed)
+    weights = occurrence_weights(compounds, *_within(begins, numbers, len(ids))) if specific else None
+    return atoms, from_entries(rows[at], compounds, examples, listed, weights)
 
 
 def _within(begins: dict[int, np.ndarray], numbers: dict[int, np.ndarray], words: int) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.argument_types import as_path
-from cgbench.benchmark.comparison.sequential import log_capitals, sequential, sequential_clusters
+from cgbench.benchmark.comparison.sequential import log_capitals, sequential_clusters
 from cgbench.benchmark.metrics.metric import ExampleTexts
 from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.outputs.systems import read_references
@@ -40,7 +40,7 @@ from cgbench.models.servers.journal import cost_of, journal_path
 from cgbench.models.servers.prompt_templates import template_columns
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
-from cgbench.tables import counted, fixed, p_text
+from cgbench.tables import counted, fixed, p_text, render
 from cgbench.text.inputs import files_of, lines_of
 
 TOP = 100.0
@@ -49,7 +49,6 @@ PILOT = 20  # examples with answers from which the variance of a difference is e
 GUESSES, GUESSED_UNEQUAL = (2.0, 4.0, 7.0, 10.0), 0.4
 """Differences in points of a dry run, and the share of examples that one system alone gets right, without answers."""
 DRAWS = 200
-ENDS = ("difference", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -215,14 +214,11 @@ class Race:
     def _compare(self, answered: int) -> list[Standing]:
         """All pairs of active systems; a system that is worse than another is no longer active."""
         rows, standings = self.order[:answered], []
-        options: dict[str, Any] = {"level": self.level, "margin": self.request.margin}
+        sizes = np.bincount(self.clusters).tolist()
+        options: dict[str, Any] = {"sizes": sizes, "level": self.level, "margin": self.request.margin}
         for first, second in itertools.combinations(self.active, 2):
             values = self.mean_scores(first)[rows] - self.mean_scores(second)[rows]
-            if self.request.cluster is None:
-                result = sequential(values, -TOP, TOP, size=self.n, **options)
-            else:
-                sizes = np.bincount(self.clusters).tolist()
-                result = sequential_clusters(values, self.clusters[rows], -TOP, TOP, sizes=sizes, **options)
+            result = sequential_clusters(values, self.clusters[rows], -TOP, TOP, **options)
             mean, low, high, p = map(float, (values.mean(), result.low[-1], result.high[-1], result.p[-1]))
             standings.append(Standing(first, second, answered, mean, low, high, p, result.decision))
         losers = {"better": "second", "worse": "first"}
@@ -250,11 +246,8 @@ class Race:
             "answered": answered, "end": end, "best": self.active, "trajectory": list(map(asdict, self.trajectory)),
         })  # fmt: skip
         scores = np.stack([rows + 1, *(self.mean_scores(name)[rows] for name in self.systems)], axis=1).tolist()
-        cells = [
-            ["id", *self.systems],
-            *([f"{score:.10g}" if score == score else "" for score in line] for line in scores),
-        ]
-        write_atomic(self.folder / "scores.tsv", "".join("\t".join(line) + "\n" for line in cells))
+        cells = [[f"{score:.10g}" if score == score else "" for score in line] for line in scores]
+        write_atomic(self.folder / "scores.tsv", render(["id", *self.systems], cells, "tsv") + "\n")
         yield f"{end} (after {answered:,} of {self.n:,} examples, level {request.level:g})"
         # Answers and money that a whole run would have taken, from the mean of each run so far.
         counts = [len(run.readings) for run in self.runs]
@@ -276,7 +269,9 @@ class Race:
         for first, second in itertools.combinations(self.systems, 2):
             pairs = [pair for pair in self.trajectory if (pair.first, pair.second) == (first, second)]
             missing = [math.nan] * (len(labels) - len(pairs))
-            values, low, high = ([*(getattr(pair, name) for pair in pairs), *missing] for name in ENDS)
+            values, low, high = (
+                [*(getattr(pair, name) for pair in pairs), *missing] for name in ("difference", "low", "high")
+            )
             series.append(Series(f"{first} - {second}", values, low, high))
         note = f"Bars: {100 * (1 - self.request.level):g}% intervals, of all pairs after any batch."
         save_figure(draw_charts([Chart(labels, series, "", "difference (points)", "examples asked", note=note)]), path)

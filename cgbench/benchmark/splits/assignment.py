@@ -136,27 +136,21 @@ def _cover(atoms: Occurrences, order: np.ndarray, most: int) -> np.ndarray:
     return order[chosen]
 
 
-def _sides(order: np.ndarray, train: int, test: int) -> np.ndarray:
-    """Training from the start of an order, the test set from its end."""
+def _shuffled(examples: np.ndarray, seed: int) -> np.ndarray:
+    return np.random.default_rng(np.random.SeedSequence([seed, 0])).permutation(examples)
+
+
+def in_order(lengths: np.ndarray, config: SplitConfig) -> np.ndarray:
+    """Training from the start of a random order, the test set from its end; by length, the shortest examples first.
+
+    :param lengths: words of each example.
+    :returns: int8 ``[examples]``: 0 training, 1 test set, -1 neither.
+    """
+    order = _shuffled(np.arange(len(lengths)), config.seed)
+    if config.method == "length":
+        order = order[np.argsort(lengths[order], kind="stable")]
+    train, test = config.sizes(len(order))
     side_of = np.full(len(order), REST, np.int8)
     side_of[order[:train]] = TRAIN
     side_of[order[len(order) - test :]] = TEST
     return side_of
-
-
-def _shuffled(examples: int | np.ndarray, seed: int) -> np.ndarray:
-    return np.random.default_rng(np.random.SeedSequence([seed, 0])).permutation(examples)
-
-
-def at_random(examples: int, config: SplitConfig) -> np.ndarray:
-    """int8 ``[examples]``: 0 training, 1 test set, -1 neither."""
-    return _sides(_shuffled(examples, config.seed), *config.sizes(examples))
-
-
-def by_length(lengths: np.ndarray, config: SplitConfig) -> np.ndarray:
-    """The shortest examples for training, the longest for the test set; ties are random.
-
-    :param lengths: words of each example.
-    """
-    order = _shuffled(len(lengths), config.seed)
-    return _sides(order[np.argsort(lengths[order], kind="stable")], *config.sizes(len(lengths)))

@@ -12,7 +12,7 @@ from cgbench import __version__
 from cgbench.benchmark.divergence.elements import Elements, ElementType, element_type, elements_of
 from cgbench.benchmark.divergence.measure import Divergences, divergences
 from cgbench.benchmark.release.release import SIDES, Release
-from cgbench.benchmark.splits.assignment import TEST, TRAIN, at_random, by_length, search
+from cgbench.benchmark.splits.assignment import TEST, TRAIN, in_order, search
 from cgbench.benchmark.splits.request import DIVERGENT, SplitConfig, SplitRequest
 from cgbench.benchmark.splits.split_release import holds_split, write_split
 from cgbench.errors import InputError, InputWarning, argument
@@ -128,10 +128,8 @@ def split_summary(result: SplitResult) -> str:
 
 
 def _sides(elements: Elements, config: SplitConfig, fixed: np.ndarray | None, lines: Sequence[str]) -> np.ndarray:
-    if config.method == "random":
-        return at_random(elements.examples, config)
-    if config.method == "length":
-        return by_length(np.array([len(words_of(line)) for line in lines]), config)
+    if config.method not in DIVERGENT:
+        return in_order(np.array([len(words_of(line)) for line in lines]), config)
     examples = elements.examples if fixed is None else int((~fixed).sum())
     steps = sum(config.sizes(examples, fixed=fixed is not None))
     total = steps * ((config.method != "tmcd") + (config.tries if fixed is None else 0))

@@ -7,7 +7,7 @@ from cgbench.errors import InputError
 
 
 def graph(form, line):
-    return FORMS[form](line, lambda what: InputError(f"row 1: {what}"))
+    return FORMS[form](line)
 
 
 def test_scan():

@@ -6,7 +6,7 @@ from twins_split import Draws, exchanged, grown, score
 
 from cgbench.benchmark.divergence.elements import element_type, elements_of
 from cgbench.benchmark.divergence.measure import divergences
-from cgbench.benchmark.splits.assignment import by_length, generator, search
+from cgbench.benchmark.splits.assignment import generator, in_order, search
 from cgbench.benchmark.splits.request import SplitConfig
 from cgbench.data_recipes.scan import commands
 from cgbench.errors import InputError
@@ -136,7 +136,7 @@ def test_in_tmcd_training_has_every_atom():
 
 def test_length():
     lengths = np.array([5, 1, 3, 9, 2])
-    side_of = by_length(lengths, SplitConfig(method="length", train_size=0.6, test_size=0.4))
+    side_of = in_order(lengths, SplitConfig(method="length", train_size=0.6, test_size=0.4))
     assert side_of.tolist() == [1, 0, 0, 1, 0]
 
 
