@@ -14,35 +14,21 @@ import numpy as np
 
 from cgbench.benchmark.divergence.chance import Chance
 from cgbench.benchmark.divergence.elements import Elements, ElementType, elements_of
-from cgbench.errors import InputError
 from cgbench.machine import usable_cores
 
 ATOM_ALPHA, COMPOUND_ALPHA = 0.5, 0.1
 
 
-def chernoff_coefficient(first: np.ndarray, second: np.ndarray, alpha: float) -> float:
-    """The similarity of two distributions: counts or weights of the same elements in the same order.
-
-    :param first: P, any shape; it need not sum to 1. ``second``: Q, of the same shape.
-    :returns: a number from 0 to 1; 0 if one of them is empty.
-    :raises InputError: the shapes differ, a count is negative or not a number, or alpha is not within 0 and 1.
-    """
-    p, q = np.asarray(first, np.float64).ravel(), np.asarray(second, np.float64).ravel()
-    if p.shape != q.shape:
-        raise InputError(f"distributions of {p.size:,} and of {q.size:,} elements: they must have the same elements")
-    if not 0 <= alpha <= 1:
-        raise InputError(f"alpha {alpha}: it must be from 0 to 1")
-    if not (np.isfinite(p).all() and np.isfinite(q).all()) or (p < 0).any() or (q < 0).any():
-        raise InputError("a distribution needs counts of 0 or more")
-    if not p.sum() or not q.sum():
-        return 0.0
-    shared = (p > 0) & (q > 0)  # an element that one of them lacks counts 0, even with an exponent of 0
-    return min(1.0, float(((p[shared] / p.sum()) ** alpha * (q[shared] / q.sum()) ** (1 - alpha)).sum()))
-
-
 def divergence(train: np.ndarray, test: np.ndarray, alpha: float) -> float:
-    """``1 - C_alpha(train || test)``: 0 for the same distribution, 1 if they have nothing in common."""
-    return 1.0 - chernoff_coefficient(train, test, alpha)
+    """``1 - C_alpha(train || test)``: 0 for the same distribution, 1 if they have nothing in common or one is empty.
+
+    :param train: counts or weights from 0 on, which need not sum to 1; ``test``: those of the same elements.
+    """
+    if not train.sum() or not test.sum():
+        return 1.0
+    shared = (train > 0) & (test > 0)  # an element that one of them lacks counts 0, even with an exponent of 0
+    p, q = train[shared] / train.sum(), test[shared] / test.sum()
+    return 1.0 - min(1.0, float((p**alpha * q ** (1 - alpha)).sum()))
 
 
 @dataclass(frozen=True)
@@ -67,18 +53,10 @@ class Divergences:
 
     def as_dict(self) -> dict[str, Any]:
         """The divergences and counts as JSON."""
-        return {
-            "elements": self.elements,
-            "weights": self.weights,
-            "atom_divergence": self.atom,
-            "compound_divergence": self.compound,
-            "test_atoms": self.atoms,
-            "test_compounds": self.compounds,
-            "novel_compounds": self.novel_compounds,
-            "lone_atoms": len(self.lone_atoms),
-            "atom_chance": self.atom_chance and asdict(self.atom_chance),
-            "compound_chance": self.compound_chance and asdict(self.compound_chance),
-        }
+        names = {"atom": "atom_divergence", "compound": "compound_divergence"}
+        names |= {"atoms": "test_atoms", "compounds": "test_compounds"}
+        values = asdict(self) | {"lone_atoms": len(self.lone_atoms)}
+        return {names.get(name, name): value for name, value in values.items()}
 
 
 def divergences(

@@ -51,14 +51,15 @@ def from_entries(
     size = max(len(names), 1)
     keys = rows.astype(np.int64) * size + ids
     if weights is None:
-        keys, values = np.unique(keys, return_counts=True)
+        keys, counts = np.unique(keys, return_counts=True)
+        values = counts.astype(np.float32)
     else:
         order = np.lexsort((-weights, keys))
         first = order[np.concatenate([[True], np.diff(keys[order]) != 0])] if len(order) else order
         positive = first[np.rint(weights[first] * GRAIN) > 0]
-        keys, values = keys[positive], np.rint(weights[positive] * GRAIN) / GRAIN
+        keys, values = keys[positive], (np.rint(weights[positive] * GRAIN) / GRAIN).astype(np.float32)
     starts = np.concatenate([[0], np.cumsum(np.bincount(keys // size, minlength=examples))]).astype(np.int64)
-    return Occurrences(starts, (keys % size).astype(np.int32), values.astype(np.float32), names)
+    return Occurrences(starts, (keys % size).astype(np.int32), values, names)
 
 
 def occurrence_weights(ids: np.ndarray, contained: np.ndarray, wholes: np.ndarray) -> np.ndarray:

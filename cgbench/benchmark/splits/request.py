@@ -80,20 +80,16 @@ class SplitConfig:
         return {stored.get(name, name): getattr(self, name) for name in names}
 
     @property
-    def target(self) -> float:
-        """The target of the compound divergence."""
-        return 1.0 if self.divergence is None else self.divergence
-
-    @property
     def goal(self) -> tuple[float, float, float, float]:
         """Target, atom limit, its weight, and 1.0 if the limit is a target: the goal of the search.
 
         DBCA weighs both divergences equally (Moisio et al. 2023). If the limit is a bound, exceeding it costs ten times
         as much as getting closer to the target gains.
         """
+        target = 1.0 if self.divergence is None else self.divergence
         if self.method == "dbca":
-            return self.target, self.atom_limit, 1.0, 1.0
-        return self.target, max(0.0, self.atom_limit - ROUNDING), 10.0, 0.0
+            return target, self.atom_limit, 1.0, 1.0
+        return target, max(0.0, self.atom_limit - ROUNDING), 10.0, 0.0
 
     @property
     def bounded(self) -> bool:
