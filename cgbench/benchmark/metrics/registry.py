@@ -32,7 +32,7 @@ def registered() -> dict[str, EntryPoint]:
 
 
 def is_metric(name: str) -> bool:
-    """Whether a metric has this name; looks at other packages, which takes time, only if none of cgbench has it."""
+    """Whether a metric has this name. Other packages, whose metrics take time to list, are asked last."""
     return name in METRICS or name in registered()
 
 
