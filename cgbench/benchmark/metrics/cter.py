@@ -195,7 +195,7 @@ class Cter(Metric):
                 raise InputError(f"{where}: {name!r} of {compound!r} is not an atom of {self.atoms.name}{near}")
             if name not in self.lexicon.entries:
                 raise InputError(f"{where}: the atom {name!r} of {compound!r} is not in {self.lexicon.path}")
-            if not self.keep_blanks and self.lexicon.entries[name].has_blank:
+            if not self.keep_blanks and any(" " in literal for literal in self.lexicon.entries[name].literals):
                 raise InputError(
                     f"{self.lexicon.path}: a translation of {name!r} contains a blank, but hypotheses are searched "
                     f"without blanks; give {argument('keep_blanks')}, or {argument('match', 'word')}"

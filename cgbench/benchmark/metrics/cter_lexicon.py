@@ -100,11 +100,6 @@ class Translations:
         texts = [part.lower() for part in texts] if lowercase else texts
         return cls(False, tuple(map(_in_words, texts) if match == "word" else texts), words=match == "word")
 
-    @property
-    def has_blank(self) -> bool:
-        """Whether an alternative contains a blank."""
-        return any(" " in literal for literal in self.literals)
-
     def find(self, text: str) -> Spans:
         """The first and last position where an alternative begins in the :meth:`~TranslationLexicon.text`."""
         begins: list[int] = []

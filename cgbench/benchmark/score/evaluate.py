@@ -80,15 +80,16 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     comparison, breakdown = request.comparison, request.breakdown
     # How examples were drawn and count, in both sets.
     systems, lines = with_outputs(request, test, context.outputs)
-    inputs = feature_inputs(request, test)
+    text = test.sources if breakdown.side == "source" else test.targets
+    inputs = FeatureInputs(text, breakdown, test.table, test.metric, test.examples, test.columns)
     sampling = context.once("sampling", lambda: sampling_of(request, test))
     control_set = None
     if control:
         check_same_runs("control_systems", control.systems, test.systems)
         control_sampling = context.once("control sampling", lambda: sampling_of(request, control))
         control_set = ControlSet(control.metric, control_sampling, control.systems)
-    if breakdown.train is not None and inputs.text is not None:
-        lines += check_training(request, inputs.text, breakdown.train)
+    if breakdown.train is not None and text is not None:
+        lines += check_training(request, text, breakdown.train)
     # Score.
     sources, references = test.sources.values if test.sources else None, test.references or None
     binning = binning_of(breakdown, test.metric.n, inputs) if breakdown.by is not None else None
@@ -104,8 +105,7 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     lines += made_otherwise(systems, control.systems if control else ())
     values = {
         "request": request, "test": test, "control": control, "systems": systems, "references": references,
-        "material": inputs,
-        "text": inputs.text,
+        "material": inputs, "text": text,
         "binning": binning, "comparison": comparison, "metric": test.metric, "sampling": sampling, "scored": scored,
         "results": scored.results,
     }  # fmt: skip
@@ -229,19 +229,6 @@ def with_outputs(
         with_texts = [system for system in systems if system.texts]
         lines += check_form(request, Reading(), with_texts, test.references, accept=accept)
     return systems, lines
-
-
-def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
-    """The inputs of features."""
-    breakdown = request.breakdown
-    return FeatureInputs(
-        text=test.sources if breakdown.side == "source" else test.targets,
-        breakdown=breakdown,
-        table=test.table,
-        metric=test.metric,
-        columns=test.columns,
-        examples=test.examples,
-    )
 
 
 def binning_of(breakdown: Breakdown, n: int, inputs: FeatureInputs) -> Binning:

@@ -57,7 +57,7 @@ def clusters_of(comparison: Comparison, test: ExampleSet) -> Clusters | None:
         )
     rows = test.metric.counted(np.arange(test.metric.n))
     found = {}
-    for name in names or (OF_CTER if _as_cter(test.metric) else ()):
+    for name in names or (OF_CTER if isinstance(test.metric, Cter) else ()):
         labels = cluster_numbers(_labels(name, test))
         if len(np.unique(labels[rows])) > 1:
             found[name] = labels
@@ -76,11 +76,11 @@ def _labels(name: str, test: ExampleSet) -> Sequence[str]:
         if test.sources is None:
             raise InputError(f"{argument('cluster', name)} needs the sources; give {argument('sources')}")
         return test.sources.values
-    if name in OF_CTER and (cter := _as_cter(metric)):
+    if name in OF_CTER and isinstance(metric, Cter):
         if name == "compound":
-            return cter.compounds
+            return metric.compounds
         return [
-            source.replace(compound, "\0", 1) for source, compound in zip(cter.sources, cter.compounds, strict=True)
+            source.replace(compound, "\0", 1) for source, compound in zip(metric.sources, metric.compounds, strict=True)
         ]
     try:
         column = table_column(test, argument("cluster", name), (name,), metric.n)
@@ -103,12 +103,6 @@ def _labels(name: str, test: ExampleSet) -> Sequence[str]:
         clusters = f"{argument('cluster', name)}: {alike[0]!r} and {alike[1]!r} are two clusters"
         warn(f"{clusters}; write them in one way if they are one")
     return column.values
-
-
-def _as_cter(metric: Metric) -> Cter | None:
-    if metric.needs != "sources":
-        return None
-    return metric if isinstance(metric, Cter) else None
 
 
 def cluster_numbers(labels: Sequence[str]) -> np.ndarray:

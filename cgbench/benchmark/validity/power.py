@@ -169,8 +169,9 @@ class PowerTest:
         if runs == 1:
             return self._power_of_clusters(abs(difference) / error, variance.clusters.equal * units - 1)
         common = np.array(variance.shared / units)
-        # equal variances of seeds are assumed
-        first_variance, second_variance = (total - common) / 2 * _chi_squares(runs - 1)
+        # equal variances of seeds are assumed; fixed draws of two chi-squares divided by their degrees of freedom
+        chi_squares = np.random.default_rng([SEED, runs - 1]).chisquare(runs - 1, (2, DRAWS)) / (runs - 1)
+        first_variance, second_variance = (total - common) / 2 * chi_squares
         of_seeds = degrees_of_seeds(first_variance, second_variance, runs, runs)
         degrees = variance.clusters.equal * units - 1
         critical = half_width(
@@ -220,11 +221,6 @@ class PowerTest:
     def runs_for(self, difference: float, variance: Variance, units: int) -> int | None:
         """The number of runs of each system that a difference needs; None if no number is enough."""
         return _least_whole(lambda runs: self.power_of(difference, variance, units, runs) >= self.power, MOST_RUNS)
-
-
-def _chi_squares(degrees: int) -> np.ndarray:
-    """Fixed draws of two chi-squares divided by their degrees of freedom, ``[2, draws]``."""
-    return np.random.default_rng([SEED, degrees]).chisquare(degrees, (2, DRAWS)) / degrees
 
 
 def _rejects(critical: np.ndarray, shift: float) -> float:
