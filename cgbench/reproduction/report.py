@@ -18,7 +18,7 @@ from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json
 from cgbench.reproduction.running import RESULT, RUNS
 from cgbench.reproduction.tables import PublishedTable, all_benchmarks, all_tables
-from cgbench.tables import Note, OutputTable, fixed
+from cgbench.tables import Note, OutputTable, counted, fixed
 
 IID = "IID exact match"
 UNDECIDED = 50.0  # points; an interval this wide is compatible with nearly any score
@@ -106,9 +106,7 @@ def read_results(out: Path) -> tuple[list[Result], list[str]]:
         chosen = {result.seed: result for result in ordered if result.settings == newest}
         newest_results += [chosen[seed] for seed in sorted(chosen)]
         if older := len({result.settings for result in results}) - 1:
-            warnings.append(
-                f"{benchmark}, {system}, {scale}: {older} older {'setting' if older == 1 else 'settings'} left out"
-            )
+            warnings.append(f"{benchmark}, {system}, {scale}: {counted(older, 'older setting')} left out")
     return newest_results, warnings
 
 
