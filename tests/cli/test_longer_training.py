@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from text_files import flip
 from training_runs import contents
 
 from cgbench.models.checkpoints import BEST, STATE
@@ -90,9 +91,7 @@ def test_an_ensemble_goes_on(corpus, run, tmp_path):
     state = next((tmp_path / "e/.cgbench/member-1").glob(f"*/{STATE}"))
     newest = max((tmp_path / "e/.cgbench/member-1").glob(f"*/{STATE}"), key=lambda path: path.stat().st_mtime)
     assert state.parent.parent == newest.parent.parent
-    data = bytearray(newest.read_bytes())
-    data[len(data) // 2] ^= 1
-    newest.write_bytes(data)
+    flip(newest)
     error = run(*words, tmp_path / "e", *updates(6), status=2).stderr
     assert f"{newest}: is damaged" in error and "remove it to train from scratch" in error
     newest.unlink()

@@ -10,6 +10,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 from shared_data import SHARED, needs
 from small_build import list_files, rewrite
+from text_files import write_lines
 
 from cgbench.benchmark.release.manifest import FORMAT
 
@@ -20,19 +21,14 @@ KEYS = {
 }  # fmt: skip
 
 
-def write(path, lines):
-    path.write_text("".join(line + "\n" for line in lines))
-    return path
-
-
 @pytest.fixture
 def files(tmp_path):
     """References, two systems (one with two runs), a table and a training text."""
-    write(tmp_path / "ref", REFERENCES)
-    write(tmp_path / "a1", [line.replace("cat", "dog") for line in REFERENCES])
-    write(tmp_path / "a2", [line.replace("saw", "had") for line in REFERENCES])
-    write(tmp_path / "b", ["it is red ."] * 12)
-    write(tmp_path / "train", REFERENCES[:2] * 3)
+    write_lines(tmp_path / "ref", REFERENCES)
+    write_lines(tmp_path / "a1", [line.replace("cat", "dog") for line in REFERENCES])
+    write_lines(tmp_path / "a2", [line.replace("saw", "had") for line in REFERENCES])
+    write_lines(tmp_path / "b", ["it is red ."] * 12)
+    write_lines(tmp_path / "train", REFERENCES[:2] * 3)
     rows = "".join(f"{number}\t{'odd' if number % 2 else 'even'}\t{number / 10}\n" for number in range(12))
     (tmp_path / "table.tsv").write_text("id\tkind\trmi\n" + rows)
     return tmp_path
@@ -41,11 +37,11 @@ def files(tmp_path):
 @pytest.fixture
 def compounds(tmp_path):
     """Two compounds in two contexts each, a lexicon and atoms of its own."""
-    write(tmp_path / "source", ["the dog ran", "a red dog .", "see the dog", "saw the dog now"])
-    write(tmp_path / "compounds", ["dog", "dog", "the dog", "the dog"])
+    write_lines(tmp_path / "source", ["the dog ran", "a red dog .", "see the dog", "saw the dog now"])
+    write_lines(tmp_path / "compounds", ["dog", "dog", "the dog", "the dog"])
     (tmp_path / "lexicon").write_text("dog\tD/H\nthe\t/\n")
     (tmp_path / "atoms").write_text("DET\tthe\tthe\nN\tdog\tdog\n")
-    write(tmp_path / "hyp", ["D r", "x", "D s", ""])
+    write_lines(tmp_path / "hyp", ["D r", "x", "D s", ""])
     words = ["--source", tmp_path / "source", "--compounds", tmp_path / "compounds", "--lexicon", tmp_path / "lexicon"]
     return [*words, "--atoms", tmp_path / "atoms", "--group-size", "2", "--hyp", f"sys={tmp_path / 'hyp'}"]
 
@@ -186,7 +182,9 @@ def test_bins_of_perplexity(files, run):
     known = sorted({word for line in (files / "train").read_text().splitlines() for word in line.split()})
     rows = ["-3\t<unk>\t0", "-99\t<s>\t0", "-1\t</s>", *(f"-1\t{word}\t0" for word in known)]
     pairs = ["\\2-grams:", f"-1\t<s> {known[0]}", "", "\\end\\"]
-    write(files / "x.arpa", ["\\data\\", f"ngram 1={len(rows)}", "ngram 2=1", "", "\\1-grams:", *rows, "", *pairs])
+    write_lines(
+        files / "x.arpa", ["\\data\\", f"ngram 1={len(rows)}", "ngram 2=1", "", "\\1-grams:", *rows, "", *pairs]
+    )
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--by", "perplexity"]
     words += ["--bins", "quantiles:2"]
     assert "give --lm" in run(*words, status=2).stderr
@@ -197,7 +195,7 @@ def test_bins_of_perplexity(files, run):
 def test_categories_of_a_table_without_a_header(tmp_path, run):
     rows = "John ran .\trun ( John )\tprim_to_subj_proper\nA b .\tb ( a )\tcp_recursion\nC d .\td ( c )\tpp_recursion\n"
     (tmp_path / "gen.tsv.gz").write_bytes(gzip.compress(rows.encode()))
-    write(tmp_path / "hyp", ["run ( John )", "x", "d ( c )"])
+    write_lines(tmp_path / "hyp", ["run ( John )", "x", "d ( c )"])
     table = tmp_path / "gen.tsv.gz"
     words = ["score", "exact", "--ref", f"{table}:2", "--hyp", f"lstm={tmp_path / 'hyp'}", "--table", table]
     words += ["--by", "column:3", "--format", "json"]
@@ -223,12 +221,12 @@ def test_signatures_name_the_test(files, run):
 
 
 def test_case_and_ends_on_request(files, run, values):
-    write(files / "upper", [line.upper() for line in REFERENCES])
+    write_lines(files / "upper", [line.upper() for line in REFERENCES])
     for name in ("exact", "bleu", "chrf"):
         words = ["score", name, "--ref", files / "ref", "--hyp", files / "upper"]
         assert values(*words)[0] < 50 and values(*words, "--lowercase") == [100]
     assert "--lowercase: TER ignores case" in run("score", "ter", *words[2:6], "--lowercase", status=2).stderr
-    write(files / "ended", [f"{line} </s> more" for line in REFERENCES])
+    write_lines(files / "ended", [f"{line} </s> more" for line in REFERENCES])
     words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "ended"]
     assert "marks such as </s>" in run(*words, status=2).stderr
     assert values(*words, "--accept-text") == [0] and values(*words, "--preset", "lexicon") == [100]
@@ -244,7 +242,7 @@ def test_what_each_test_leaves_out_is_said(files, compounds, run):
         assert f"{line}; use --paired calibrated" in run(*words, test, status=2).stderr
     assert run(*words, "calibrated").stderr == ""
     given = [*compounds, "--hyp", f"other={files / 'hyp2'}", "--paired", "mcnemar"]
-    write(files / "hyp2", ["D", "D", "x", "x"])
+    write_lines(files / "hyp2", ["D", "D", "x", "x"])
     assert "wrongly assumes that the rows of a compound are independent" in run("score", "cter", *given).stderr
 
 
@@ -268,7 +266,7 @@ def test_per_example_never_replaces_what_is_no_output(files, run):
 
 
 def test_several_references(files, run, values):
-    write(files / "ref2", ["the dog saw a dog .", *REFERENCES[1:]])
+    write_lines(files / "ref2", ["the dog saw a dog .", *REFERENCES[1:]])
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}"]
     assert values(*words) == [50]
     assert values(*words, "--ref", files / "ref2") == [58.3333]
@@ -279,14 +277,14 @@ def test_a_release_brings_its_own_files(tmp_path, files, run):
     folder.mkdir()
     manifest = {"format": FORMAT, "until": "release", "languages": ["de", "en"]}
     manifest |= {key: {} for key in ("files", "counts", "figures", "configuration", "inputs")}
-    write(folder / "test.de", REFERENCES)
-    write(folder / "test.en", REFERENCES)
-    write(folder / "split.jsonl", [json.dumps({"rmi": number / 10, "degree": 0.5}) for number in range(12)])
+    write_lines(folder / "test.de", REFERENCES)
+    write_lines(folder / "test.en", REFERENCES)
+    write_lines(folder / "split.jsonl", [json.dumps({"rmi": number / 10, "degree": 0.5}) for number in range(12)])
     list_files(folder, manifest)
     words = ["score", "exact", "--release", folder, "--hyp", files / "a1"]
     words += ["--by", "uncertainty", "--bins", "quantiles:3"]
     assert [one["n"] for one in json.loads(run(*words, "--format", "json").stdout)["bins"]] == [4, 4, 4]
-    write(folder / "test.de", [*REFERENCES[1:], REFERENCES[0]])
+    write_lines(folder / "test.de", [*REFERENCES[1:], REFERENCES[0]])
     assert "test.de: was changed: it does not match manifest.json; see cgbench verify" in run(*words, status=2).stderr
     rewrite(folder, {**manifest, "until": "candidates"})
     assert "not a finished release" in run(*words, status=2).stderr
@@ -307,7 +305,7 @@ def test_published_results_stand_beside(files, run):
 
 
 def test_cter(compounds, run, tmp_path):
-    write(tmp_path / "human", ["1", "0", "1", "1"])
+    write_lines(tmp_path / "human", ["1", "0", "1", "1"])
     words = [*compounds, "--set", f"human={tmp_path / 'human'}"]
     result = run("score", "CTER", *words, "--reasons", "--per-example", tmp_path / "x")
     assert "instance 50.0 aggregate 100.0 (2 of 4 rows, 2 of 2 groups)" in result.stdout
@@ -336,7 +334,7 @@ def test_cter(compounds, run, tmp_path):
 def test_cter_of_words_by_a_grammar(compounds, run, tmp_path):
     (tmp_path / "grammar").write_text("type\tDET\ntype\tN\nphrase\tthing\nmodifier\tDET\n")
     words = [*compounds, "--grammar", tmp_path / "grammar", "--match", "word", "--lowercase"]
-    write(tmp_path / "hyp", ["d r", "Dr", "s D .", "DD"])
+    write_lines(tmp_path / "hyp", ["d r", "Dr", "s D .", "DD"])
     row = json.loads(run("score", "cter", *words, "--by", "modifier", "--format", "json").stdout)
     assert [(one["label"], one["value"]) for one in row["bins"]] == [("with", 50.0), ("without", 50.0)]
     assert row["by_type"] == {"thing": {"n": 4, "groups": 2, "instance": 0.5, "aggregate": 1.0}}
@@ -354,7 +352,7 @@ def test_special_characters_are_said_not_to_be_a_regular_expression(compounds, r
 
 
 def test_types_are_means_of_the_runs_and_reasons_their_sum(compounds, run, tmp_path):
-    write(tmp_path / "hyp2", ["D", "D", "D", "D"])
+    write_lines(tmp_path / "hyp2", ["D", "D", "D", "D"])
     words = [*compounds[:-1], f"sys={tmp_path / 'hyp'},{tmp_path / 'hyp2'}"]
     row = json.loads(run("score", "cter", *words, "--format", "json").stdout)
     assert row["by_type"]["NP"] == {"n": 4, "groups": 2, "instance": 0.25, "aggregate": 0.5}
@@ -363,7 +361,7 @@ def test_types_are_means_of_the_runs_and_reasons_their_sum(compounds, run, tmp_p
 
 
 def test_mcnemar_in_bins_counts_the_rows_of_the_bin(compounds, run, tmp_path):
-    write(tmp_path / "hyp2", ["D", "D", "x", "x"])
+    write_lines(tmp_path / "hyp2", ["D", "D", "x", "x"])
     words = ["1" if word == "2" else word for word in compounds]  # the size of a group: each row is one
     words += ["--hyp", f"b={tmp_path / 'hyp2'}", "--by", "compound-length", "--paired", "mcnemar"]
     bins = json.loads(run("score", "cter", *words, "--format", "json").stdout)[1]["bins"]
@@ -405,7 +403,7 @@ def test_cter_in_bins(compounds, run, by, labels):
     ],
 )
 def test_bad_input_is_one_line(files, run, words, message):
-    write(files / "short", ["x"])
+    write_lines(files / "short", ["x"])
     words = [word.replace("{}", str(files)) for word in words]
     result = run("score", "exact", "--ref", files / "ref", *words, status=2)
     assert message.replace("{}", str(files)) in result.stderr
@@ -413,15 +411,15 @@ def test_bad_input_is_one_line(files, run, words, message):
 
 
 def test_empty_hypotheses_count_as_wrong_everywhere(files, run, values):
-    write(files / "none", [""] * 12)
+    write_lines(files / "none", [""] * 12)
     for name, value in (("bleu", 0), ("chrf", 0), ("ter", 100), ("exact", 0)):
         words = ["score", name, "--ref", files / "ref", "--hyp", f"x={files / 'none'}"]
         assert values(*words) == [value] and "x: 12 hypotheses are empty" in run(*words).stderr
 
 
 def test_suspicious_text_is_mentioned(files, run):
-    write(files / "ref", REFERENCES * 10)
-    write(files / "many", [*["a@@ b ."] * 120])
+    write_lines(files / "ref", REFERENCES * 10)
+    write_lines(files / "many", [*["a@@ b ."] * 120])
     result = run("score", "bleu", "--ref", files / "ref", "--hyp", f"x={files / 'many'}")
     assert "120 lines end in ' .'" in result.stderr and "120 lines contain '@@ '" in result.stderr
     result = run("score", "bleu", "--ref", files / "ref", "--hyp", f"x={files / 'many'}", "--preset", "react")
@@ -436,14 +434,14 @@ def test_too_few_samples_give_no_interval(files, run):
 
 
 def test_one_example_is_said(files, run):
-    write(files / "one", ["a b"])
+    write_lines(files / "one", ["a b"])
     words = ["score", "exact", "--ref", files / "one", "--hyp", f"a={files / 'one'}", "--confidence"]
     result = run(*words)
     assert "one example: there is nothing to resample" in result.stderr and "= 100.0 (1 of 1)" in result.stdout
 
 
 def test_bad_compounds(compounds, run, tmp_path):
-    write(tmp_path / "source", ["the dog ran", "a red cat .", "see the dog", "saw the dog now"])
+    write_lines(tmp_path / "source", ["the dog ran", "a red cat .", "see the dog", "saw the dog now"])
     assert "compounds, row 2: 'dog' is not in its source" in run("score", "cter", *compounds, status=2).stderr
     words = [*compounds, "--match", "word", "--keep-blanks"]
     assert "leave --keep-blanks out" in run("score", "cter", *words, status=2).stderr
@@ -473,6 +471,6 @@ def test_the_hypotheses_of_the_paper(run, monkeypatch):
 def test_words_are_not_looked_for_in_text_without_blanks(compounds, run, tmp_path):
     words = ["score", "cter", *compounds, "--match", "word"]
     assert "without blanks" not in run(*words).stderr
-    write(tmp_path / "hyp", ["他的女儿昨天没有来上学。"] * 4)
+    write_lines(tmp_path / "hyp", ["他的女儿昨天没有来上学。"] * 4)
     assert "sys: hypotheses without blanks between words, in which --match word finds" in run(*words).stderr
     assert "without blanks" not in run("score", "cter", *compounds).stderr

@@ -3,15 +3,11 @@
 import json
 
 import pytest
+from text_files import write_lines
 
 import cgbench
 
 REFERENCES = ["the dog saw a cat .", "a cat ran away .", "we saw it .", "it is red ."] * 5
-
-
-def write(path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return path
 
 
 @pytest.fixture
@@ -22,11 +18,11 @@ def exact(tmp_path):
         "a2": [line.replace("red", "blue") if row % 3 else line for row, line in enumerate(REFERENCES)],
         "b": [line if row % 7 else "no" for row, line in enumerate(REFERENCES)],
     }
-    write(tmp_path / "ref", REFERENCES)
+    write_lines(tmp_path / "ref", REFERENCES)
     for name, lines in texts.items():
-        write(tmp_path / name, lines)
+        write_lines(tmp_path / name, lines)
         right = [int(line == reference) for line, reference in zip(lines, REFERENCES, strict=True)]
-        write(tmp_path / f"{name}.score", right)
+        write_lines(tmp_path / f"{name}.score", right)
     (tmp_path / "table.tsv").write_text("kind\n" + "".join(f"k{row % 3}\n" for row in range(20)))
     return tmp_path
 
@@ -103,14 +99,14 @@ def test_every_form_gives_the_same_mean(tmp_path, values, name):
 
 def test_a_file_of_all_systems_gives_them_all(tmp_path, run):
     lines = [f"{name}\t{score + place}" for place, name in enumerate(("sys-A", "ref.B")) for score in SCORES]
-    write(tmp_path / "BLEURT.seg.score", lines)
+    write_lines(tmp_path / "BLEURT.seg.score", lines)
     rows = json.loads(run("score", "import", "--scores", tmp_path / "BLEURT.seg.score", "--format", "json").stdout)
     assert [(row["system"], row["value"]) for row in rows] == [("sys-A", 0.49), ("ref.B", 1.49)]
 
 
 @pytest.mark.parametrize(("statistic", "value"), [("mean", 0.55), ("share:0.5", 66.6667)])
 def test_statistics(tmp_path, run, statistic, value):
-    write(tmp_path / "a", [0.25, 0.5, 0.9] if statistic == "mean" else [0.25, 0.5, 1.0])
+    write_lines(tmp_path / "a", [0.25, 0.5, 0.9] if statistic == "mean" else [0.25, 0.5, 1.0])
     expected = {"geometric": 0.125 ** (1 / 3), "harmonic": 3 / 7, "rms": ((0.0625 + 0.25 + 0.81) / 3) ** 0.5}
     found = run("score", "import", "--scores", tmp_path / "a", "--statistic", statistic, "--format", "json")
     row = json.loads(found.stdout)
@@ -119,7 +115,7 @@ def test_statistics(tmp_path, run, statistic, value):
 
 
 def test_a_scale_keeps_intervals_within(tmp_path, run):
-    write(tmp_path / "a", [5, 5, 5, 4])
+    write_lines(tmp_path / "a", [5, 5, 5, 4])
     words = ["score", "import", "--scores", tmp_path / "a", "--confidence", "--format", "json"]
     free = json.loads(run(*words).stdout)
     assert free["ci_low"] == pytest.approx(2 * 4.75 - free["ci_high"])  # symmetrical
@@ -131,8 +127,8 @@ def test_a_scale_keeps_intervals_within(tmp_path, run):
 
 
 def test_lower_is_better(tmp_path, run):
-    write(tmp_path / "a", [1, 2] * 8)
-    write(tmp_path / "b", [2, 3] * 8)
+    write_lines(tmp_path / "a", [1, 2] * 8)
+    write_lines(tmp_path / "b", [2, 3] * 8)
     words = ["--scores", tmp_path / "a", "--scores", tmp_path / "b", "--lower-is-better", "--name", "MetricX"]
     text = run("score", "import", *words, "--format", "latex").stdout
     assert "textbf" not in text  # no test said which is better
@@ -143,9 +139,9 @@ def test_lower_is_better(tmp_path, run):
 
 
 def test_missing_scores_are_dropped_from_all_systems_and_counted(tmp_path, run):
-    write(tmp_path / "a", [1, "nan", 3, 4])
-    write(tmp_path / "b", [2, 2, "inf", 8])
-    write(tmp_path / "ref", ["x", "x", "x y", "x y"])
+    write_lines(tmp_path / "a", [1, "nan", 3, 4])
+    write_lines(tmp_path / "b", [2, 2, "inf", 8])
+    write_lines(tmp_path / "ref", ["x", "x", "x y", "x y"])
     words = ["score", "import", "--scores", tmp_path / "a", "--scores", tmp_path / "b", "--drop-missing"]
     words += ["--format", "json"]
     result = run(*words, "--ref", tmp_path / "ref", "--by", "length")
@@ -237,7 +233,7 @@ def test_bad_tables_are_one_line(tmp_path, run):
     (tmp_path / "M.seg.score").write_text("a\t1\nb\t2\n")
     strange = run("score", "import", "--scores", f"c={tmp_path / 'M.seg.score'}", status=2).stderr
     assert "no system 'c'" in strange
-    write(tmp_path / "ref", ["x"])
+    write_lines(tmp_path / "ref", ["x"])
     words = ["score", "import", "--scores", tmp_path / "b.tsv", "--ref", tmp_path / "ref"]
     assert "has 2 scores and " in run(*words, status=2).stderr
 
@@ -260,7 +256,7 @@ def test_a_system_without_any_score_is_left_out_and_named(tmp_path, run):
 
 def test_scores_up_to_one_have_digits_that_tell_them_apart(tmp_path, run, values):
     for name, scores in (("a1", [0.81, 0.85]), ("a2", [0.82, 0.85]), ("b", [0.8, 0.85])):
-        write(tmp_path / name, scores * 20)
+        write_lines(tmp_path / name, scores * 20)
     words = ["score", "import", "--scores", f"a={tmp_path / 'a1'},{tmp_path / 'a2'}", "--scores", f"b={tmp_path / 'b'}"]
     table = run(*words, "--paired", "--report", tmp_path / "page.html").stdout
     assert "0.8325" in table and "0.0035" in table and "-0.0075" in table and " 0.8 " not in table
@@ -271,11 +267,11 @@ def test_scores_up_to_one_have_digits_that_tell_them_apart(tmp_path, run, values
 
 
 def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
-    write(tmp_path / "a", [0.8, 0.85, 0, 0.9] * 5)
-    write(tmp_path / "b", [80, 85, 0, 0.7, *[90] * 16])
-    write(tmp_path / "right", [1, 0] * 10)
-    write(tmp_path / "right100", [100, 0] * 10)
-    write(tmp_path / "counts", [0, 1, 2, 3] * 5)
+    write_lines(tmp_path / "a", [0.8, 0.85, 0, 0.9] * 5)
+    write_lines(tmp_path / "b", [80, 85, 0, 0.7, *[90] * 16])
+    write_lines(tmp_path / "right", [1, 0] * 10)
+    write_lines(tmp_path / "right100", [100, 0] * 10)
+    write_lines(tmp_path / "counts", [0, 1, 2, 3] * 5)
     for one, other in (("a", "b"), ("b", "a"), ("right", "right100"), ("a", "right100")):
         words = ["score", "import", "--scores", f"x={tmp_path / one}"]
         for more in (["--scores", f"y={tmp_path / other}"], ["--control-scores", f"x={tmp_path / other}"]):
@@ -284,9 +280,9 @@ def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
         run(*words, "--scores", f"y={tmp_path / other}", "--scale", "0:100")
     error = run("score", "import", "--scores", f"x={tmp_path / 'a'},{tmp_path / 'b'}", status=2).stderr
     assert "different scales" in error  # two runs of one system
-    write(tmp_path / "unit", [0.81, 0.9, 0.4, 1] * 5)
+    write_lines(tmp_path / "unit", [0.81, 0.9, 0.4, 1] * 5)
     for number, scores in enumerate(([7, 0, 9, 10], [1, 5, 3, 4], [-0.2, 0.3, -0.9, 1], [-25, 0, -5, -1])):
-        write(tmp_path / f"other{number}", scores * 5)
+        write_lines(tmp_path / f"other{number}", scores * 5)
         words = ["score", "import", "--scores", f"x={tmp_path / 'unit'}", "--scores"]
         assert "different scales" in run(*words, f"y={tmp_path / f'other{number}'}", status=2).stderr
         assert "different scales" in run(*words, f"z={tmp_path / 'a'}", "--scores", f"y={tmp_path / f'other{number}'}",
@@ -296,7 +292,7 @@ def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
 
 
 def test_words_for_right_and_wrong_are_one_and_zero(tmp_path, values):
-    path = write(tmp_path / "a", ["True", "False", "1", "0.0"])
+    path = write_lines(tmp_path / "a", ["True", "False", "1", "0.0"])
     assert values("score", "import", "--scores", path) == [50]
 
 
@@ -307,7 +303,7 @@ def test_a_file_of_human_judgements_gives_all_systems_and_their_raters(tmp_path,
         for system, step in (("mine", 5), ("base", 3))
     ]
     head = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"
-    write(tmp_path / "mqm.tsv", [head, *rows])
+    write_lines(tmp_path / "mqm.tsv", [head, *rows])
     words = ["score", "import", "--scores", tmp_path / "mqm.tsv", "--name", "MQM", "--paired", "--baseline", "base"]
     found = run(*words, "--cluster", "rater", "--cluster", "document").stdout
     assert "clusters: 8 by rater and 8 by document" in found and "cl:rater(8)+document(8)" in found

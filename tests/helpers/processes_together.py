@@ -1,5 +1,6 @@
 """Members that several processes train: which processes these are, and what must be the same every time."""
 
+import time
 from pathlib import Path
 
 
@@ -33,3 +34,11 @@ def alive(process):
         return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return False
+
+
+def wait_until(condition):
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never happened")

@@ -3,6 +3,7 @@ import os
 from dataclasses import replace
 
 import pytest
+from text_files import flip
 
 from cgbench import checksums
 from cgbench.errors import InputError, InputWarning
@@ -74,14 +75,6 @@ def test_a_resumable_step_finds_its_own_files_but_no_torn_ones(tmp_path):
     assert seen == ["part-0"]
 
 
-def flip(path, bit):
-    """Turn one bit of a file around; a new file in its place, so that no time stamp can look the same."""
-    data = bytearray(path.read_bytes())
-    data[bit // 8] ^= 1 << bit % 8
-    path.unlink()
-    path.write_bytes(data)
-
-
 @pytest.mark.parametrize("name", ["x", "step.json"])
 def test_a_damaged_result_is_named_and_made_again(tmp_path, name):
     workspace = Workspace(tmp_path)
@@ -89,7 +82,7 @@ def test_a_damaged_result_is_named_and_made_again(tmp_path, name):
     result = workspace.run(step, write("one"))
     record = (result / "step.json").read_bytes()
     for bit in range(0, 8 * (result / name).stat().st_size, 13):
-        flip(result / name, bit)
+        flip(result / name, *divmod(bit, 8))
         if (damaged := workspace.damaged(step)) is None:
             # How long it took is nothing that a result depends on.
             changed = read_json(result / "step.json")

@@ -5,6 +5,7 @@ import os
 import pytest
 from click.testing import CliRunner
 from small_ensemble import learn_subwords, write_member
+from text_files import write_lines
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
@@ -65,16 +66,11 @@ def folders(tmp_path):
         "": (make_ensemble, Ensemble.open),
         "ngrams": (lambda: KnownNgrams.learn(LINES, min_count=1).save(tmp_path / "x/ngrams"), KnownNgrams.load),
         "result": (
-            lambda: overlap(LINES, write(tmp_path / "corpus", LINES), out=tmp_path / "x/result", engine=Local(1)),
+            lambda: overlap(LINES, write_lines(tmp_path / "corpus", LINES), out=tmp_path / "x/result", engine=Local(1)),
             KnownOfTest.load,
         ),
         "split": (make_split, read_split),
     }
-
-
-def write(path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return path
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -145,7 +141,7 @@ def test_a_language_model_is_no_device(tmp_path, kind):
     from cgbench.lm.language_model import LanguageModel
 
     (tmp_path / "x").mkdir()
-    exchange(write(tmp_path / "x/m.arpa", ["x"]), kind)
+    exchange(write_lines(tmp_path / "x/m.arpa", ["x"]), kind)
     with pytest.raises(InputError, match=f"not a regular file .it is a {kind}"):
         LanguageModel.load(tmp_path / "x/m.arpa")
 
@@ -153,7 +149,7 @@ def test_a_language_model_is_no_device(tmp_path, kind):
 def test_kinds_are_named(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("link")
-    write(tmp_path / "file", ["a"])
+    write_lines(tmp_path / "file", ["a"])
     for name, said in (("pipe", "it is a pipe"), ("link", "it is a link"), ("", "it is a folder")):
         with pytest.raises(InputError, match=said):
             ordinary_file(tmp_path / name)

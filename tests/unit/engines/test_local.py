@@ -5,7 +5,7 @@ import sys
 import time
 
 import pytest
-from processes_together import alive
+from processes_together import alive, wait_until
 
 from cgbench.engines import Local, Needs
 from cgbench.errors import InputError
@@ -93,14 +93,6 @@ def test_workers_end_with_the_command_that_started_them(tmp_path, script, saved)
     parent.wait()
     wait_until(lambda: not any(alive(worker) for worker in workers))
     assert len(list(tmp_path.glob("*.saved"))) == saved
-
-
-def wait_until(condition):
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it never happened")
 
 
 def test_cores_where_the_system_does_not_tell(monkeypatch):

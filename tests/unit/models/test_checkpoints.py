@@ -6,6 +6,7 @@ import pytest
 import safetensors.torch
 import torch
 from architecture_table import SOURCE_SIZE, TABLE, TARGET_SIZE, row
+from text_files import flip
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import (
@@ -129,20 +130,13 @@ def test_a_wrong_configuration_is_refused_before_a_model_is_built(checkpoint, ch
         load_checkpoint(folder)
 
 
-def flip(path, bit):
-    data = bytearray(path.read_bytes())
-    data[bit // 8] ^= 1 << bit % 8
-    path.unlink()  # a new file: no time stamp can look the same
-    path.write_bytes(data)
-
-
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "subwords.json", "SHA256SUMS"])
 def test_every_flipped_bit_is_found(checkpoint, name):
     folder = checkpoint[0]
     data = (folder / name).read_bytes()
     chance = random.Random(3)
     for _ in range(12):
-        flip(folder / name, chance.randrange(8 * len(data)))
+        flip(folder / name, *divmod(chance.randrange(8 * len(data)), 8))
         with pytest.raises(InputError, match=str(folder)) as caught:
             load_checkpoint(folder)
         assert "\n" not in str(caught.value)
@@ -164,7 +158,7 @@ def test_a_flipped_bit_of_a_training_state_is_found(tmp_path):
     write_tensors(path, {"a": torch.randn(7, 3), "b": torch.tensor(3), "c": torch.zeros(0)}, "a note")
     data = path.read_bytes()
     for bit in range(0, 8 * len(data), 97):
-        flip(path, bit)
+        flip(path, *divmod(bit, 8))
         with pytest.raises(InputError, match=str(path)):
             read_tensors(path)
     path.write_bytes(data)

@@ -12,6 +12,7 @@ import pytest
 import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from text_files import write_pairs
 
 from cgbench.benchmark.candidates import cut as cut_module
 from cgbench.benchmark.candidates import scan as pool_module
@@ -34,12 +35,6 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cgbench.text.corpus.CHUNK", 32)
     monkeypatch.setattr(pool_module, "CHUNK", 60)
     monkeypatch.setattr(pool_module, "SHARD", 2)
-
-
-def write(folder: Path, name: str, corpus: Sequence[Pair]) -> ParallelText:
-    for side in (0, 1):
-        (folder / f"{name}.{side}").write_bytes("".join(pair[side] + "\n" for pair in corpus).encode())
-    return index_pair(folder / f"{name}.0", folder / f"{name}.1")
 
 
 def learn(train: ParallelText, degree_side: str = "target") -> tuple[KnownNgrams, Vocabulary]:
@@ -83,7 +78,7 @@ def test_rows_are_the_pairs_of_known_words_with_their_degrees(
     filter_sides = data.draw(st.sampled_from(["both", "source", "target"]))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        train, pool = write(folder, "train", TRAIN), write(folder, "pool", corpus)
+        train, pool = write_pairs(folder, "train", TRAIN), write_pairs(folder, "pool", corpus)
         parts, [counts] = scan_all(folder, train, [pool], degree_side=degree_side, filter_sides=filter_sides)
         rows = read(parts)
         raw = [path.read_bytes() for path in (pool.source.path, pool.target.path)]
@@ -155,9 +150,9 @@ def expected_cut(
 def test_the_cut_is_its_definition(corpus: list[Pair], exclude: list[Pair], size: int, min_length: int, seed: int):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        train, excluded = write(folder, "train", TRAIN), write(folder, "exclude", exclude)
+        train, excluded = write_pairs(folder, "train", TRAIN), write_pairs(folder, "exclude", exclude)
         half = max(1, len(corpus) // 2)
-        pools = [write(folder, str(i), some) for i, some in enumerate((corpus[:half], corpus[half:])) if some]
+        pools = [write_pairs(folder, str(i), some) for i, some in enumerate((corpus[:half], corpus[half:])) if some]
         parts, scanned = scan_all(folder, train, pools)
         rows = read(parts, pools)
         result = cut(parts, pools, size=size, bounds=Bounds(min_length), seed=seed, seen=[train, excluded])
@@ -192,7 +187,7 @@ KNOWN: list[Pair] = [("a b c d é", "a b c d é b a")] * 2 + TRAIN
 
 
 def known_train(folder: Path) -> ParallelText:
-    return write(folder, "train", KNOWN)
+    return write_pairs(folder, "train", KNOWN)
 
 
 def texts_of(result: Cut) -> list[tuple[bytes, bytes, float]]:
@@ -201,7 +196,7 @@ def texts_of(result: Cut) -> list[tuple[bytes, bytes, float]]:
 
 def test_the_cut_holds_few_rows_and_looks_again_when_too_few_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     corpus = many(400, 0) * 3
-    train, pool = known_train(tmp_path), write(tmp_path, "pool", corpus)
+    train, pool = known_train(tmp_path), write_pairs(tmp_path, "pool", corpus)
     parts, _ = scan_all(tmp_path, train, [pool])
     rows = read(parts)
     asked = []
@@ -227,7 +222,7 @@ def test_the_order_of_the_pool_does_not_matter(tmp_path: Path):
     for number, order in enumerate((range(300), np.random.default_rng(2).permutation(300))):
         folder = tmp_path / str(number)
         folder.mkdir()
-        pool = write(folder, "pool", [corpus[i] for i in order])
+        pool = write_pairs(folder, "pool", [corpus[i] for i in order])
         parts, _ = scan_all(folder, train, [pool])
         results.append(cut(parts, [pool], size=50, seed=3))
     assert texts_of(results[0]) == texts_of(results[1])
@@ -238,7 +233,10 @@ def test_the_order_of_the_pool_does_not_matter(tmp_path: Path):
 
 def test_of_equal_pairs_the_first_of_the_first_corpus_counts(tmp_path: Path):
     train = known_train(tmp_path)
-    pools = [write(tmp_path, "one", [("a", "b"), ("c", "d a")]), write(tmp_path, "two", [("c", "d a"), ("b", "c")])]
+    pools = [
+        write_pairs(tmp_path, "one", [("a", "b"), ("c", "d a")]),
+        write_pairs(tmp_path, "two", [("c", "d a"), ("b", "c")]),
+    ]
     parts, _ = scan_all(tmp_path, train, pools)
     result = cut(parts, pools, size=10)
     places = list(zip(result.rows["pool"].tolist(), result.rows["line"].tolist(), strict=True))
@@ -246,7 +244,7 @@ def test_of_equal_pairs_the_first_of_the_first_corpus_counts(tmp_path: Path):
 
 
 def test_the_seed_breaks_ties(tmp_path: Path):
-    train, pool = known_train(tmp_path), write(tmp_path, "pool", many(300, 1))
+    train, pool = known_train(tmp_path), write_pairs(tmp_path, "pool", many(300, 1))
     parts, _ = scan_all(tmp_path, train, [pool])
     one, other = (cut(parts, [pool], size=20, seed=seed) for seed in (1, 2))
     assert one.rows["degree"].tolist() == other.rows["degree"].tolist()
@@ -254,7 +252,7 @@ def test_the_seed_breaks_ties(tmp_path: Path):
 
 
 def test_threads_and_restarts_leave_the_same_bytes(tmp_path: Path):
-    train, pool = known_train(tmp_path), write(tmp_path, "pool", many(300, 4))
+    train, pool = known_train(tmp_path), write_pairs(tmp_path, "pool", many(300, 4))
     work = Scan(pool, 0, *learn(train))
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -275,11 +273,11 @@ def test_threads_and_restarts_leave_the_same_bytes(tmp_path: Path):
 
 
 def test_the_rows_of_a_corpus_do_not_depend_on_those_before_it(tmp_path: Path):
-    train, pool = known_train(tmp_path), write(tmp_path, "pool", many(100, 4))
+    train, pool = known_train(tmp_path), write_pairs(tmp_path, "pool", many(100, 4))
     found = []
     for name, size in (("few", 3), ("more", 30)):
         (tmp_path / name).mkdir()
-        before = write(tmp_path / name, "before", many(size, 5))
+        before = write_pairs(tmp_path / name, "before", many(size, 5))
         parts, counts = scan_all(tmp_path / name, train, [before, pool])
         mine = [part for part in parts if part.parent.name == "scan-1"]
         found.append(([part.read_bytes() for part in mine], counts[1]))
@@ -288,7 +286,7 @@ def test_the_rows_of_a_corpus_do_not_depend_on_those_before_it(tmp_path: Path):
 
 
 def test_bad_text_is_named_by_file_and_line(tmp_path: Path):
-    train, pool = known_train(tmp_path), write(tmp_path, "pool", many(50, 5))
+    train, pool = known_train(tmp_path), write_pairs(tmp_path, "pool", many(50, 5))
     path = tmp_path / "pool.1"
     lines = path.read_bytes().split(b"\n")
     lines[36] += b" \xe9"
@@ -311,7 +309,7 @@ def test_a_last_line_without_newline_and_long_lines(tmp_path: Path):
 
 
 def test_a_saved_cut(tmp_path: Path):
-    train, pool = known_train(tmp_path), write(tmp_path, "pool", many(100, 6))
+    train, pool = known_train(tmp_path), write_pairs(tmp_path, "pool", many(100, 6))
     parts, _ = scan_all(tmp_path, train, [pool])
     result = cut(parts, [pool], size=10)
     result.save(tmp_path)

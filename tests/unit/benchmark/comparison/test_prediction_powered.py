@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from text_files import write_lines
 
 from cgbench import import_scores
 from cgbench.benchmark.comparison.design import Clusters
@@ -121,18 +122,13 @@ def test_differences_are_of_examples_judged_for_both():
     assert found[2].powered == pytest.approx(-1) and found[2].p_value < 1e-6
 
 
-def write(tmp_path, name, rows):
-    (path := tmp_path / name).write_text("".join(f"{row}\n" for row in rows))
-    return path
-
-
 @pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 def test_judgements_are_joined_by_row_or_by_id(tmp_path):
     rng = np.random.default_rng(2)
     right = (rng.random(200) < 0.7).astype(int)
-    scores = write(tmp_path, "s.tsv", ["id\tscore", *(f"x{row}\t{one}" for row, one in enumerate(right))])
-    blank = write(tmp_path, "b.tsv", ["human", *(str(one) if row < 50 else "" for row, one in enumerate(right))])
-    some = write(tmp_path, "h.tsv", ["id\thuman", *(f"x{row}\t{right[row]}" for row in rng.permutation(50))])
+    scores = write_lines(tmp_path / "s.tsv", ["id\tscore", *(f"x{row}\t{one}" for row, one in enumerate(right))])
+    blank = write_lines(tmp_path / "b.tsv", ["human", *(str(one) if row < 50 else "" for row, one in enumerate(right))])
+    some = write_lines(tmp_path / "h.tsv", ["id\thuman", *(f"x{row}\t{right[row]}" for row in rng.permutation(50))])
     by_row = import_scores({"a": f"{scores}:score"}, judgements={"people": {"a": f"{blank}:human"}})
     people = {"people": {"a": f"{some}:human"}}
     by_id = import_scores({"a": f"{scores}:score"}, judgements=people, examples={"ids": "id"})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from text_files import flip
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
@@ -22,13 +23,6 @@ def save(folder: Path) -> KnownNgrams:
     ngrams.save(folder)
     assert len(ngrams.tails[0])  # else there is less to check
     return ngrams
-
-
-def flip(path: Path, bit: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[bit // 8] ^= 1 << bit % 8
-    path.unlink()  # a new file: no time stamp can look the same
-    path.write_bytes(data)
 
 
 def drop_digests(folder: Path) -> None:
@@ -52,7 +46,7 @@ def test_every_flipped_bit_is_found(tmp_path: Path):
     for path in sorted(tmp_path.iterdir()):
         before = path.read_bytes()
         for _ in range(8):
-            flip(path, chance.randrange(8 * len(before)))
+            flip(path, *divmod(chance.randrange(8 * len(before)), 8))
             try:
                 KnownNgrams.load(tmp_path)
             except InputError as error:
@@ -130,7 +124,7 @@ def test_empty_vocabularies_are_saved_too(tmp_path: Path):
 USE = """
 import sys
 from pathlib import Path
-sys.path.insert(0, {here!r})
+sys.path[:0] = {path!r}
 from test_saved import LINES, survive
 survive(Path({folder!r}))
 """
@@ -144,7 +138,7 @@ def survive(folder: Path) -> None:
     for path in sorted(folder.iterdir()):
         before = path.read_bytes()
         for _ in range(60):
-            flip(path, chance.randrange(8 * len(before)))
+            flip(path, *divmod(chance.randrange(8 * len(before)), 8))
             with contextlib.suppress(InputError):
                 KnownNgrams.load(folder).measure([*LINES, "the dog sat with a zebra of 17 or more bytes"])
             path.unlink()
@@ -152,6 +146,6 @@ def survive(folder: Path) -> None:
 
 
 def test_no_flipped_bit_ends_the_process(tmp_path: Path):
-    program = USE.format(here=str(Path(__file__).parent), folder=str(tmp_path / "ngrams"))
+    program = USE.format(path=[str(Path(__file__).parent), *sys.path], folder=str(tmp_path / "ngrams"))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

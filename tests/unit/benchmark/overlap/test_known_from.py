@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from text_files import flip
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
@@ -201,10 +202,7 @@ def test_several_corpora_of_a_pool_are_one_text(usual, arguments, demo, results,
 @pytest.mark.parametrize("name", ["known.json", "matches.npy", "words.counts.npy", "automaton.links.npy"])
 def test_a_damaged_result_is_refused(arguments, results, tmp_path, name):
     shutil.copytree(results / "target", tmp_path / "target")
-    path = tmp_path / "target/known" / name
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
+    flip(tmp_path / "target/known" / name, -1)
     with pytest.raises(InputError, match=f"{name}.* is damaged"):
         build_react(out=tmp_path / "out", known_from=tmp_path / "target", **arguments)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import twins
 from scipy.stats import ks_2samp
+from text_files import write_pairs
 
 from cgbench.benchmark.candidates import scan as scan_module
 from cgbench.benchmark.candidates.cut import Bounds
@@ -16,15 +17,8 @@ from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.react.control import bins_of, draw_control, nearest_bins
-from cgbench.text.corpus import index_pair
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
-
-
-def write(folder, name, corpus):
-    for side in (0, 1):
-        (folder / f"{name}.{side}").write_text("".join(pair[side] + "\n" for pair in corpus))
-    return index_pair(folder / f"{name}.0", folder / f"{name}.1")
 
 
 def sentence(rng, most):
@@ -76,8 +70,8 @@ def test_the_slow_way_draws_the_same(tmp_path, monkeypatch, case):
     most, least = (2, 1) if case % 2 else (4, 2)  # short sentences repeat a lot; the nearest lengths run out
     pairs = [corpus(rng, 150, most), corpus(rng, 60, most)]
     known = [(WORDS[0], " ".join(WORDS)), (" ".join(WORDS), WORDS[0]), *corpus(rng, 5, most), *skewed(rng, 30)]
-    train = write(tmp_path, "train", known)
-    pools = [write(tmp_path, f"pool-{number}", one) for number, one in enumerate(pairs)]
+    train = write_pairs(tmp_path, "train", known)
+    pools = [write_pairs(tmp_path, f"pool-{number}", one) for number, one in enumerate(pairs)]
     parts = build(tmp_path, train, pools)
     chosen = [(0, line) for line in range(12) if len(pairs[0][line][1].split()) >= least] + [(1, 3), (1, 5)]
     control = draw(parts, pools, chosen, pairs, train, seed=case, bounds=Bounds(least), seen=[train])
@@ -104,8 +98,8 @@ def two_corpora(tmp_path_factory):
     """Sentences of words of unequal frequency; those of the test set have rarer words than the pool."""
     folder, rng = tmp_path_factory.mktemp("corpora"), np.random.default_rng(0)
     pairs = [corpus(rng, 3_000, 8), corpus(rng, 3_000, 8)]
-    train = write(folder, "train", skewed(rng, 300))
-    pools = [write(folder, f"pool-{number}", one) for number, one in enumerate(pairs)]
+    train = write_pairs(folder, "train", skewed(rng, 300))
+    pools = [write_pairs(folder, f"pool-{number}", one) for number, one in enumerate(pairs)]
     rare = set(WORDS[:3])
     chosen = [
         (number, line)
@@ -139,7 +133,7 @@ def test_by_content_alone(two_corpora, tmp_path):
     control = draw(parts, pools, chosen, pairs, train, seed=1)
     assert control.sources != draw(parts, pools, chosen, pairs, train, seed=2).sources
     # The other way round, by two threads: the same pairs.
-    turned = [write(tmp_path, f"pool-{number}", one[::-1]) for number, one in enumerate(pairs)]
+    turned = [write_pairs(tmp_path, f"pool-{number}", one[::-1]) for number, one in enumerate(pairs)]
     again = draw(build(tmp_path, train, turned, jobs=2), turned, [(n, len(pairs[n]) - 1 - line) for n, line in chosen],
                  [one[::-1] for one in pairs], train, seed=1)  # fmt: skip
     assert sorted(zip(again.sources, again.targets, strict=True)) == sorted(
@@ -189,8 +183,8 @@ def test_equal_means_do_not_hide_different_spreads():
 
 def test_what_the_pool_cannot_supply_is_one_line(tmp_path):
     pairs = [[("a b", "a b"), ("c d", "b a"), ("a b c", "b c"), ("e f", "d c")]]
-    train = write(tmp_path, "train", [(" ".join(WORDS), " ".join(WORDS))])
-    pools = [write(tmp_path, "pool", pairs[0])]
+    train = write_pairs(tmp_path, "train", [(" ".join(WORDS), " ".join(WORDS))])
+    pools = [write_pairs(tmp_path, "pool", pairs[0])]
     parts = build(tmp_path, train, pools)
     control = draw(parts, pools, [(0, 0), (0, 3)], pairs, train, seed=1)
     assert control.sources == ["c d", "a b c"] and control.targets == ["b a", "b c"]

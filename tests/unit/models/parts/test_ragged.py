@@ -42,20 +42,15 @@ def test_lengths_of_a_bucket_are_similar():
     assert [bucket.rows.tolist() for bucket in layout.buckets] == [[0, 2], [1, 4], [3, 5]]
 
 
-def test_parts_begin_at_the_same_column():
-    layout = Layout([[2, 1], [1, 3]])
+@pytest.mark.parametrize(
+    ("right", "expected"), [(False, [[1, 1, 1, 0, 0], [1, 0, 1, 1, 1]]), (True, [[1, 1, 0, 0, 1], [0, 1, 1, 1, 1]])]
+)
+def test_parts_begin_or_end_at_the_same_column(right, expected):
+    layout = Layout([[2, 1], [1, 3]], right=right)
     ((bucket, grid),) = zip(layout.buckets, layout.to_grids(torch.arange(7.0)[:, None]), strict=True)
     assert bucket.widths == (2, 3)
     real = bucket.mask[:, 0, 0] == 0
-    assert real.tolist() == [[True, True, True, False, False], [True, False, True, True, True]]
-    assert [row[keep].tolist() for row, keep in zip(grid[..., 0], real, strict=True)] == [[0, 1, 2], [3, 4, 5, 6]]
-
-
-def test_parts_may_end_at_the_same_column():
-    layout = Layout([[2, 1], [1, 3]], right=True)
-    ((bucket, grid),) = zip(layout.buckets, layout.to_grids(torch.arange(7.0)[:, None]), strict=True)
-    real = bucket.mask[:, 0, 0] == 0
-    assert real.tolist() == [[True, True, False, False, True], [False, True, True, True, True]]
+    assert real.tolist() == expected
     assert [row[keep].tolist() for row, keep in zip(grid[..., 0], real, strict=True)] == [[0, 1, 2], [3, 4, 5, 6]]
 
 

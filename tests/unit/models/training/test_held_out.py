@@ -1,23 +1,17 @@
 """Validation pairs that are a share of the training text: which they are, and that members are not trained on them."""
 
 import pytest
+from text_files import write_pairs
 
 from cgbench.errors import InputError
 from cgbench.models.training.held_out import hold_out, texts_in
-from cgbench.text.corpus import index_pair
-
-
-def write(folder, pairs, name="train"):
-    for side in (0, 1):
-        (folder / f"{name}.{side}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
-    return index_pair(folder / f"{name}.0", folder / f"{name}.1")
 
 
 def divide(folder, pairs, amount):
     """Training and validation pairs."""
     out = folder / f"out-{amount.replace('/', '-')}-{len(list(folder.iterdir()))}"
     out.mkdir()
-    hold_out(write(folder, pairs), amount, out)
+    hold_out(write_pairs(folder, "train", pairs), amount, out)
     parts = []
     for part in ("train", "valid"):
         texts = texts_in(out, part)

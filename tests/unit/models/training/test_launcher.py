@@ -10,7 +10,7 @@ import time
 
 import pytest
 from few import few
-from processes_together import alive
+from processes_together import alive, wait_until
 
 from cgbench.engines import LostError, Needs
 from cgbench.errors import InputError
@@ -81,14 +81,6 @@ def test_they_end_with_the_one_that_started_them(tmp_path):
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
     wait_until(lambda: not any(map(alive, ranks)))
-
-
-def wait_until(condition):
-    for _ in range(1200):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it never happened")
 
 
 def test_what_a_member_of_several_processes_needs():

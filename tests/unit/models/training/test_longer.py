@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from few import few
+from text_files import flip
 from training_runs import PRESET, contents, killed_before, train
 
 from cgbench.errors import InputError
@@ -133,9 +134,7 @@ def test_a_shorter_run_is_refused_with_both_values(corpus, model, tmp_path):
 
 def test_a_state_that_is_gone_or_damaged_is_named(corpus, model):
     before = contents(model)
-    data = bytearray(before[STATE])
-    data[len(data) // 2] ^= 1
-    (model / STATE).write_bytes(data)
+    flip(model / STATE)
     with pytest.raises(InputError, match=rf"{STATE}: is damaged: .*; choose another folder with out"):
         train(corpus, model, long(18))
     (model / STATE).unlink()
@@ -148,9 +147,7 @@ def test_a_state_that_is_gone_or_damaged_is_named(corpus, model):
 def test_a_damaged_state_of_a_stopped_run_says_what_to_do_and_that_helps(corpus, undisturbed, tmp_path):
     out = tmp_path / "model"
     train(corpus, out, stop_after_updates=6)
-    data = bytearray((out / STATE).read_bytes())
-    data[len(data) // 2] ^= 1
-    (out / STATE).write_bytes(data)
+    flip(out / STATE)
     with pytest.raises(InputError, match="is damaged: .*; remove it to train from scratch"):
         train(corpus, out)
     (out / STATE).unlink()
