@@ -235,7 +235,9 @@ def _criticals(level: float) -> np.ndarray:
     """For 0 to ``2 * EXACT`` examples on which two systems differ: the largest number that may favour one system if
     McNemar's exact test rejects; -1 if it never does.
     """
-    two_sided = (2 * np.cumsum(_binomial(differ // 2, differ, 0.5)) for differ in range(2 * EXACT + 1))
+    from scipy.special import bdtr
+
+    two_sided = (2 * bdtr(np.arange(differ // 2 + 1), differ, 0.5) for differ in range(2 * EXACT + 1))
     return np.array([int(np.searchsorted(probabilities, level)) - 1 for probabilities in two_sided])
 
 
@@ -243,25 +245,16 @@ def _mcnemar_power(units: int, differ: float, apart: float, level: float) -> flo
     """The power of McNemar's exact test; ``differ``: the probability that the systems differ on an example; ``apart``:
     the difference of their probabilities to be right.
     """
-    weights = _binomial(min(units, 2 * EXACT), units, differ)
-    criticals = _criticals(level)[: len(weights)]
+    from scipy.special import bdtr, bdtrc
+
+    counts = np.arange(min(units, 2 * EXACT) + 1)
+    weights = np.diff(bdtr(counts, units, differ), prepend=0.0)
+    criticals = _criticals(level)[: len(counts)]
+    tested = (weights > 1e-9) & (criticals >= 0)
+    counts, criticals = counts[tested], criticals[tested]
     first = (1 + apart / differ) / 2 if differ else 0.5
-    power = 0.0
-    for count in np.flatnonzero((weights > 1e-9) & (criticals >= 0)).tolist():
-        favour = _binomial(count, count, first)
-        tail = int(criticals[count]) + 1
-        power += float(weights[count] * (favour[:tail].sum() + favour[-tail:].sum()))
-    return power
-
-
-def _binomial(most: int, of: int, chance: float) -> np.ndarray:
-    """The binomial probabilities of 0 to ``most`` of ``of``."""
-    if chance in (0.0, 1.0):
-        return (np.arange(most + 1) == of * chance).astype(np.float64)
-    counts = np.arange(most)
-    logs = np.concatenate([[0.0], np.cumsum(np.log((of - counts) / (counts + 1)))])
-    counts = np.arange(most + 1)
-    return np.asarray(np.exp(logs + counts * math.log(chance) + (of - counts) * math.log1p(-chance)))
+    rejects = bdtr(criticals, counts, first) + bdtrc(counts - criticals - 1, counts, first)
+    return float(weights[tested] @ rejects)
 
 
 def _least(holds: Callable[[float], bool], most: float) -> float | None:
