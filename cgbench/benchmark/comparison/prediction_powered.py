@@ -25,7 +25,7 @@ import numpy as np
 from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.intervals import student_quantile, within_scale
 from cgbench.benchmark.comparison.seeds_test import LEAST
-from cgbench.benchmark.comparison.variance import covariance_of_clusters
+from cgbench.benchmark.comparison.variance import Summed, covariance_of_clusters
 from cgbench.errors import InputError, argument
 
 FEWEST_JUDGED = 10
@@ -154,7 +154,7 @@ def regression_weight(human: np.ndarray, metric: np.ndarray, unjudged: int) -> f
     return float(covariance[0, 1] / covariance[1, 1]) * shrunk * unjudged / (n + unjudged)
 
 
-class _Sums:
+class _Sums(Summed):
     """An estimate as sums over examples, so that a cluster can be left out: of each stratum the judgements less the
     weighted metric, their number, the weighted metric of the others, and their number, ``[n, 4 * strata]``."""
 
@@ -179,14 +179,6 @@ class _Sums:
         with np.errstate(invalid="ignore", divide="ignore"):
             means = corrected / judged + np.where(unjudged > 0, unjudged_metric / unjudged, 0.0)
         return np.asarray(means @ self.shares)[:, None]
-
-    def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """One example is one unit."""
-        return statistics[rows]
-
-    def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """The sums by cluster."""
-        return np.stack([np.bincount(labels, column) for column in statistics[rows].T], axis=1)
 
     def error(self, clusters: Clusters | None, unseen: float = 0.0) -> tuple[float, float]:
         """The standard error, and its degrees of freedom.

@@ -123,13 +123,9 @@ def sequential_clusters(
 
 def _first(ends: Mapping[Decision, np.ndarray]) -> tuple[Decision, int | None]:
     """The end that is reached first, the earlier in ``ends`` of two at once, and the number of values it took."""
-    decision: Decision = "undecided"
-    decided_after = None
-    for name, reached in ends.items():
-        row = int(reached.argmax())
-        if reached[row] and (decided_after is None or row + 1 < decided_after):
-            decision, decided_after = name, row + 1
-    return decision, decided_after
+    after = {name: int(reached.argmax()) + 1 for name, reached in ends.items() if reached.any()}
+    decision = min(after, key=after.__getitem__, default=None)
+    return ("undecided", None) if decision is None else (decision, after[decision])
 
 
 def log_capitals(values: np.ndarray, mean: np.ndarray | float, size: int | None = None) -> np.ndarray:

@@ -25,16 +25,18 @@ from cgbench.benchmark.comparison.significance import resampled_runs
 
 
 class Summed(Protocol):
-    """Scores that are computed from sums over examples, like every metric."""
+    """Scores that are computed from sums over examples, like every metric; by default, an example is a unit."""
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """Scores of sums ``[m, k]``, ``[m, scores]``."""
 
     def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The statistics of some examples, one row per unit."""
+        return statistics[rows]
 
     def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """The sums by cluster, ``[clusters, k]``."""
+        return np.stack([np.bincount(labels, column) for column in statistics[rows].T], axis=1)
 
 
 Functional = Callable[[np.ndarray], np.ndarray]

@@ -15,6 +15,7 @@ from cgbench.text.plain_text import words_of
 
 LARGEST = 1e300  # so that differences are finite
 MOST = 1000  # bins
+QUARTILES = "quantiles:4"
 FEW, ENOUGH = 12, 10
 """By default, up to this many distinct whole numbers have one bin each, with at least ten examples."""
 
@@ -82,15 +83,14 @@ def coinciding(feature: Feature, how: str | None) -> str | None:
 
     :raises InputError: as :func:`make_bins`.
     """
-    kind, _, count_text = (how or "quantiles:4").partition(":")
-    if feature.labels is not None or (how or "").count(","):
+    values = _kept(feature)[1]
+    if not len(values) or "," in (how or "") or (how is None and _are_few(values)):
         return None
-    bins, requested = _bins_of_numbers(feature, how), int(count_text or kind)
-    if not bins or len(bins) >= requested or (how is None and bins[0].low == bins[0].high is not None):
+    edges = _edges_of(values, how or QUARTILES)
+    kind, _, count_text = (how or QUARTILES).partition(":")
+    if len(edges) == int(count_text or kind) - 1:
         return None
-    edges = _edges_of(_kept(feature)[1], how or "quantiles:4")
-    if len(edges) == requested - 1:
-        return None  # the missing bins are empty
+    bins = _bins_of_numbers(feature, how)
     prefix = f"{argument('bins', how)}: " if how else ""
     kind_text = "quantiles" if count_text else "edges"
     bins_text = "one bin is" if len(bins) == 1 else f"{len(bins)} bins are"
@@ -114,14 +114,23 @@ def _zero_bin(feature: Feature) -> list[Bin]:
 def _edges_of(values: np.ndarray, how: str) -> np.ndarray:
     """The edges between bins, rounded up for whole numbers."""
     edges = _edges(values, how)
-    return np.unique(np.ceil(edges)) if np.all(values == np.round(values)) else edges
+    return np.unique(np.ceil(edges)) if _are_whole(values) else edges
 
 
-def _bins_of_values(rows: np.ndarray, values: np.ndarray, distinct: np.ndarray) -> list[Bin]:
+def _are_whole(values: np.ndarray) -> bool:
+    return bool(np.all(values == np.round(values)))
+
+
+def _are_few(values: np.ndarray) -> bool:
+    """Whether values have bins of their own by default."""
+    return _are_whole(values) and len(np.unique(values)) <= FEW
+
+
+def _bins_of_values(rows: np.ndarray, values: np.ndarray) -> list[Bin]:
     """A bin per value; neighbours with fewer than :data:`ENOUGH` examples are merged, unless all examples are few."""
     least = ENOUGH if len(values) >= 4 * ENOUGH else 1
     groups: list[list[float]] = [[]]
-    for value in distinct.tolist():
+    for value in np.unique(values).tolist():
         groups[-1].append(value)
         if np.isin(values, groups[-1]).sum() >= least:
             groups.append([])
@@ -142,13 +151,10 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
     kept, values = _kept(feature)
     if not len(values):
         return []
-    are_whole = bool(np.all(values == np.round(values)))
-    if how is None:
-        distinct = np.unique(values)
-        if are_whole and len(distinct) <= FEW:
-            return _bins_of_values(kept, values, distinct)
-        how = "quantiles:4"
-    edges = _edges_of(values, how)
+    if how is None and _are_few(values):
+        return _bins_of_values(kept, values)
+    are_whole = _are_whole(values)
+    edges = _edges_of(values, how or QUARTILES)
     names = _names(edges)
     least = 1.0 if feature.zero and are_whole and values.min() >= 1 else None  # 0 has its own bin
     bin_of_value = np.searchsorted(edges, values, side="right")

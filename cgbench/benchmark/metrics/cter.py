@@ -16,6 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -406,12 +407,8 @@ class Cter(Metric):
 
 def reasons(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """Counts of the reasons for wrong rows of :meth:`Cter.per_example`, most frequent first."""
-    return {
-        kind: dict(
-            sorted(Counter(word for row in rows for word in words_of(row[kind])).items(), key=lambda x: (-x[1], x))
-        )
-        for kind in ("missing", "order")
-    }
+    counts = {kind: Counter(word for row in rows for word in words_of(row[kind])) for kind in ("missing", "order")}
+    return {kind: dict(sorted(of_kind.items(), key=lambda item: (-item[1], item))) for kind, of_kind in counts.items()}
 
 
 def agreement(rows: Sequence[dict[str, Any]], human: Column, groups: np.ndarray) -> dict[str, float | int | None]:
@@ -441,14 +438,12 @@ def _groups(compounds: Column, size: int) -> np.ndarray:
     :raises InputError: consecutive rows of a compound are not a multiple of ``size``.
     """
     begin = 0
-    values = compounds.values
-    for row in range(1, len(values) + 1):
-        if row < len(values) and values[row] == values[begin]:
-            continue
-        if (row - begin) % size:
+    for compound, rows in groupby(compounds.values):
+        count = len(list(rows))
+        if count % size:
             raise InputError(
-                f"{compounds.row(begin)}: {values[begin]!r} has {row - begin} rows from here, but a group has {size} "
-                f"rows; complete it, or give {argument('group_size')}"
+                f"{compounds.row(begin)}: {compound!r} has {count} rows from here, but a group has {size} rows; "
+                f"complete it, or give {argument('group_size')}"
             )
-        begin = row
-    return np.arange(len(values)) // size
+        begin += count
+    return np.arange(begin) // size

@@ -115,8 +115,16 @@ class Metric(ABC):
     option_types: ClassVar[type] = MetricOptions
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
-        """``references``: one or more for each example."""
-        check_references(references)
+        """
+        :param references: a non-empty list of strings for each example (not one list per stream, as in sacrebleu).
+        :raises InputError: an item is a string or empty.
+        """
+        for example_number, example in enumerate(references):
+            if isinstance(example, str) or not example:
+                problem = "a string" if isinstance(example, str) else "empty"
+                raise InputError(
+                    f"references[{example_number}] is {problem}; give a list with the references of that example"
+                )
         self.references: Sequence[Any] = references
 
     @classmethod
@@ -262,16 +270,3 @@ class Metric(ABC):
         """The scores of a whole corpus, or of the examples ``rows``, ``[len(figures)]``."""
         counted = self.counted(np.arange(self.n) if rows is None else rows)
         return self.compute(self.collect(statistics, counted).sum(axis=0, keepdims=True))[0]
-
-
-def check_references(references: Sequence[Sequence[str]]) -> None:
-    """Check that references are one non-empty list of strings per example (not one list per stream, as in sacrebleu).
-
-    :raises InputError: an item is a string or empty.
-    """
-    for example_number, example in enumerate(references):
-        if isinstance(example, str) or not example:
-            problem = "a string" if isinstance(example, str) else "empty"
-            raise InputError(
-                f"references[{example_number}] is {problem}; give a list with the references of that example"
-            )

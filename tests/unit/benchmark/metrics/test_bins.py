@@ -36,6 +36,7 @@ def test_equal_widths_quantiles_and_edges():
         ([0, 1], "5", "bins='5': edges of x coincide, .*; 2 bins are left"),
         ([1.5, 2.5, 3.5, 4.5], None, None),
         ([1, 2, 3, 1], None, None),  # a bin each, as nobody asked for quantiles
+        ([1] * 3 + [2] * 20 + [3] * 20, None, None),  # the same, though 1 is too rare for a bin of its own
         ([0, 0.1, 10], "5", None),  # the bins between are empty, but there
         ([1, 1, 1], "0.5,2", None),
     ],
