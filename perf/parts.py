@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.parts.ngrams import NgramPieces, Search
+from cgbench.benchmark.parts.ngrams import Search
 from cgbench.text.corpus import index_pair
 
 
@@ -56,7 +56,7 @@ def main() -> None:
         text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         none = np.zeros(0, np.uint64)
         for _ in range(2):  # the first compiles
-            search = Search(NgramPieces(known, list(pieces)), "target", [(none, none)], max_length=9999, k=5)
+            search = Search(known, list(pieces), "target", [(none, none)], max_length=9999, k=5)
             began = time.process_time()
             search.read([index_pair(text, text)])
             ours = time.process_time() - began

@@ -21,8 +21,8 @@ def race_command(request: RaceRequest) -> None:
     race ends when a system is better, when systems are equivalent within --margin, or when the --budget is spent.
     Results apply to this test set. An interrupted race resumes; answers, scores and the result are in --output.
     """
-    from cgbench.benchmark.race.race import checked
+    from cgbench.benchmark.race.race import Race
 
-    race = checked(request)
+    race = Race(request)
     for line in race.dry_run() if request.dry_run else race.run():
         click.echo(line)

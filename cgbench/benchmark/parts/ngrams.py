@@ -34,15 +34,22 @@ _NO_RANK = np.uint64(2**64 - 1)
 _COLUMNS = ("piece", "new", "rank", "content", "source", "pool", "line", "source_offset", "target_offset")
 
 
-class NgramPieces:
-    """Pieces of known words, to be found in sentences of ids."""
+class Search:
+    """The search in corpora for the best pairs of each piece.
 
-    def __init__(self, known: KnownNgrams, pieces: Sequence[Sequence[str]]) -> None:
+    :param pieces: the pieces, of known words. ``side``: theirs.
+    :param excluded: of each corpus the hashes of sources and of targets that may not be probes.
+    :param max_length: of a source, in words. ``k``: the probes wanted per piece.
+    """
+
+    def __init__(
+        self, known: KnownNgrams, pieces: Sequence[Sequence[str]], side: str,
+        excluded: Sequence[Sequence[np.ndarray]], max_length: int, k: int,
+    ) -> None:  # fmt: skip
         self.known, self.sizes = known, np.array(list(map(len, pieces)), np.int64)
         self._ids = [tuple(known.words.ids(piece).tolist()) for piece in pieces]
-
-    def __len__(self) -> int:
-        return len(self.sizes)
+        self.excluded, self.own, self.max_length, self.k = excluded, SIDES.index(side), max_length, k
+        self._worst = np.full(len(pieces), _NO_RANK)  # pairs of a higher rank are not kept
 
     def find(self, ids: np.ndarray, lengths: np.ndarray) -> Places:
         """Every occurrence in sentences.
@@ -59,7 +66,7 @@ class NgramPieces:
         ends, after = np.cumsum(lengths, dtype=np.int64), starts + self.sizes[pieces]
         new = 2 - self._are_known(ids, np.maximum(starts - 1, (ends - lengths)[lines]), after)
         new -= self._are_known(ids, starts, np.minimum(after + 1, ends[lines]))
-        piece_count = max(len(self), 1)
+        piece_count = max(len(self.sizes), 1)
         keys = np.unique((lines * piece_count + pieces) * 3 + new)
         keys = keys[np.unique(keys // 3, return_index=True)[1]]
         return keys // 3 // piece_count, keys // 3 % piece_count, keys % 3
@@ -68,22 +75,6 @@ class NgramPieces:
         sizes = last - first
         columns = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
         return (self.known.count_pieces(ids[columns], sizes.astype(np.int32))[0] == 1).astype(np.int64)
-
-
-class Search:
-    """The search in corpora for the best pairs of each piece.
-
-    :param side: that of the pieces. ``excluded``: of each corpus the hashes of sources and of targets that may not be
-        probes.
-    :param max_length: of a source, in words. ``k``: the probes wanted per piece.
-    """
-
-    def __init__(
-        self, pieces: NgramPieces, side: str, excluded: Sequence[Sequence[np.ndarray]], max_length: int, k: int
-    ) -> None:
-        self.pieces, self.excluded, self.own = pieces, excluded, SIDES.index(side)
-        self.max_length, self.k = max_length, k
-        self._worst = np.full(len(pieces), _NO_RANK)  # pairs of a higher rank are not kept
 
     def read(self, corpora: Sequence[ParallelText]) -> None:
         """Find the best pairs of each piece; they depend neither on the number of cores nor on the order of pairs."""
@@ -95,7 +86,7 @@ class Search:
                 bar(corpus.lines, f"probes in {corpus.target.path.name}", "pair") as progress,
             ):
                 chunks = chunks_of(corpus, files)
-                work = Scan(corpus, corpus_number, self.pieces.known, None, SIDES[self.own], filter_sides="neither")
+                work = Scan(corpus, corpus_number, self.known, None, SIDES[self.own], filter_sides="neither")
                 read = partial(self._read_chunk, work, files)
                 for chunk, rows in zip(chunks, in_threads(read, chunks, jobs, jobs), strict=True):
                     waiting.append(rows)
@@ -111,12 +102,10 @@ class Search:
         for hashes, excluded in zip(codes, self.excluded[work.number], strict=True):
             fits &= ~np.isin(hashes, excluded)
         content, own_lengths = pair_hash(*codes), lengths[self.own]
-        rank = _rank(self.pieces.known.count_pieces(ids, own_lengths)[0], lengths[0] + lengths[1], content)
-        lines, pieces, starts = self.pieces.find(ids, own_lengths)
+        rank = _rank(self.known.count_pieces(ids, own_lengths)[0], lengths[0] + lengths[1], content)
+        lines, pieces, starts = self.find(ids, own_lengths)
         remaining = fits[lines] & (rank[lines] <= self._worst[pieces])
-        lines, pieces, new = self.pieces.lines_with(
-            ids, own_lengths, (lines[remaining], pieces[remaining], starts[remaining])
-        )
+        lines, pieces, new = self.lines_with(ids, own_lengths, (lines[remaining], pieces[remaining], starts[remaining]))
         columns = (
             *(pieces, new, rank[lines], content[lines], codes[0][lines]),
             *(np.full(len(lines), work.number), numbers[lines], offsets[0][lines], offsets[1][lines]),
@@ -139,14 +128,14 @@ class Search:
         """The texts of the pairs kept by side, the best first; and the pieces of each: all whose neighbours are known
         in it as they are in the k-th best pair with the piece, not only those that it was kept for."""
         rows = self.kept
-        most, best = np.zeros(len(self.pieces), np.int64), _places(rows["piece"]) < self.k
+        most, best = np.zeros(len(self.sizes), np.int64), _places(rows["piece"]) < self.k
         np.maximum.at(most, rows["piece"][best], rows["new"][best])
         rows = _ordered(rows, "line", "pool", "content", "rank")
         first = np.sort(np.unique(rows["content"], return_index=True)[1])
         rows = {name: values[first] for name, values in rows.items()}
         texts = [[text.decode() for text in fetch_texts(rows, corpora, side)[0]] for side in SIDES]
-        ids, lengths = self.pieces.known.words.read_lines(texts[self.own])
-        lines, pieces, new = self.pieces.lines_with(ids, lengths, self.pieces.find(ids, lengths))
+        ids, lengths = self.known.words.read_lines(texts[self.own])
+        lines, pieces, new = self.lines_with(ids, lengths, self.find(ids, lengths))
         good = new <= most[pieces]
         served = np.split(pieces[good], np.searchsorted(lines[good], np.arange(len(lengths))))[1:]
         return texts, once_per_source(texts[0], served)
@@ -174,13 +163,12 @@ def ngram_candidates(
     distinct = dict.fromkeys(piece for cover in covers for piece in cover)
     good = [piece for piece in distinct if piece in known]
     numbers = {piece: index for index, piece in enumerate(dict.fromkeys([*good, *distinct]))}
-    pieces = NgramPieces(known, good)
-    search = Search(pieces, side, excluded, max_length, k)
+    search = Search(known, good, side, excluded, max_length, k)
     search.read(corpora)
     texts, served = search.served(corpora)
     counts = [known.words.count(piece[0]) for piece in numbers]
     in_train = [
-        np.bincount(pieces.find(*pieces.known.words.read(block))[1], minlength=len(good)) for block in read_blocks(text)
+        np.bincount(search.find(*known.words.read(block))[1], minlength=len(good)) for block in read_blocks(text)
     ]
     counts[: len(good)] = np.sum(in_train, axis=0).tolist()
     listed = [

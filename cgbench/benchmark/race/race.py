@@ -91,6 +91,9 @@ class Race:
         :raises InputError: texts, prompts or prices do not fit together, or there are fewer than two systems.
         """
         self.request = request
+        if request.plot is not None:
+            check_picture(as_path(request.plot), str(argument("plot", request.plot)))
+            check_output(as_path(request.plot), files_of(request.sources, request.references, request.cluster))
         if request.output is None:
             raise InputError(f"{argument('output')} is missing; give a folder for the answers")
         if len(request.prompting.prompt) > 1:
@@ -330,11 +333,3 @@ def _rules(path: Path, sources: Any) -> tuple[list[list[Rule]], Any]:
     if sources is None and "source" not in rule_set.columns:
         raise InputError(f"{path}: its examples have no source; give {argument('sources')}")
     return rule_set.rules, rule_set.columns["source"] if sources is None else sources
-
-
-def checked(request: RaceRequest) -> Race:
-    """The race of a request; whether the picture can be written is checked before anything is sent."""
-    if request.plot is not None:
-        check_picture(as_path(request.plot), str(argument("plot", request.plot)))
-        check_output(as_path(request.plot), files_of(request.sources, request.references, request.cluster))
-    return Race(request)

@@ -18,7 +18,7 @@ from fake_openai import Fake, serving, translation
 from few import few
 
 from cgbench import InputError, sequential
-from cgbench.benchmark.race.race import checked, expected_examples
+from cgbench.benchmark.race.race import Race, expected_examples
 from cgbench.benchmark.race.request import RaceRequest
 from cgbench.cli import main
 
@@ -27,8 +27,8 @@ RUN = """
 import sys
 from pathlib import Path
 from test_race import request_for
-from cgbench.benchmark.race.race import checked
-list(checked(request_for(sys.argv[1], Path(sys.argv[2]))).run())
+from cgbench.benchmark.race.race import Race
+list(Race(request_for(sys.argv[1], Path(sys.argv[2]))).run())
 """
 
 
@@ -56,7 +56,7 @@ def request_for(url, folder, models=("bad", "good"), **options):
 
 
 def raced(request):
-    race = checked(request)
+    race = Race(request)
     return list(race.run()), json.loads((race.folder / "race.json").read_text()), race
 
 
@@ -74,7 +74,7 @@ def test_a_better_server_is_found_early(tmp_path):
         # The same command asks nothing again; a dry run knows the variance of the answers.
         again = raced(request_for(url, tmp_path, price=["in=1,out=2"]))[0]
         assert again == lines and len(fake.asked) == 2 * result["answered"]
-        expected = checked(request_for(url, tmp_path)).dry_run()
+        expected = Race(request_for(url, tmp_path)).dry_run()
         assert f"{result['answered']} examples with answers" in expected[0] and len(expected) == 5
 
 
@@ -118,7 +118,7 @@ def test_runs_of_one_name_are_seeds(tmp_path):
     with serving(Rivals()) as url:
         request = request_for(url, tmp_path)
         systems = [f"a={url}?model=good&seed=1", f"a={url}?model=bad&seed=2", f"b={url}?model=worst"]
-        race = checked(RaceRequest(**{name: getattr(request, name) for name in request.given} | {"systems": systems}))
+        race = Race(RaceRequest(**{name: getattr(request, name) for name in request.given} | {"systems": systems}))
         assert race.systems == ["a", "b"]
         list(race.run())
     assert set(race.mean_scores("a")[race.order[:10]]) <= {0.0, 50.0, 100.0}
@@ -171,7 +171,7 @@ def test_bad_requests(tmp_path, change, words):
     models = change.pop("models", ("good", "bad"))
     request = request_for("openai:http://127.0.0.1:9/v1", tmp_path, models)
     with pytest.raises(InputError) as error:
-        checked(RaceRequest(**{name: getattr(request, name) for name in request.given} | change))
+        Race(RaceRequest(**{name: getattr(request, name) for name in request.given} | change))
     assert words in str(error.value)
 
 
@@ -185,11 +185,11 @@ def test_rules_are_the_metric(tmp_path):
         exact = raced(request_for(url, tmp_path))[1]
         assert by_rules["trajectory"] == exact["trajectory"]
         with pytest.raises(InputError, match="belong together"):
-            checked(request_for(url, tmp_path, metric="rules"))
+            Race(request_for(url, tmp_path, metric="rules"))
         rows[0]["rules"].append({"type": "verdict", "name": "polite"})
         (tmp_path / "rules.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         with pytest.raises(InputError, match="cannot wait for the verdicts of a judge"):
-            checked(request_for(url, tmp_path, **rules))
+            Race(request_for(url, tmp_path, **rules))
 
 
 def test_the_command_prints_batches_and_the_end(tmp_path):
