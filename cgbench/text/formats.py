@@ -76,11 +76,6 @@ class CorpusSpec:
         return tuple(split_name(path)[0] for path in self.paths)
 
 
-def is_header(field: str) -> bool:
-    """Whether a field looks like a column name: one of :data:`HEADERS`, or a language code."""
-    return field.lower() in HEADERS or (len(field) in (2, 3) and known(field) is not None)
-
-
 def has_tab(path: Path) -> bool:
     """Whether the first line of a file contains a tab; a single file with both sides is then TSV, whatever its name."""
     if is_stdin(path) or not is_there(path) or path.is_dir():
@@ -126,7 +121,7 @@ def read_pairs(spec: CorpusSpec) -> Iterator[Pair]:
     :raises InputError: a file is missing, damaged or not UTF-8, a row lacks a column, or the two sides have different
         numbers of lines.
     """
-    return _zip_sides(*spec.paths) if len(spec.paths) == 2 else _read_table(spec.paths[0], spec.columns)
+    return _zip_sides(*spec.paths) if len(spec.paths) == 2 else _read_table(spec)
 
 
 def _zip_sides(source: Path, target: Path) -> Iterator[Pair]:
@@ -147,18 +142,13 @@ def unequal_sides(source: Path, lines: int, target: Path, target_lines: int) -> 
     )
 
 
-def chosen_columns(spec: CorpusSpec) -> tuple[tuple[str, str], list[str]]:
-    """The two columns that are read from a table, and the names of all columns (none for numbered TSV columns).
+def open_corpus(spec: CorpusSpec) -> tuple[tuple[str, str], Table]:
+    """The two columns that are read from the table of a corpus, and the table.
 
     :raises InputError: the file is missing or damaged, or has no such column.
     """
-    chosen, table = _open_table(spec.paths[0], spec.columns)
-    return chosen, table.names
-
-
-def _open_table(path: Path, columns: tuple[str, str] | None) -> tuple[tuple[str, str], Table]:
-    kind = form(path)
-    chosen = columns or (("1", "2") if kind in ("tsv", "plain") else None)
+    path, kind = spec.paths[0], form(spec.paths[0])
+    chosen = spec.columns or (("1", "2") if kind in ("tsv", "plain") else None)
     numbers = chosen is not None and are_numbers(path, chosen)
     table = Table(path, named=not numbers)
     names, in_rows = table.names, kind in (*NUMBERED, "plain") and not numbers
@@ -171,7 +161,8 @@ def _open_table(path: Path, columns: tuple[str, str] | None) -> tuple[tuple[str,
             raise InputError(
                 f"{path}, row 1: no text field for the target; it has {', '.join(names)} (see {argument('columns')})"
             )
-        if kind == "csv" and table.filled and not all(map(is_header, pair)):
+        are_names = all(name.lower() in HEADERS or (len(name) in (2, 3) and known(name)) for name in pair)
+        if kind == "csv" and table.filled and not are_names:
             raise InputError(
                 f"{path}, row 1: {pair[0]!r:.60} and {pair[1]!r:.60} do not look like a header; name the columns "
                 f"with {argument('columns')}, by name or, if there is no header, by number (1,2)"
@@ -189,7 +180,7 @@ def column_beside(spec: CorpusSpec, column: str, option: str) -> Iterator[Row]:
     path, side = (spec.paths[0], None) if len(spec.paths) == 1 else split_name(spec.paths[0])
     if side is None and len(spec.paths) == 2:
         raise InputError(f"{option}: {shown(path)} is plain text, which has no columns; give a table")
-    table = _open_table(path, spec.columns)[1] if side is None else Table(path, named=not are_numbers(path, (side,)))
+    table = open_corpus(spec)[1] if side is None else Table(path, named=not are_numbers(path, (side,)))
     if table.names and column not in table.names:
         raise InputError(f"{path}: no column {column!r} ({option}){did_you_mean(column, table.names)}")
     if not table.names and not (is_number(column) and int(column)):
@@ -197,9 +188,9 @@ def column_beside(spec: CorpusSpec, column: str, option: str) -> Iterator[Row]:
     return table.read((column,))
 
 
-def _read_table(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
-    chosen, table = _open_table(path, columns)
-    names = table.names
+def _read_table(spec: CorpusSpec) -> Iterator[Pair]:
+    chosen, table = open_corpus(spec)
+    path, names = table.path, table.names
     for row_number, row in table.read(chosen):
         for name, value in zip(chosen, row, strict=True):
             if not isinstance(value, str):

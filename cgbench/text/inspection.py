@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from cgbench.errors import argument
-from cgbench.text.formats import CorpusSpec, Pair, chosen_columns, read_pairs
+from cgbench.text.formats import CorpusSpec, Pair, open_corpus, read_pairs
 from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.profile import CASE, ENOUGH, FormContrast, Profile, contrasts, profile
 from cgbench.text.sampling import sample_text, spread
@@ -116,11 +116,11 @@ def _columns(sample: CorpusSample, languages: tuple[str, str]) -> list[Finding]:
     spec = sample.spec
     if len(spec.paths) != 1 or not sample.pairs:
         return []
-    chosen, names = chosen_columns(spec)
+    chosen, table = open_corpus(spec)
     expected = ",".join(languages)
     if chosen == languages:
         return []
-    if spec.columns is None and set(languages) <= set(names):
+    if spec.columns is None and set(languages) <= set(table.names):
         text, right = f"columns {','.join(chosen)} are read, but it has {expected}", expected
     elif {name.lower() for name in chosen} == {name.lower() for name in languages}:
         text, right = f"column {chosen[0]} is read as {languages[0]}", f"{chosen[1]},{chosen[0]}"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 
 _SCRIPTS = {
     "kana": ((0x3040, 0x30FF),),
@@ -14,26 +15,8 @@ _SCRIPTS = {
 UNSPACED = {"han": 5.0, "kana": 5.0, "thai": 9.0, "lao": 9.0, "khmer": 9.0, "burmese": 9.0}
 """Scripts without blanks between words, and the mean letters between blanks above which a text is unsegmented."""
 
-_NAMES = {
-    "ar": ("Arabic", "arb"), "bg": ("Bulgarian", "bul"), "bn": ("Bengali", "ben"),
-    "bs": ("Bosnian", "bos"), "ca": ("Catalan", "cat"), "cs": ("Czech", "ces"),
-    "da": ("Danish", "dan"), "de": ("German", "deu"), "el": ("Greek", "ell"),
-    "en": ("English", "eng"), "es": ("Spanish", "spa"), "et": ("Estonian", "ekk"),
-    "eu": ("Basque", "eus"), "fa": ("Persian", "pes"), "fi": ("Finnish", "fin"),
-    "fr": ("French", "fra"), "ga": ("Irish", "gle"), "gl": ("Galician", "glg"),
-    "he": ("Hebrew", "heb"), "hi": ("Hindi", "hin"), "hr": ("Croatian", "hrv"),
-    "hu": ("Hungarian", "hun"), "hy": ("Armenian", "hye"), "id": ("Indonesian", "ind"),
-    "is": ("Icelandic", "isl"), "it": ("Italian", "ita"), "ja": ("Japanese", "jpn"),
-    "ka": ("Georgian", "kat"), "kk": ("Kazakh", "kaz"), "ko": ("Korean", "kor"),
-    "km": ("Khmer", "khm"), "lo": ("Lao", "lao"), "my": ("Burmese", "mya"),
-    "lt": ("Lithuanian", "lit"), "lv": ("Latvian", "lvs"), "mk": ("Macedonian", "mkd"),
-    "nl": ("Dutch", "nld"), "no": ("Norwegian", "nob"), "pl": ("Polish", "pol"),
-    "pt": ("Portuguese", "por"), "ro": ("Romanian", "ron"), "ru": ("Russian", "rus"),
-    "sk": ("Slovak", "slk"), "sl": ("Slovenian", "slv"), "sr": ("Serbian", "srp"),
-    "sv": ("Swedish", "swe"), "sw": ("Swahili", "swh"), "ta": ("Tamil", "tam"),
-    "th": ("Thai", "tha"), "tr": ("Turkish", "tur"), "uk": ("Ukrainian", "ukr"),
-    "ur": ("Urdu", "urd"), "vi": ("Vietnamese", "vie"), "zh": ("Chinese", "cmn"),
-}  # fmt: skip
+_ROWS = Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines()[1:]
+_NAMES = {code: (name, letters) for code, name, letters in (row.split("\t") for row in _ROWS)}
 """English names, and codes of three letters."""
 _CODES = {
     **{letters: code for code, (_, letters) in _NAMES.items()},

@@ -12,7 +12,7 @@ Logs of evaluation harnesses are read in ``harness_logs.py``, human judgements i
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -145,24 +145,19 @@ def _read_json(path: Path, field: str | None) -> SystemRuns:
     systems = read_json(path)
     if not isinstance(systems, dict) or not systems or not all(isinstance(rows, list) for rows in systems.values()):
         raise InputError(f"{path}: not JSON of scores: an object with one list of objects per system")
-    return {
-        name: [ScoreColumn(f"{path}, {name}" if len(systems) > 1 else str(path), list(_values(path, rows, field)))]
-        for name, rows in systems.items()
-    }
-
-
-def _values(path: Path, rows: Sequence[Any], field: str | None) -> Iterator[str]:
-    """The scores of a system in COMET's JSON; the first row decides the field if none is named."""
-    for row_number, row in enumerate(rows, 1):
-        if not isinstance(row, Mapping):
-            raise InputError(f"{path}, row {row_number}: not an object with a score")
-        if field is None:
-            field = next((role for role in ROLES if role in row), None)
-            if field is None:
+    runs: SystemRuns = {}
+    for name, rows in systems.items():
+        values = []
+        for row_number, row in enumerate(rows, 1):
+            if not isinstance(row, dict):
+                raise InputError(f"{path}, row {row_number}: not an object with a score")
+            if (field := field or next((role for role in ROLES if role in row), None)) is None:
                 raise InputError(f"{path}: which field has the scores? Write {path}:FIELD; there is {', '.join(row)}")
-        if field not in row:
-            raise InputError(f"{path}, row {row_number}: no field {field!r}{did_you_mean(field, row)}")
-        yield as_score(row[field], field, path, row_number)
+            if field not in row:
+                raise InputError(f"{path}, row {row_number}: no field {field!r}{did_you_mean(field, row)}")
+            values.append(as_score(row[field], field, path, row_number))
+        runs[name] = [ScoreColumn(f"{path}, {name}" if len(systems) > 1 else str(path), values)]
+    return runs
 
 
 def read_json(path: Path) -> Any:
