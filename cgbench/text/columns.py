@@ -44,6 +44,8 @@ class Column:
 
     def at(self, rows: Sequence[int]) -> Self:
         """The column with these rows, in this order."""
+        if list(rows) == list(range(len(self))):
+            return self
         values, ids = [self.values[row] for row in rows], self.ids and [self.ids[row] for row in rows]
         return replace(self, values=values, ids=ids, rows=[self.rows[row] for row in rows] if self.rows else rows)
 

@@ -143,12 +143,8 @@ def forms_of(
                 continue
             gain = 0
             for pair in changed:
-                before, after, reference_units = (
-                    counts(pair[side]),
-                    counts(form.repair(pair[side])),
-                    counts(pair[1 - side]),
-                )
-                gain += (after & reference_units).total() - (before & reference_units).total()
+                before, after, other = map(counts, (pair[side], form.repair(pair[side]), pair[1 - side]))
+                gain += (after & other).total() - (before & other).total()
                 gain += before.total() - after.total() if form.adds else 0
             total = total or sum(counts(pair[1]).total() for pair in pairs)
             if gain >= max(1, LEAST_GAIN * total):

@@ -11,11 +11,11 @@ from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.files import write_atomic
-from cgbench.text.columns import Column, read_column, read_text
+from cgbench.text.columns import Column, read_column
 from cgbench.text.formats import CorpusSpec, form
 from cgbench.text.joins import index_of
 from cgbench.text.remote import local
-from cgbench.text.streams import is_stdin, shown, split_name
+from cgbench.text.streams import is_stdin, split_name
 
 AnyPath = str | os.PathLike[str]
 Texts = AnyPath | Iterable[str] | Column
@@ -47,14 +47,9 @@ def as_column(text: Texts, name: str, *roles: str, ids: str | None = None) -> Co
 
 
 def lines_of(text: Texts, name: str) -> tuple[list[str], str]:
-    """The lines of a text, and its name in messages (``name`` for an in-memory text).
-
-    :raises InputError: as :func:`as_column`.
-    """
-    if isinstance(text, (str, os.PathLike)):
-        path = local(os.fspath(text))
-        return list(read_text(path)), shown(path)
-    return as_column(text, name).values, name
+    """The lines of a text, and its name in messages; parameters and errors as of :func:`as_column`."""
+    column = as_column(text, name)
+    return column.values, column.name
 
 
 def files_of(*texts: Any) -> list[Path]:

@@ -185,24 +185,18 @@ def _of_table(path: Path, _stamp: tuple[int, int], length: int) -> tuple[Identit
     return (*texts, *unique)
 
 
-def _is_table(column: Column) -> bool:
-    """Whether a text is from a table whose columns have names."""
-    name, path = split_name(column.name)[1], column.path
-    if path is None or form(path) == "plain" or (name is not None and are_numbers(path, (name,))):
-        return False
-    return path.is_file()
-
-
 def identities_of(column: Column, role: str = "") -> list[Identity]:
     """What a text and the table that it is from say of each row.
 
     :param role: ``source`` or ``reference`` if the text itself identifies the examples.
     """
-    identities = []
+    identities, path = list[Identity](), column.path
     if column.ids is not None:
         identities.append(Identity(INDEX, column.name, column.ids))
-    elif _is_table(column) and column.path is not None:
-        identities += _in_table(column.path, column)
+    elif path is not None and form(path) != "plain" and path.is_file():
+        name = split_name(column.name)[1]
+        if name is None or not are_numbers(path, (name,)):  # the columns of the table have names
+            identities += _in_table(path, column)
     role = TEXTS.get(role, "")
     if role:
         identities = [identity for identity in identities if identity.name != role]
@@ -301,8 +295,7 @@ class Examples:
 
     def join(self, column: C, role: str = "", *, more: bool = False) -> C:
         """A text in the order of the examples; parameters and errors as of :meth:`rows_of`."""
-        rows = list(self.rows_of(column, role, more=more))
-        return column if rows == list(range(len(column))) else column.at(rows)
+        return column.at(self.rows_of(column, role, more=more))
 
     def rows_of(
         self, column: Column, role: str = "", *, more: bool = False, fewer: bool = False, sorts: bool = False
@@ -339,7 +332,7 @@ class Examples:
         if column.table is not None:
             self._of_table[column.table] = group
         if column.table is not None and len(column) and not any(not identity.is_text for identity in identities):
-            self._waiting.append((group, column if rows == list(range(len(column))) else column.at(rows)))
+            self._waiting.append((group, column.at(rows)))
         return rows
 
     def check(self) -> None:

@@ -23,8 +23,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cgbench.errors import InputError, argument
-from cgbench.settings import did_you_mean
 from cgbench.text.plain_text import words_of
 
 Pair = tuple[str, str]
@@ -48,23 +46,8 @@ class Names:
         return _replace(source, self.source), _replace(target, self.target)
 
 
-def check_kind(kind: str) -> None:
-    """Check the name of a kind of form.
-
-    :raises InputError: it is not in :data:`KINDS`.
-    """
-    if kind not in KINDS:
-        raise InputError(
-            f"{argument('anonymise', kind)}: there is no kind of logical form {kind!r}{did_you_mean(kind, KINDS)}"
-        )
-
-
 def names_of(kind: str, source: str, target: str) -> Names:
-    """The names in a sentence and its logical form of ``kind``.
-
-    :raises InputError: there is no such kind.
-    """
-    check_kind(kind)
+    """The names in a sentence and its logical form of ``kind``, one of :data:`KINDS`."""
     if kind == "cogs":
         return Names({}, _of_cogs(target))
     return _of_smcalflow(source, target) if kind == "smcalflow" else Names({}, {})

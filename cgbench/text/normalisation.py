@@ -16,8 +16,9 @@ from cgbench.argument_types import NamePair
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar
 from cgbench.requests import KW_ONLY, option, request
+from cgbench.settings import did_you_mean
 from cgbench.text.formats import CorpusSpec, languages_of
-from cgbench.text.logical_forms import Pair, check_kind, names_of
+from cgbench.text.logical_forms import KINDS, Pair, names_of
 from cgbench.text.tokenizers import check_tokenizer, detokenizer, tokenizer, versions
 
 if TYPE_CHECKING:
@@ -58,7 +59,11 @@ class Normalisation:
     anonymise: str = "none"
 
     def __post_init__(self) -> None:
-        check_kind(self.anonymise)
+        if self.anonymise not in KINDS:
+            raise InputError(
+                f"{argument('anonymise', self.anonymise)}: there is no kind of logical form "
+                f"{self.anonymise!r}{did_you_mean(self.anonymise, KINDS)}"
+            )
         tokenizers_of(self.tokenize, self.languages)
 
     @property
@@ -237,8 +242,7 @@ def _normalise(pairs: Iterator[Pair], normalisation: Normalisation) -> Iterator[
     kind = normalisation.anonymise
     for source, target in pairs:
         if kind != "none":
-            names = names_of(kind, source, target)
-            source, target = names.hide(source, target)
+            source, target = names_of(kind, source, target).hide(source, target)
         yield first(source), second(target)
 
 

@@ -26,6 +26,14 @@ def test_two_files(run, corpus):
     assert "another corpus" in refused.stderr
 
 
+def test_sources_with_line_ends_of_windows_are_the_same_text_when_they_are_scored(run, corpus):
+    (corpus / "test.de").write_bytes(b"der hund\r\ndie katze\r\n")
+    (corpus / "test.en").write_text("the dog\nthe cat\n")
+    system = f"memory:{corpus / 'train.de'},{corpus / 'train.en'}"
+    run("translate", corpus / "test.de", "--system", system, "-o", corpus / "out")
+    run("score", "bleu", "--hyp", corpus / "out", "--ref", corpus / "test.en", "--source", corpus / "test.de")
+
+
 def test_table_and_json(run, corpus):
     words = ("--system", f"memory:{corpus / 'train.tsv'}", "--format", "json", "-o", corpus / "out")
     run("translate", corpus / "test.de", *words)

@@ -125,8 +125,7 @@ def by_rows(column: C, lines: Sequence[str] | None, *, strict: bool = True) -> C
         for ids in (column.ids, last):
             if set(ids) == set(order):
                 row_of = rows_by_id(column.name, ids)
-                rows = [row_of[key] for key in order]
-                return column if rows == list(range(length)) else column.at(rows)
+                return column.at([row_of[key] for key in order])
     if not strict:
         return column
     if lines is not None and set(last) < set(lines):

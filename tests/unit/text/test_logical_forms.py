@@ -4,6 +4,7 @@ import pytest
 
 from cgbench.errors import InputError
 from cgbench.text.logical_forms import Names, names_of
+from cgbench.text.normalisation import Normalisation
 
 SENTENCE = "Liam hoped that a box was burned by a girl ."
 FORM = (
@@ -74,4 +75,4 @@ def test_the_longest_name_of_smcalflow_is_taken():
 
 def test_an_unknown_kind():
     with pytest.raises(InputError, match="'cog'; did you mean cogs"):
-        names_of("cog", "a", "b")
+        Normalisation(anonymise="cog")
