@@ -90,8 +90,7 @@ def human_means(
     scale = scale or next(fitting, None)
     means = [_estimate(name, human[name], proxy[name], clusters, strata, scale) for name in human]
     if baseline is not None:
-        width = None if scale is None else scale[1] - scale[0]
-        of_differences = None if width is None else (-width, width)
+        of_differences = scale and (scale[0] - scale[1], scale[1] - scale[0])
         means += [
             _estimate(name, human[name] - human[baseline], proxy[name] - proxy[baseline], clusters, strata,
                       of_differences, baseline)
@@ -167,10 +166,8 @@ class _Sums(Summed):
         self.corrected = np.where(judged, np.nan_to_num(human) - metric, 0.0)
         self.others = np.where(judged, 0.0, metric)
         columns = np.stack([self.corrected, judged, self.others, ~judged], axis=1)
-        self.statistics = np.zeros((len(human), 4 * len(shares)))
-        for stratum in range(len(shares)):
-            rows = strata == stratum
-            self.statistics[rows, 4 * stratum : 4 * stratum + 4] = columns[rows]
+        of_stratum = strata[:, None, None] == np.arange(len(shares))[:, None]  # [n, strata, 1]
+        self.statistics = np.where(of_stratum, columns[:, None], 0.0).reshape(len(human), -1)
         self.value = float(self.compute(self.statistics.sum(axis=0, keepdims=True))[0, 0])
 
     def compute(self, sums: np.ndarray) -> np.ndarray:

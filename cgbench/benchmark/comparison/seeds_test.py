@@ -81,10 +81,8 @@ class Contrast:
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
         """The ends of the interval of the difference; NaN where :meth:`p_value` is, or where nothing varies."""
-        if self.examples < FEWEST_UNITS:
-            return np.full(self.value.shape, np.nan), np.full(self.value.shape, np.nan)
         half = self._half(np.full(self.value.shape, 1 - confidence))
-        half = np.where(self.error > _CLOSE, half, np.nan)
+        half = np.where((self.error > _CLOSE) & (self.examples >= FEWEST_UNITS), half, np.nan)
         return self.value - half, self.value + half
 
     def _half(self, level: np.ndarray) -> np.ndarray:

@@ -68,39 +68,26 @@ class Grammar:
         """
         path = shipped("grammar_cognition.tsv") if name_or_file == "cognition" else Path(name_or_file)
         lines = list(read_lines(path))
-        rows = list(_rows(path, lines))
-        # Types first: the other rows name them.
-        types: list[str] = []
-        for line_number, kind, values in rows:
-            if kind == "type":
-                if values[0] in types:
-                    raise InputError(f"{path}, line {line_number}: the type {values[0]!r} is defined twice")
-                types.append(values[0])
+        rows: dict[str, list[tuple[str, list[str]]]] = {kind: [] for kind in _COLUMNS}
+        for where, kind, values in _rows(path, lines):
+            if kind == "type" and values in (others for _, others in rows[kind]):
+                raise InputError(f"{where}: the type {values[0]!r} is defined twice")
+            rows[kind].append((where, values))
+        types = [name for _, (name,) in rows["type"]]
         if not types:
             raise InputError(f"{path}: defines no type; write a row with the word type, a tab and a name")
-        # Order, phrases and modifiers.
-        rules: list[OrderRule] = []
-        phrases: list[tuple[str, str | None]] = []
-        modifiers: list[str] = []
-        repeated = False
-        for line_number, kind, values in rows:
-            where = f"{path}, line {line_number}"
-            if kind == "before":
-                rule = OrderRule(*(_type(value, types, where) for value in values))
-                if rule.left == rule.right:
-                    raise InputError(f"{where}: {rule.left} cannot precede itself")
-                rules.append(rule)
-            elif kind == "phrase":
-                phrases.append((values[0], _type(values[1], types, where) if len(values) > 1 else None))
-            elif kind == "modifier":
-                modifiers.append(_type(values[0], types, where))
-            elif kind == "repeated":
-                if values[0] not in ("last", "all"):
-                    raise InputError(f"{where}: repeated {values[0]!r}; there is all, last")
-                repeated = values[0] == "all"
-        name = "cognition" if name_or_file == "cognition" else path.name
-        digest = content_hash(lines)
-        return cls(name, tuple(types), tuple(rules), tuple(phrases), tuple(modifiers), repeated, digest)
+        return cls(
+            name="cognition" if name_or_file == "cognition" else path.name,
+            types=tuple(types),
+            rules=tuple(OrderRule(*(_type(name, types, where) for name in names)) for where, names in rows["before"]),
+            phrases=tuple(
+                (name, _type(of_type[0], types, where) if of_type else None)
+                for where, (name, *of_type) in rows["phrase"]
+            ),
+            modifiers=tuple(_type(name, types, where) for where, (name,) in rows["modifier"]),
+            repeated=[values for _, values in rows["repeated"]][-1:] == [["all"]],
+            sha256=content_hash(lines),
+        )
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -129,20 +116,25 @@ def content_hash(rows: list[str]) -> str:
     return hashlib.sha256("".join(f"{row}\n" for row in rows).encode("utf-8")).hexdigest()
 
 
-def _rows(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """The rows: number, kind, other columns."""
+def _rows(path: Path, lines: list[str]) -> Iterator[tuple[str, str, list[str]]]:
+    """The rows: place in the file, kind, other columns."""
     for line_number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
+        where = f"{path}, line {line_number}"
         kind, *values = line.rstrip("\r").split("\t")
         if kind not in _COLUMNS:
-            raise InputError(f"{path}, line {line_number}: {kind!r} is not a kind of row{did_you_mean(kind, _COLUMNS)}")
+            raise InputError(f"{where}: {kind!r} is not a kind of row{did_you_mean(kind, _COLUMNS)}")
         least, most, form = _COLUMNS[kind]
         if not least <= len(values) <= most or any(
             len(value.split()) != 1 or value != value.strip() for value in values
         ):
-            raise InputError(f"{path}, line {line_number}: write {form}, separated by tabs, names without blanks")
-        yield line_number, kind, values
+            raise InputError(f"{where}: write {form}, separated by tabs, names without blanks")
+        if kind == "before" and values[0] == values[1]:
+            raise InputError(f"{where}: {values[0]} cannot precede itself")
+        if kind == "repeated" and values[0] not in ("last", "all"):
+            raise InputError(f"{where}: repeated {values[0]!r}; there is all, last")
+        yield where, kind, values
 
 
 def _type(name: str, types: list[str], where: str) -> str:

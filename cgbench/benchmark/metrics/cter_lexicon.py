@@ -24,8 +24,6 @@ from cgbench.text.streams import read_lines
 MATCHES = ("substring", "word")
 """How to find a translation: as a substring or as whole words."""
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
-Spans = tuple[int, int] | None
-"""The first and the last position where a translation begins."""
 
 
 @dataclass(frozen=True)
@@ -96,22 +94,19 @@ class Translations:
         """Read an entry of the lexicon."""
         if entry == "/":
             return cls(True)
-        texts = entry.split("/")
-        texts = [part.lower() for part in texts] if lowercase else texts
+        texts = (entry.lower() if lowercase else entry).split("/")
         return cls(False, tuple(map(_in_words, texts) if match == "word" else texts), words=match == "word")
 
-    def find(self, text: str) -> Spans:
+    def find(self, text: str) -> tuple[int, int] | None:
         """The first and last position where an alternative begins in the :meth:`~TranslationLexicon.text`."""
         begins: list[int] = []
         for literal in self.literals:
-            at = text.find(literal)
-            if at < 0:
-                continue
-            begins.append(at)
             if not literal:  # matches before every character and at the end
-                begins.append(len(text))
+                begins += [0, len(text)]
+                continue
+            at = text.find(literal)
             step = len(literal) - self.words  # matches do not overlap, except in the blank between two words
-            while literal and at >= 0:
+            while at >= 0:
                 begins.append(at)
                 at = text.find(literal, at + step)
         return (min(begins), max(begins)) if begins else None
