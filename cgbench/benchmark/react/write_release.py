@@ -4,14 +4,13 @@ It is a function of the inputs and the settings: two builds give the same bytes.
 of candidates; nothing is decided here.
 """
 
-import json
 import platform
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from cgbench import __version__
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
@@ -19,31 +18,27 @@ from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
 from cgbench.benchmark.candidates.strata import design_of
-from cgbench.benchmark.candidates.table import ROW_KEYS, control_table
+from cgbench.benchmark.candidates.table import control_table
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.react.build_plan import Built
 from cgbench.benchmark.react.request import default_settings
 from cgbench.benchmark.release.data_tables import (
-    chosen_rows,
     data_tables,
     figures_of,
-    sample_table,
+    rows_of,
+    text_contents,
     with_text,
     without_text,
     write_table,
 )
 from cgbench.benchmark.release.manifest import (
-    CONTROL,
     CORRELATIONS,
     DATA,
     FORMAT,
     ID,
     MANIFEST,
-    SAMPLE,
-    SPLIT,
+    ROWS,
     keeps_normalised,
-    normalised_text,
-    stem_of,
     table_file,
     text_files,
 )
@@ -51,7 +46,7 @@ from cgbench.benchmark.release.publishing import move_into_place, write_manifest
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import shown_names
 from cgbench.errors import InputWarning
-from cgbench.files import write_atomic
+from cgbench.files import write_atomic, write_json_lines
 from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.external.addresses import shown_name
 from cgbench.steps import Workspace, hash_file
@@ -59,8 +54,6 @@ from cgbench.text.remote import as_given, is_address
 from cgbench.text.streams import split_name
 from cgbench.text.tokenizers import versions as tokenizer_versions
 
-Texts: TypeAlias = tuple[Sequence[str], Sequence[str]]
-"""The sources and targets of pairs."""
 PACKAGES = ("numpy", "numba", "pyarrow", "torch", "tokenizers", "safetensors", "sacremoses")
 
 
@@ -74,39 +67,30 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     staging = workspace.root / "release"
     shutil.rmtree(staging, ignore_errors=True)
     (staging / DATA).mkdir(parents=True)
-    normalised = candidate_lines(built.candidates)
-    texts = candidate_lines(built.candidates, original=True)
-    keeps = keeps_normalised({"configuration": built.plan.request.as_dict()})
-    # The text files: the original, and beside it the form that selected the pairs.
-    control = built.control
-    control_texts = None
-    if control:
-        where = control.rows["pool"], control.rows["line"]
-        control_texts = original_pairs(built.plan.inputs.pools, *where, built.plan.train.normalisation)
-    control_form = (control.sources, control.targets) if control else None
-    for name, content in _texts(built, texts, control_texts).items():
-        write_atomic(staging / name, content)
-    if keeps:
-        for name, content in _texts(built, normalised, control_form).items():
-            write_atomic(staging / normalised_text(name), content)
-    for name, content in _rows(built).items():
-        write_atomic(staging / name, content)
-    measure = built.plan.request.ranking.uncertainty if built.plan.uncertainty else None
-    write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
-    languages = built.plan.inputs.languages
+    plan, inputs, languages = built.plan, built.plan.inputs, built.plan.inputs.languages
+    keeps = keeps_normalised({"configuration": plan.request.as_dict()})
+    # The tables, with the original text and beside it the form that selected the pairs.
     tables = data_tables(
-        built.table, texts, normalised if keeps else None, languages, built.plan.request.execution.until
+        built.table,
+        candidate_lines(built.candidates, original=True),
+        candidate_lines(built.candidates) if keeps else None,
+        languages,
+        plan.request.execution.until,
     )
-    if control and control_texts and control_form:
-        table = control_table(control, built.pools).append_column("content", [content_of(*control_form)])
-        tables["control"] = with_text(table, control_texts, control_form if keeps else None, languages)
-    inputs = built.plan.inputs
+    if control := built.control:
+        where, form = (control.rows["pool"], control.rows["line"]), (control.sources, control.targets)
+        texts = original_pairs(inputs.pools, *where, plan.train.normalisation)
+        table = control_table(control, built.pools).append_column("content", [content_of(*form)])
+        tables["control"] = with_text(table, texts, form if keeps else None, languages)
     corpora = [path for spec in (inputs.train, *inputs.pools, *inputs.exclude) for path in spec.paths]
     further = (*inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
     names = shown_names(map(str, filter(None, (*corpora, *further))))
     manifest = _manifest(built, names)
-    del texts, normalised  # free memory before the tables are written and read for the card
-    if built.plan.request.release_options.release_text == "none":
+    # The other files are those of the tables.
+    for name, table in tables.items():
+        for file, content in text_contents(manifest, name, table).items():
+            write_atomic(staging / file, content)
+    if plan.request.release_options.release_text == "none":
         tables = {name: without_text(table) for name, table in tables.items()}
         left_out = text_files(manifest)
         manifest |= {"text": "none", "texts": {name: hash_file(staging / name) for name in left_out}}
@@ -114,54 +98,19 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
             (staging / name).unlink()
     for name, table in tables.items():
         write_table(table, staging / table_file(name))
+        if name in ROWS:
+            write_json_lines(staging / ROWS[name], rows_of(table))
+    measure = plan.request.ranking.uncertainty if plan.uncertainty else None
+    write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
     manifest = write_manifest(manifest, staging, tables, out)
     written = {
-        "steps": {step.name: step.key for step in built.plan.steps},
+        "steps": {step.name: step.key for step in plan.steps},
         "signature": manifest["signature"],
         "folder": str(out.resolve()),
         "inputs": {name: str(Path(path).absolute()) for path, name in names.items() if not is_address(name)},
     }
     move_into_place(staging, out, [*manifest["files"], MANIFEST], written)
     return Release(out, manifest, workspace.root.parent)
-
-
-def _texts(built: Built, texts: Texts, control: Texts | None = None) -> dict[str, str]:
-    """The text files, by name, with the lines of one form of the candidates and the control set."""
-    until = built.plan.request.execution.until
-    chosen = chosen_rows(built.table) if until == "release" else range(len(texts[0]))
-    sets = [(stem_of(until), [[lines[row] for row in chosen] for lines in texts])]
-    if until == "release" and built.plan.request.drawing.design == "stratified":
-        sampled = chosen_rows(built.table, "sample")
-        sets.append(("sample", [[lines[row] for row in sampled] for lines in texts]))
-    if control:
-        sets.append(("control", list(map(list, control))))
-    return {
-        f"{stem}.{language}": "".join(line + "\n" for line in lines)
-        for stem, sides in sets
-        for language, lines in zip(built.plan.inputs.languages, sides, strict=True)
-    }
-
-
-def _rows(built: Built) -> dict[str, str]:
-    """The files with one row per pair of a set, by name."""
-    contents = {}
-    if built.plan.request.execution.until == "release":
-        hidden = {"content", "stage"}
-        if built.plan.request.release_options.release_text == "none":
-            hidden |= {*built.table.column_names} - {*without_text(built.table).column_names}
-        test_rows = built.table.take(chosen_rows(built.table)).to_pylist()
-        contents[SPLIT] = "".join(_split_row(row, hidden) for row in test_rows)
-        if built.plan.request.drawing.design == "stratified":
-            contents[SAMPLE] = "".join(_split_row(row, hidden) for row in sample_table(built.table).to_pylist())
-    if control := built.control:
-        control_rows = control_table(control, built.pools).to_pylist()
-        contents[CONTROL] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in control_rows)
-    return contents
-
-
-def _split_row(row: dict[str, Any], hidden: Set[str]) -> str:
-    ordered = {key: row[key] for key in ROW_KEYS} | {key: value for key, value in row.items() if key not in hidden}
-    return json.dumps(ordered, ensure_ascii=False) + "\n"
 
 
 def _manifest(built: Built, names: Mapping[str, str]) -> dict[str, Any]:

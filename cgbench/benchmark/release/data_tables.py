@@ -4,7 +4,7 @@
 evaluation harnesses expect, everything else in plain columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from cgbench.benchmark.candidates.inclusion import INCLUSION
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.strata import SAMPLE_INCLUSION, SAMPLED
 from cgbench.benchmark.candidates.table import ROW_KEYS
-from cgbench.benchmark.release.manifest import summary
+from cgbench.benchmark.release.manifest import normalised_text, summary
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
 
@@ -49,14 +49,6 @@ def figures_of(table: Any, measure: str, control_degrees: Sequence[float]) -> di
     return figures | ({"control": {"degree": summary(control_degrees)}} if len(control_degrees) else {})
 
 
-def sample_table(table: Any) -> Any:
-    """The candidates of the stratified sample with their measures; ``inclusion`` is that of the sample."""
-    drawn = table.take(chosen_rows(table, "sample"))
-    drawn = drawn.set_column(drawn.column_names.index(INCLUSION), INCLUSION, drawn[SAMPLE_INCLUSION])
-    names = [name for name in drawn.column_names if name not in ("stage", SAMPLED, SAMPLE_INCLUSION)]
-    return drawn.select(list(dict.fromkeys([*(name for name in TEXTS if name in names), *ROW_KEYS, *names])))
-
-
 def data_tables(
     table: Any,
     texts: Sequence[Sequence[str]],
@@ -73,12 +65,36 @@ def data_tables(
     candidates = with_text(table, texts, normalised, languages)
     if until != "release":
         return {"candidates": candidates}
-    names = [name for name in (*ROW_KEYS, *candidates.column_names) if name != "stage"]
-    test = candidates.take(chosen_rows(table)).select(
-        list(dict.fromkeys([*(TEXTS if normalised else TEXTS[:1]), *names]))
-    )
-    sample = {"sample": sample_table(candidates)} if SAMPLED in candidates.column_names else {}
-    return {"test": test, "candidates": candidates} | sample
+    sample = {"sample": _set_table(candidates, "sample")} if SAMPLED in candidates.column_names else {}
+    return {"test": _set_table(candidates, "test"), "candidates": candidates} | sample
+
+
+def _set_table(candidates: Any, name: str) -> Any:
+    """The candidates of the test set or of the stratified ``sample``; ``inclusion`` is that of the set."""
+    table, hidden = candidates.take(chosen_rows(candidates, name)), ["stage"]
+    if name == "sample":
+        table = table.set_column(table.column_names.index(INCLUSION), INCLUSION, table[SAMPLE_INCLUSION])
+        hidden += [SAMPLED, SAMPLE_INCLUSION]
+    names = [column for column in table.column_names if column not in hidden]
+    return table.select(list(dict.fromkeys([*(column for column in TEXTS if column in names), *ROW_KEYS, *names])))
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """The rows of a set as in its file of JSON lines: without the text and its hash."""
+    rows: list[dict[str, Any]] = table.drop_columns([*{*TEXTS, "content"} & {*table.column_names}]).to_pylist()
+    return rows
+
+
+def text_contents(manifest: Mapping[str, Any], name: str, table: Any) -> dict[str, str]:
+    """The text files of a set with their contents, from the table ``name``; of the candidates, only if there is no test
+    set."""
+    if name == "candidates" and manifest["until"] == "release":
+        return {}
+    return {
+        file_name(f"{name}.{language}"): "".join(f"{line}\n" for line in lines)
+        for column, file_name in ((TRANSLATION, str), (NORMALISED, normalised_text))
+        for language, lines in zip(manifest["languages"], sides_of(table, manifest["languages"], column), strict=False)
+    }
 
 
 def with_text(
@@ -94,7 +110,7 @@ def with_text(
     return table
 
 
-def sides_of(table: Any, languages: tuple[str, str], name: str = TRANSLATION) -> tuple[list[str], ...]:
+def sides_of(table: Any, languages: Sequence[str], name: str = TRANSLATION) -> tuple[list[str], ...]:
     """The source and target sentences in a table's column ``translation`` (or ``normalised``); empty if it has no such
     column."""
     if name not in table.column_names:

@@ -15,6 +15,7 @@ MANIFEST, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
 )
 SAMPLE = "sample.jsonl"  # of a stratified sample of the candidates
+ROWS = {"test": SPLIT, "control": CONTROL, "sample": SAMPLE}  # the files with the rows of each set
 SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # of `cgbench split`; the file has the set of each pair of its corpus
 SETS_HEAD = "pair\tset"  # the first row of split.tsv
 ID = "line"  # the column of every table that identifies a row

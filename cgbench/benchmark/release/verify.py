@@ -4,7 +4,7 @@ import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,16 @@ from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.benchmark.candidates.strata import COLUMNS, SAMPLED, design_of, draw_columns
 from cgbench.benchmark.overlap.known_of_test import sums_of
-from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, chosen_rows, figures_of, sides_of, without_text
+from cgbench.benchmark.release.data_tables import (
+    NORMALISED,
+    TEXTS,
+    chosen_rows,
+    figures_of,
+    rows_of,
+    sides_of,
+    text_contents,
+    without_text,
+)
 from cgbench.benchmark.release.listed_digests import listed_digest
 from cgbench.benchmark.release.manifest import (
     CONTROL,
@@ -29,6 +38,7 @@ from cgbench.benchmark.release.manifest import (
     CROISSANT,
     ID,
     MANIFEST,
+    ROWS,
     SAMPLE,
     SETS_FILE,
     SPLIT,
@@ -36,9 +46,7 @@ from cgbench.benchmark.release.manifest import (
     Findings,
     digest,
     file_names,
-    further_sets,
     is_inside,
-    normalised_text,
     signature,
     table_file,
     table_names,
@@ -57,7 +65,6 @@ from cgbench.text.tokenizers import versions
 
 NORMALISED_AGAIN = 1_000  # pairs of a table whose text is normalised again
 PAIR_MEASURES = (DUAL, JOINT)
-HIDDEN = (*TEXTS, "content")  # columns of the test table that are not in split.jsonl
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, InputError)
 
 Found: TypeAlias = str | Iterable[Check]
@@ -220,35 +227,20 @@ def _check_tables(release: Release) -> str:
         ):
             if bool(sides) != expected:
                 return f"{file} has {'' if sides else 'no '}{noun}"
-        if texts and (problem := _check_table_text(release, table, texts, form, name)):
-            return f"{file}{problem}"
+        if texts:
+            hashed = form or [[" ".join(words_of(line)) for line in lines] for lines in texts]
+            pairs = zip(content_of(*hashed).tolist(), table["content"].to_pylist(), strict=True)
+            if wrong := [row for row, (recomputed, expected) in enumerate(pairs, 1) if recomputed != expected]:
+                return f"{file}, row {wrong[0]}: the text does not match its hash ({len(wrong):,} such rows)"
+        for text_file, content in text_contents(release.manifest, name, table).items():
+            if release.path(text_file).read_bytes() != content.encode("utf-8"):
+                return f"{file}: does not match {text_file}"
         if not texts and (strange := sorted({*table.column_names} - {*without_text(table).column_names})):
             return f"{file}: the column {strange[0]} holds text"
         if name != "candidates":
-            rows = [{key: row[key] for key in row if key not in HIDDEN} for row in table.to_pylist()]
             recorded = release.split() if name == "test" else release.set_rows(name)
-            if list(map(json.dumps, rows)) != list(map(json.dumps, recorded)):  # as JSON, NaN equals NaN
-                return f"{file}: does not match {SPLIT if name == 'test' else f'{name}.jsonl'}"
-    return ""
-
-
-def _check_table_text(
-    release: Release, table: Any, texts: Sequence[list[str]], form: Sequence[list[str]], name: str
-) -> str:
-    """The text of a table, and its normalised ``form`` if it has one."""
-    hashed = form or [[" ".join(words_of(line)) for line in lines] for lines in texts]
-    pairs = zip(content_of(*hashed).tolist(), table["content"].to_pylist(), strict=True)
-    wrong = [row for row, (recomputed, expected) in enumerate(pairs, 1) if recomputed != expected]
-    if wrong:
-        return f", row {wrong[0]}: the text does not match its hash ({len(wrong):,} such rows)"
-    if name == "candidates" and release.finished:
-        return ""
-    read = partial(release.set_lines, name) if name in further_sets(release.manifest) else release.lines
-    for normalised, sides in ((False, texts), (True, form)):
-        for side, language, lines in zip(SIDES, release.languages, sides, strict=False):
-            if lines != read(side, normalised=normalised):
-                file = f"{name}.{language}"
-                return f": does not match {normalised_text(file) if normalised else file}"
+            if list(map(json.dumps, rows_of(table))) != list(map(json.dumps, recorded)):  # as JSON, NaN equals NaN
+                return f"{file}: does not match {ROWS[name]}"
     return ""
 
 
