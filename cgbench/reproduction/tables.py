@@ -157,19 +157,18 @@ class PublishedTable:
             for name in self.also:
                 if name in all_benchmarks()[benchmark].systems:
                     figures_by_row.setdefault((benchmark, name), [])
-        return [TableRow(*key, figures, self._why(*key), self._init(*key)) for key, figures in figures_by_row.items()]
+        rows = []
+        for (benchmark, system), figures in figures_by_row.items():
+            names = self.parts(benchmark, system)
+            why = self.left_out.get(system) or self.left_out.get(benchmark) or self.why
+            assert why or names, f"{self.name}: nothing runs {system} on {benchmark}"
+            init = next((all_benchmarks()[benchmark].systems[name].init for name in names), "")
+            rows.append(TableRow(benchmark, system, figures, why, init))
+        return rows
 
     def left(self, row: TableRow) -> str:
         """The part left out with a row that cannot be run: its system, or its whole benchmark."""
         return row.benchmark if row.benchmark in self.left_out and row.system not in self.left_out else row.system
-
-    def _why(self, benchmark: str, system: str) -> str:
-        why = self.left_out.get(system) or self.left_out.get(benchmark) or self.why
-        assert why or self.parts(benchmark, system), f"{self.name}: nothing runs {system} on {benchmark}"
-        return why
-
-    def _init(self, benchmark: str, system: str) -> str:
-        return next((all_benchmarks()[benchmark].systems[name].init for name in self.parts(benchmark, system)), "")
 
     def parts(self, benchmark: str, system: str) -> list[str]:
         """The systems that are run for a row; several if the paper shows the best of them."""

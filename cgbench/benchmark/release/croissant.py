@@ -70,17 +70,19 @@ def write_croissant(
         "version": "1.0.0",
         "inLanguage": [source, target],
         "distribution": [
-            {
-                "@type": "cr:FileObject",
-                "@id": f"{name}.parquet",
-                "name": f"{name}.parquet",
-                "contentUrl": table_file(name),
-                "encodingFormat": "application/x-parquet",
-                "sha256": digests[table_file(name)],
-            }
+            _node(
+                "FileObject",
+                f"{name}.parquet",
+                contentUrl=table_file(name),
+                encodingFormat="application/x-parquet",
+                sha256=digests[table_file(name)],
+            )
             for name in schemas
         ],
-        "recordSet": [_record_set(name, schema) for name, schema in schemas.items()],
+        "recordSet": [
+            _node("RecordSet", name, key={"@id": f"{name}/{ID}"}, field=[_field(name, field) for field in schema])
+            for name, schema in schemas.items()
+        ],
         **({} if is_split(manifest) else _responsible(manifest)),
     }
     if manifest["licence"]:
@@ -103,14 +105,8 @@ def manual_fields(data: bytes) -> dict[str, Any]:
     return {key: value[key] for key in MANUAL_FIELDS if key in value} if isinstance(value, dict) else {}
 
 
-def _record_set(name: str, schema: Any) -> dict[str, Any]:
-    return {
-        "@type": "cr:RecordSet",
-        "@id": name,
-        "name": name,
-        "key": {"@id": f"{name}/{ID}"},
-        "field": [_field(name, field) for field in schema],
-    }
+def _node(kind: str, name: str, **values: Any) -> dict[str, Any]:
+    return {"@type": f"cr:{kind}", "@id": name, "name": name, **values}
 
 
 def _field(table: str, field: Any) -> dict[str, Any]:
@@ -120,22 +116,14 @@ def _field(table: str, field: Any) -> dict[str, Any]:
     name = f"{table}/{field.name}"
     origin = {"fileObject": {"@id": f"{table}.parquet"}, "extract": {"column": field.name}}
     if field.name in TEXTS:
+        origins = {side.name: {**origin, "transform": {"jsonPath": side.name}} for side in field.type}
         sides = [
-            {
-                "@type": "cr:Field",
-                "@id": f"{name}/{side.name}",
-                "name": f"{name}/{side.name}",
-                "dataType": "sc:Text",
-                "source": {**origin, "transform": {"jsonPath": side.name}},
-            }
-            for side in field.type
+            _node("Field", f"{name}/{side}", dataType="sc:Text", source=source) for side, source in origins.items()
         ]
-        return {"@type": "cr:Field", "@id": name, "name": name, "subField": sides}
-    kind, repeated = field.type, False
-    if pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind):
-        kind, repeated = kind.value_type, True
-    description = {"@type": "cr:Field", "@id": name, "name": name, "dataType": _data_type(kind), "source": origin}
-    return {**description, "repeated": True} if repeated else description
+        return _node("Field", name, subField=sides)
+    if pyarrow.types.is_list(field.type) or pyarrow.types.is_large_list(field.type):
+        return _node("Field", name, dataType=_data_type(field.type.value_type), source=origin, repeated=True)
+    return _node("Field", name, dataType=_data_type(field.type), source=origin)
 
 
 def _data_type(kind: Any) -> str:

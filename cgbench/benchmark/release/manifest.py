@@ -15,7 +15,7 @@ MANIFEST, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
 )
 SAMPLE = "sample.jsonl"  # of a stratified sample of the candidates
-ROWS = {"test": SPLIT, "control": CONTROL, "sample": SAMPLE}  # the files with the rows of each set
+ROWS = {"test": SPLIT, "control": CONTROL, "sample": SAMPLE}  # the file with the rows of each set
 SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # of `cgbench split`; the file has the set of each pair of its corpus
 SETS_HEAD = "pair\tset"  # the first row of split.tsv
 ID = "line"  # the column of every table that identifies a row
@@ -91,15 +91,6 @@ def keeps_normalised(manifest: Mapping[str, Any]) -> bool:
     return names != ("none", "none") or bool(config.get("lowercase") or config.get("detokenize"))
 
 
-def further_sets(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """The sets of a release with these settings beside the test set, with the file of their rows."""
-    if manifest["until"] != "release":
-        return {}
-    config = manifest["configuration"]
-    sets = {"control": CONTROL} if config.get("control") else {}
-    return sets | ({"sample": SAMPLE} if config.get("design") == "stratified" else {})
-
-
 def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """The tables of a release, in display order. To add one, name it here and give its rows in
     :mod:`cgbench.benchmark.release.data_tables`."""
@@ -107,7 +98,9 @@ def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
         return ("train", "test")
     if manifest["until"] != "release":
         return ("candidates",)
-    return ("test", "candidates", *further_sets(manifest))
+    config = manifest["configuration"]
+    further_sets = {"control": config.get("control"), "sample": config.get("design") == "stratified"}
+    return ("test", "candidates", *(name for name, is_drawn in further_sets.items() if is_drawn))
 
 
 def table_file(name: str) -> str:
@@ -118,21 +111,17 @@ def table_file(name: str) -> str:
 def file_names(manifest: Mapping[str, Any]) -> set[str]:
     """The files that a release with this manifest lists."""
     texts = text_files(manifest) if manifest.get("text") != "none" else ()
-    names = {*texts, CARD, CROISSANT, *map(table_file, table_names(manifest))}
-    if is_split(manifest):
-        return names | {SPLIT, SETS_FILE}
-    finished = {SPLIT} if manifest["until"] == "release" else set()
-    return names | finished | {CORRELATIONS, *further_sets(manifest).values()}
+    tables = table_names(manifest)
+    rows = [ROWS[name] for name in tables if name in ROWS]
+    further = SETS_FILE if is_split(manifest) else CORRELATIONS
+    return {*texts, *rows, *map(table_file, tables), CARD, CROISSANT, further}
 
 
 def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """The text files, source and target, of a release with text; then those of its other sets, or of the training set
-    of a split; then the normalised forms of all of these, if it contains them."""
-    languages = manifest["languages"]
-    if is_split(manifest):
-        return tuple(f"{name}.{language}" for name in ("test", "train") for language in languages)
-    stems = [stem_of(manifest["until"]), *further_sets(manifest)]
-    names = [f"{stem}.{language}" for stem in stems for language in languages]
+    """The text files of a release with text: the source and target of each set, then the normalised forms of all of
+    these, if it contains them."""
+    sets = [name for name in table_names(manifest) if name != "candidates" or manifest["until"] != "release"]
+    names = [f"{name}.{language}" for name in sets for language in manifest["languages"]]
     return (*names, *(map(normalised_text, names) if keeps_normalised(manifest) else ()))
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -227,8 +226,7 @@ class Release:
 
     def pairs(self, name: str = "test", *, normalised: bool = False) -> list[tuple[str, str]]:
         """The pairs of the test set (of the candidates if there is none), of the ``control`` set or the ``sample``."""
-        read = self.lines if name == "test" else partial(self.set_lines, name)
-        sources, targets = (read(side, normalised=normalised) for side in SIDES)
+        sources, targets = (self.set_lines(name, side, normalised=normalised) for side in SIDES)
         if len(sources) != len(targets):
             raise InputError(
                 f"{self.folder}: {len(sources):,} sources of the {name} set, but {len(targets):,} targets; see cgbench "
@@ -276,7 +274,10 @@ class Release:
         return self.finished and SAMPLE in self.manifest["files"]
 
     def set_path(self, name: str, side: str) -> Path:
-        """The file of one side (``source`` or ``target``) of the ``control`` set, or of the stratified ``sample``."""
+        """The file of one side (``source`` or ``target``) of the ``test`` set (:meth:`text_path`), of the ``control``
+        set, or of the stratified ``sample``."""
+        if name == "test":
+            return self.text_path(side)
         self.check_finished()
         noun = {"control": "control set", "sample": "stratified sample"}[name]
         if self.is_split:
@@ -295,7 +296,10 @@ class Release:
         return self._lines(self.set_path(name, side), normalised)
 
     def set_rows(self, name: str) -> list[dict[str, Any]]:
-        """The rows of ``control.jsonl`` or ``sample.jsonl``: the origin and measures of each pair."""
+        """The rows of ``split.jsonl`` (``test``), ``control.jsonl`` or ``sample.jsonl``: the origin and measures of
+        each pair."""
+        if name == "test":
+            return self.split()
         if self.has_text:
             self.set_path(name, "source")
         return _rows(self.path(f"{name}.jsonl"))
@@ -319,16 +323,17 @@ class Release:
     @property
     def test(self) -> DataFrame:
         """The test set as a pandas DataFrame: ``source``, ``target``, and the columns of ``split.jsonl``."""
-        return self._frame(self.split(), self.lines)
+        return self._frame("test")
 
     @property
     def control(self) -> DataFrame:
         """The control set as a pandas DataFrame: ``source``, ``target``, and the columns of ``control.jsonl``."""
-        return self._frame(self.set_rows("control"), partial(self.set_lines, "control"))
+        return self._frame("control")
 
-    def _frame(self, rows: list[dict[str, Any]], read: Callable[[str], list[str]]) -> DataFrame:
+    def _frame(self, name: str) -> DataFrame:
         pandas = require("pandas", "pandas")
-        texts = {side: read(side) for side in SIDES if self.has_text}
+        rows = self.set_rows(name)
+        texts = {side: self.set_lines(name, side) for side in SIDES if self.has_text}
         for lines in texts.values():
             if len(lines) != len(rows):
                 raise InputError(f"{self.folder}: {len(rows):,} rows for {len(lines):,} sentences; see cgbench verify")

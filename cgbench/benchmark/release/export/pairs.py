@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.release import Release
-from cgbench.errors import InputError
 from cgbench.files import named
 
 SYSTEM = "ensemble"  # the name of the ensemble's own translations
@@ -32,10 +31,6 @@ class Pairs:
 
 def export_pairs(release: Release) -> Pairs:
     """The pairs of a release with a test set and its text, as in their files."""
-    figures = release.split()
-    texts = [release.lines(side) for side in ("source", "target")]
-    if {len(lines) for lines in texts} != {len(figures)}:
-        raise InputError(f"{release.folder}: the numbers of sentences and rows differ; see cgbench verify")
     side = release.configuration["degree_side"]
     rows = [
         {
@@ -46,7 +41,7 @@ def export_pairs(release: Release) -> Pairs:
             "domain": f"degree_{10 * row['pieces'] // max(1, row[f'{side}_length']) / 10:.1f}",
             "figures": row,
         }
-        for row, source, target in zip(figures, *texts, strict=True)
+        for row, (source, target) in zip(release.split(), release.pairs(), strict=True)
     ]
     return Pairs(release, rows)
 
