@@ -86,6 +86,7 @@ class Run:
         """
         system, benchmark = self.system, self.benchmark
         preset = self.preset if system.preset else None
+        lexicon = {"method": system.lexicon, **system.lexicon_set} if system.lexicon else None
         config: dict[str, Any] = {
             "benchmark": benchmark.name,
             "system": system.name,
@@ -98,7 +99,7 @@ class Run:
                 for key, value in asdict(getattr(preset, section)).items()
                 if key != "checkpoint_every"  # does not change results
             },
-            "lexicon": self._lexicon,
+            "lexicon": {"file": system.lexicon_file} if system.lexicon_file else lexicon,
             "augment": dict(system.augment) or None,
             "hold_out": dict(system.hold_out) or None,
             "beam": system.beam,
@@ -114,13 +115,6 @@ class Run:
         if not system.preset:
             config["side"] = benchmark.side
         return Step(self.name, config, dict(inputs), REVISION)
-
-    @property
-    def _lexicon(self) -> dict[str, Any] | None:
-        system = self.system
-        if system.lexicon_file:
-            return {"file": system.lexicon_file}
-        return {"method": system.lexicon, **system.lexicon_set} if system.lexicon else None
 
 
 @request

@@ -172,12 +172,7 @@ def _correlate(first: str, second: str, ranks: Mapping[str, np.ndarray]) -> Corr
     partial_rho, controls = None, [name for name in LENGTHS if name in ranks]
     if rho is not None and controls and first not in controls and second not in controls:
         partial_rho, controls = _partial_given(first, second, controls, ranks)
-    return Correlation(
-        *(first, second, n, _rounded(rho)),
-        None if rho is None else _rounded_pair(rho_interval(rho, n)),
-        _rounded(partial_rho),
-        None if partial_rho is None else _rounded_pair(rho_interval(partial_rho, n, len(controls))),
-    )
+    return Correlation(first, second, n, *_estimate(rho, n), *_estimate(partial_rho, n, len(controls)))
 
 
 def _partial_given(
@@ -220,9 +215,9 @@ def _product(first: np.ndarray, second: np.ndarray) -> int:
     )
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, DIGITS) + 0.0  # no -0.0
-
-
-def _rounded_pair(pair: Interval) -> Interval:
-    return None if pair is None else (round(pair[0], DIGITS) + 0.0, round(pair[1], DIGITS) + 0.0)
+def _estimate(rho: float | None, n: int, controls: int = 0) -> tuple[float | None, Interval]:
+    """A correlation and its interval, rounded."""
+    if rho is None:
+        return None, None
+    rounded, *ends = (round(value, DIGITS) + 0.0 for value in (rho, *(rho_interval(rho, n, controls) or ())))
+    return rounded, interval_of(*ends) if ends else None  # + 0.0: no -0.0

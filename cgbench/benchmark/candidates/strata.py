@@ -33,7 +33,8 @@ def strata_of(uncertainty: np.ndarray, rank: np.ndarray, strata: int) -> np.ndar
     :param uncertainty: values of any scale; NaN counts as the extreme of its rank.
     :param rank: places by uncertainty, each once.
     """
-    ordered = uncertainty[np.argsort(rank)]
+    order = np.argsort(rank)
+    ordered = uncertainty[order]
     known = ordered[np.isfinite(ordered)]
     values = np.where(np.isfinite(ordered), ordered, known[0] if len(known) else 0.0)
     low, step = values.min(), (values.max() - values.min()) / BINS or 1.0
@@ -41,10 +42,8 @@ def strata_of(uncertainty: np.ndarray, rank: np.ndarray, strata: int) -> np.ndar
     roots = np.sqrt(np.bincount(bin_of_value, minlength=BINS))
     middle = (np.cumsum(roots) - roots / 2) / roots.sum()
     block = np.minimum(middle * strata, strata - 1).astype(np.int64)[bin_of_value]
-    ends = np.flatnonzero(np.diff(block)) + 1
     stratum_of = np.empty(len(rank), np.int64)
-    for stratum, rows in enumerate(np.split(np.argsort(rank), ends)):
-        stratum_of[rows] = stratum
+    stratum_of[order] = np.cumsum(np.r_[0, np.diff(block) != 0])
     return stratum_of
 
 

@@ -7,7 +7,7 @@ uncertainty; drop the most uncertain, draw from the next. :func:`find_pairs` imp
 :func:`build_react` goes from a request to a release.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -242,8 +242,8 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
             control = replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
         counts["control"] = len(control.sources)
     faults = [control.warning if control else None, warning_of(quality) if quality else None]
-    texts = [*_warnings(plan, counts), *filter(None, faults)]
-    return Built(plan, train, pools, candidates, table, counts, texts, quality, control, noise)
+    warnings = [*(finding.text for finding in plan.findings), *size_warnings(request, counts), *filter(None, faults)]
+    return Built(plan, train, pools, candidates, table, counts, warnings, quality, control, noise)
 
 
 def _check_ensembles(plan: Plan, train: ParallelText) -> None:
@@ -317,12 +317,3 @@ def _score(out: Path, plan: Plan, model: LanguageModel | None, candidates: Path)
     assert model is not None and plan.perplexity is not None
     lines = candidate_lines(candidates)[SIDES.index(plan.perplexity.config["side"])]
     np.save(out / "perplexity.npy", model.perplexity(lines), allow_pickle=False)
-
-
-def _warnings(plan: Plan, counts: Mapping[str, int]) -> list[str]:
-    """Errors in the texts, and a shortage of candidates."""
-    lines = [finding.text for finding in plan.findings]
-    requested = resolve_amount("candidates", plan.request.filters.candidates, counts["within_length"])
-    if counts["candidates"] < requested:
-        lines.append(f"only {counts['candidates']:,} candidates are left, of {requested:,} requested")
-    return lines + size_warnings(plan.request, counts)

@@ -28,6 +28,7 @@ SMALL = 50_000  # training pairs below which LOOSER applies
 LOOSER = {"word_min_count": 1, "min_length": 4}
 """Filters of the preset ``small`` for small training corpora: otherwise most pairs contain a word that is too rare."""
 NEARLY_ALL = 0.9
+_CUTS = (*DROPS, "window")
 
 
 def loosen(request: BuildRequest, inputs: Inputs) -> BuildRequest:
@@ -108,11 +109,10 @@ def check_shares(request: BuildRequest, pool: int | None = None) -> None:
     :raises InputError: they do not fit for any number of candidates.
     """
     settings = flat_values(request)
-    amounts = {key: parse_amount(key, settings[key]) for key in ("candidates", *DROPS, "window", "select")}
+    amounts = {key: parse_amount(key, settings[key]) for key in ("candidates", *_CUTS, "select")}
     shares = {key: amount for key, amount in amounts.items() if is_share(settings[key])}
-    cut = (*DROPS, "window")
-    if sum(shares.get(key, Fraction(0)) for key in cut) > 1:
-        values = ", ".join(f"{key}={settings[key]}" for key in cut if shares.get(key))
+    if sum(shares.get(key, Fraction(0)) for key in _CUTS) > 1:
+        values = ", ".join(f"{key}={settings[key]}" for key in _CUTS if shares.get(key))
         raise InputError(f"{values}: together more than all candidates; lower one of them")
     if "select" in shares and "window" in shares and shares["select"] > shares["window"]:
         raise InputError(f"select={settings['select']}: more than window={settings['window']}, which it is drawn from")
@@ -121,14 +121,15 @@ def check_shares(request: BuildRequest, pool: int | None = None) -> None:
     most = resolve_amount("candidates", request.filters.candidates, pool or 0)
     most = most if pool is None else min(most, pool)
     sizes = selection_sizes(request.as_dict(), most)
-    drop = sum(sizes[key] for key in DROPS)
     # A window given as a share shrinks with the candidates, a number does not: what fails here always fails.
-    if drop + sizes["window"] > most or ("select" not in shares and sizes["select"] > sizes["window"]):
+    if sum(sizes[key] for key in _CUTS) > most or ("select" not in shares and sizes["select"] > sizes["window"]):
         have = f"the {pool:,} pairs of the pool" if pool is not None and most == pool else f"{most:,} candidates"
-        raise InputError(
-            f"{have} are too few to drop {drop:,} and draw {sizes['select']:,} of the next {sizes['window']:,}; "
-            f"give a larger pool, or lower {_lowerable(sizes)}"
-        )
+        raise InputError(f"{have} are too few {_demand(sizes)}; give a larger pool, or lower {_lowerable(sizes)}")
+
+
+def _demand(sizes: Mapping[str, int]) -> str:
+    drop = sum(sizes[key] for key in DROPS)
+    return f"to drop {drop:,} and draw {sizes['select']:,} of the next {sizes['window']:,}"
 
 
 def _lowerable(sizes: Mapping[str, int]) -> str:
@@ -156,11 +157,9 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
             )
     if request.execution.until == "candidates":
         return
-    drop = sum(sizes[key] for key in DROPS)
-    if drop + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
+    if sum(sizes[key] for key in _CUTS) > counts["candidates"] or sizes["select"] > sizes["window"]:
         raise InputError(
-            f"too few candidates to drop {drop:,} and draw {sizes['select']:,} of the next "
-            f"{sizes['window']:,} (left: {stages}); give a larger pool, or lower {_lowerable(sizes)}"
+            f"too few candidates {_demand(sizes)} (left: {stages}); give a larger pool, or lower {_lowerable(sizes)}"
             f"{_for_more(settings)}"
         )
     strata = request.drawing.strata
@@ -172,21 +171,24 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
 
 
 def size_warnings(request: BuildRequest, counts: Mapping[str, int]) -> list[str]:
-    """Warnings about a test set that says little because its corpora are small for the settings.
+    """Warnings about a shortage of candidates, and about a test set that says little because its corpora are small for
+    the settings.
 
     :param counts: pairs left at each stage.
     """
     settings, candidates = request.as_dict(), counts["candidates"]
+    requested = resolve_amount("candidates", request.filters.candidates, counts["within_length"])
+    lines = [f"only {candidates:,} candidates are left, of {requested:,} requested"] if candidates < requested else []
     sizes = selection_sizes(settings, candidates)
     remaining = candidates - sum(sizes[key] for key in DROPS)
     if sizes["window"] > remaining:  # only if the build stops at the candidates
         return [
-            f"{candidates:,} candidates are too few to drop {candidates - remaining:,} and draw {sizes['select']:,} of "
-            f"the next {sizes['window']:,}: without {argument('until')}, the build will stop; give a larger pool, use "
-            f"{argument('preset', 'small')}, or lower {_lowerable(sizes)}{_for_more(settings)}"
+            *lines,
+            f"{candidates:,} candidates are too few {_demand(sizes)}: without {argument('until')}, the build will "
+            f"stop; give a larger pool, use {argument('preset', 'small')}, or lower {_lowerable(sizes)}"
+            f"{_for_more(settings)}",
         ]
     values = {key: f"{key}={settings[key]}" for key in ("candidates", "window", "select")}
-    lines = []
     if sizes["select"] < FEWEST_PAIRS:
         lines.append(
             f"the test set has only {sizes['select']:,} pairs, and scores of fewer than {FEWEST_PAIRS} are uncertain; "

@@ -1,5 +1,6 @@
 """The demo: build a benchmark from a synthetic corpus of labelled pairs, and count each label at every stage."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -98,9 +99,8 @@ def count_kinds(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, i
     """The number of pairs by stage and label; ``kinds`` contains one label per line of the pool."""
 
     def count(lines: Iterable[int]) -> dict[str, int]:
-        names, numbers = np.unique([kinds[line] for line in lines], return_counts=True)
-        counts = dict(zip(names.tolist(), numbers.tolist(), strict=True))
-        return {kind: counts.get(kind, 0) for kind in sorted(set(kinds))}
+        counts = Counter(kinds[line] for line in lines)
+        return {kind: counts[kind] for kind in sorted(set(kinds))}
 
     scan = release.step("scan-1")
     assert scan is not None  # just made or kept

@@ -4,6 +4,7 @@ It is a function of the inputs and the settings: two builds give the same bytes.
 of candidates; nothing is decided here.
 """
 
+import itertools
 import platform
 import shlex
 import shutil
@@ -215,41 +216,34 @@ def _versions(built: Built) -> dict[str, str]:
 
 def command(built: Built, names: Mapping[str, str]) -> str:
     """The command that builds this release again: every setting, inputs by their names in the release."""
-    inputs, request = built.plan.inputs, built.plan.request
-    words = ["cgbench", "build-react"]
+    plan, inputs, request = built.plan, built.plan.inputs, built.plan.request
+    corpora = [("--train", inputs.train), *(("--pool", spec) for spec in inputs.pools)]
+    corpora += [("--exclude", spec) for spec in inputs.exclude]
+    prompts = {member.template for member in inputs.members if "prompt" not in member.address.options} - {None}
+    until, defaults = request.execution.until, default_settings()
 
-    def add(option: str, *values: str) -> None:
-        words.extend((option, *values))
+    def named(option: str, *paths: Any) -> list[tuple[str, str]]:
+        return [(option, names[str(path)]) for path in paths if path]
 
-    def add_paths(option: str, *paths: Any) -> None:
-        words.extend(word for path in paths if path for word in (option, names[str(path)]))
-
-    specs = [("--train", inputs.train), *(("--pool", spec) for spec in inputs.pools)]
-    specs += [("--exclude", spec) for spec in inputs.exclude]
-    for option, spec in specs:
-        add(option, *(names[str(path)] for path in spec.paths))
-    for columns in [spec.columns for _, spec in specs if spec.columns][:1]:  # shared by all files with both sides
-        add("--columns", ",".join(columns))
-    add("--languages", ",".join(inputs.languages))
-    for side, folder in inputs.known.items():
-        add("--known-from", f"{side}={names[str(folder)]}")
-    add_paths("--ensemble", inputs.ensemble)
-    for member in inputs.members:
-        add("--member", shown_name(member.address))
-    for template in {member.template for member in inputs.members if "prompt" not in member.address.options} - {None}:
-        add("--prompt", str(template))  # shared by all members
-    add_paths("--reverse-ensemble", inputs.reverse)
-    add_paths("--difficulty", *inputs.difficulty)
-    add_paths("--lm", inputs.lm)
-    if any(finding.stops for finding in built.plan.findings):
-        add("--accept-text")
-    if built.plan.ensemble and (together := built.plan.ensemble.processes) > 1:
-        add("--set", f"gpus_per_member={together}")
-    add("--device", built.plan.device, "--out", "DIR")
-    defaults = default_settings()
-    for key, value in request.as_dict().items():
-        if value != defaults.get(key):
-            add("--set", f"{key}={'none' if value is None else value}")
-    if request.execution.until != "release":
-        add("--until", request.execution.until)
-    return as_given(shlex.join(words))
+    options: list[tuple[str, ...]] = [
+        *((option, *(names[str(path)] for path in spec.paths)) for option, spec in corpora),
+        *[("--columns", ",".join(spec.columns)) for _, spec in corpora if spec.columns][:1],  # shared by all files
+        ("--languages", ",".join(inputs.languages)),
+        *(("--known-from", f"{side}={names[str(folder)]}") for side, folder in inputs.known.items()),
+        *named("--ensemble", inputs.ensemble),
+        *(("--member", shown_name(member.address)) for member in inputs.members),
+        *(("--prompt", str(template)) for template in prompts),  # shared by all members
+        *named("--reverse-ensemble", inputs.reverse),
+        *named("--difficulty", *inputs.difficulty),
+        *named("--lm", inputs.lm),
+        *([("--accept-text",)] if any(finding.stops for finding in plan.findings) else []),
+        *([("--set", f"gpus_per_member={n}")] if plan.ensemble and (n := plan.ensemble.processes) > 1 else []),
+        ("--device", plan.device, "--out", "DIR"),
+        *(
+            ("--set", f"{key}={'none' if value is None else value}")
+            for key, value in request.as_dict().items()
+            if value != defaults.get(key)
+        ),
+        *([("--until", until)] if until != "release" else []),
+    ]
+    return as_given(shlex.join(["cgbench", "build-react", *itertools.chain.from_iterable(options)]))
