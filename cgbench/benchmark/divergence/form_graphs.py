@@ -21,11 +21,8 @@ _VARIABLE = re.compile(r"x _ \d+")
 def scan_graph(line: str) -> Graph:
     """A command of SCAN as the derivation of its grammar (Lake and Baroni 2018, supplement)."""
     graph = Graph()
-    first, joint, second = line, "", ""
-    for word in ("and", "after"):
-        if f" {word} " in line:
-            first, joint, second = line.partition(f" {word} ")[0], word, line.partition(f" {word} ")[2]
-    phrases = [first, second] if joint else [first]
+    joint = next((word for word in ("after", "and") if f" {word} " in line), "")
+    phrases = line.split(f" {joint} ", 1) if joint else [line]
     numbers = []
     for phrase in phrases:
         match = _SCAN_PHRASE.fullmatch(phrase)

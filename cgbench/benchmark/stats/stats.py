@@ -16,7 +16,7 @@ from cgbench.benchmark.stats.single_texts import Text, check_sentences, read_sin
 from cgbench.benchmark.stats.text_statistics import StatsRow, Training, Wanted, measure_text, statistics_as_json
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts
-from cgbench.tables import FORMS, Note, render
+from cgbench.tables import FORMS, Note, OutputTable, as_text
 from cgbench.text.columns import short_name
 from cgbench.text.inputs import AnyPath, as_column, is_path, local_path
 from cgbench.text.normalisation import normaliser
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from cgbench.benchmark.stats.pos import Tags
 
+STATISTICS = ("mean", "sd", "z")  # of random splits
 Source = AnyPath | Iterable[Any]
 """A file, a corpus of two (a tuple of paths), or the sentences themselves (an iterable of strings)."""
 
@@ -74,9 +75,9 @@ class Statistics:
         if form == "json":
             values = self.to_json()
             return json.dumps(values[0] if len(values) == 1 else values, ensure_ascii=False, indent=1)
-        divergences = _divergences(self.rows, form) if any(row.divergence for row in self.rows) else ""
-        notes = "" if form == "tsv" else _notes(self.rows, form)  # there the signature is a column
-        return "\n\n".join(filter(None, (_main_table(self.rows, form), divergences, notes)))
+        exact = form == "tsv"
+        notes = [] if exact else [_signatures(self.rows)]  # there the signature is a column
+        return as_text([_main_table(self.rows, exact), _divergences(self.rows, exact), *notes], form)
 
     def plot(self) -> Any:
         """Draw the share of novel n-grams by length, one line per test text.
@@ -213,50 +214,41 @@ def _text(source: Any, name: str) -> Text | list[Path]:
 # The output: tables, with signatures below.
 
 
-def _main_table(rows: Sequence[StatsRow], form: str) -> str:
-    """The rows of Table 2; TSV also has the quantiles of the degree."""
-    exact = form == "tsv"
-    orders = list(rows[0].words)
-    head = ["test", "examples", "mean length", "degree"]
-    unit = " share" if exact else " %"
-    head += [f"{label} {order}{figure}" for label in ("word", "POS") for order in orders for figure in ("", unit)]
-    quantiles = list(rows[0].quantiles) if exact else []
-    head += [*(f"degree {name}" for name in quantiles), *(["signature", "signature_short"] if exact else [])]
-    lines = []
+def _main_table(rows: Sequence[StatsRow], exact: bool) -> OutputTable:
+    """The rows of Table 2; as exact values, for TSV, also the quantiles of the degree."""
+    unit, lines = " share" if exact else " %", []
     for row in rows:
-        cells = [row.name, _cell(row.examples, exact), _cell(row.mean_length, exact, ".2f")]
-        cells += [_cell(row.degree, exact, ".3f")]
-        for counts in (row.words, row.pos):
-            for order in orders:
-                if counts:
-                    cells += [_cell(counts[order].novel, exact), _cell(counts[order].share, exact, ".1f", percent=True)]
-                else:
-                    cells += ["", ""]
-        cells += [_cell(row.quantiles[name], exact, ".3f") for name in quantiles]
-        lines.append(cells + ([str(row.signature), row.signature.format(short=True)] if exact else []))
-    return render(head, lines, form)
+        cells = [("test", row.name), ("examples", _cell(row.examples, exact))]
+        cells += [("mean length", _cell(row.mean_length, exact, ".2f")), ("degree", _cell(row.degree, exact, ".3f"))]
+        for label, counts in (("word", row.words), ("POS", row.pos)):
+            for order in row.words:
+                ngrams = counts[order] if counts else None
+                share = _cell(ngrams.share, exact, ".1f", percent=True) if ngrams else ""
+                novel = _cell(ngrams.novel, exact) if ngrams else ""
+                cells += [(f"{label} {order}", novel), (f"{label} {order}{unit}", share)]
+        if exact:
+            cells += [(f"degree {name}", repr(value)) for name, value in row.quantiles.items()]
+            cells += [("signature", str(row.signature)), ("signature_short", row.signature.format(short=True))]
+        lines.append(cells)
+    return OutputTable([name for name, _ in lines[0]], [[cell for _, cell in line] for line in lines])
 
 
-def _divergences(rows: Sequence[StatsRow], form: str) -> str:
-    exact = form == "tsv"
+def _divergences(rows: Sequence[StatsRow], exact: bool) -> OutputTable:
     head = ["test", "elements"]
     for name in ("atom", "compound"):
-        head += [
-            f"{name} divergence",
-            *([f"random {name} {statistic}" for statistic in ("mean", "sd", "z")] if exact else ["random"]),
-        ]
+        head += [f"{name} divergence"]
+        head += [f"random {name} {statistic}" for statistic in STATISTICS] if exact else ["random"]
     head += ["atoms", "not in training", "compounds", "not in training"]
     lines = []
     for row in rows:
         if measured := row.divergence:
-            values = []
+            cells = [row.name, measured.elements]
             for value, chance in ((measured.atom, measured.atom_chance), (measured.compound, measured.compound_chance)):
-                values.append(_cell(value, exact, ".4f"))
-                drawn = (chance.mean, chance.sd, chance.z) if chance else (None, None, None)
-                values += [_cell(drawn_value, exact) for drawn_value in drawn] if exact else [str(chance or "-")]
+                drawn = [_cell(getattr(chance, statistic, None), exact) for statistic in STATISTICS]
+                cells += [_cell(value, exact, ".4f"), *(drawn if exact else [str(chance or "-")])]
             counts = (measured.atoms, len(measured.lone_atoms), measured.compounds, measured.novel_compounds)
-            lines.append([row.name, measured.elements, *values, *(_cell(count, exact) for count in counts)])
-    return render(head, lines, form)
+            lines.append([*cells, *(_cell(count, exact) for count in counts)])
+    return OutputTable(head, lines)
 
 
 def _cell(value: float | None, exact: bool, form: str = ",", percent: bool = False) -> str:
@@ -266,11 +258,10 @@ def _cell(value: float | None, exact: bool, form: str = ",", percent: bool = Fal
     return repr(value) if exact else format(100 * value if percent else value, form)
 
 
-def _notes(rows: Sequence[StatsRow], form: str) -> str:
-    """Signatures."""
+def _signatures(rows: Sequence[StatsRow]) -> Note:
     lines = []
     for row in rows:
         name = f"{row.name}  " if len(rows) > 1 else ""
         lines.append(f"{name}signature  STATS|{row.signature}")
         lines.append(f"{name}short      STATS|{row.signature.format(short=True)}")
-    return Note("\n".join(lines), code=True).render(form)
+    return Note("\n".join(lines), code=True)
