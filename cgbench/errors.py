@@ -103,8 +103,7 @@ def require(module: str, extra: str) -> ModuleType:
     :raises MissingPackageError: it is not installed.
     """
     package = module.split(".")[0]
-    missing = [name for name in (EXTRAS[extra] if extra in _WHOLE else (package,)) if not _is_installed(name)]
-    if missing:
+    if missing := [name for name in (EXTRAS[extra] if extra in _WHOLE else (package,)) if not _is_installed(name)]:
         raise _to_install(missing)
     return importlib.import_module(module)
 

@@ -100,8 +100,7 @@ def check_memory(stage: object, needed: float, remedy: str) -> None:
     :param stage: beginning of the message; ``remedy``: how to need less.
     :raises InputError: less is free.
     """
-    free = free_memory()
-    if free is not None and needed > free:
+    if (free := free_memory()) is not None and needed > free:
         raise InputError(
             f"{stage} needs about {needed / 1e9:,.1f} GB of memory but {free / 1e9:,.1f} GB are free; {remedy}, or set "
             f"{SETTING} (such as 32G) if it will fit"

@@ -50,8 +50,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
         note(f"\n{cost_table(cost)}\n")
     release = build.run_build(plan, engine, note if explain else None)
     if form == "json":
-        summary = {"out": str(request.out), **release.manifest}
-        print_json(summary)
+        print_json({"out": str(request.out), **release.manifest})
     else:
         from cgbench.commands.build_report import report
 

@@ -81,9 +81,8 @@ def get_command(request: DataRequest, form: str) -> None:
     name, out, recipe = request.name, request.folder, find_recipe(request.name)
     prepared = get_data(changed(request, say=None if form == "json" else note))
     record = prepared.record
-    missing = record["missing"]
     # name the missing splits and files
-    if missing:
+    if missing := record["missing"]:
         note(f"warning: {len(missing)} of {len(recipe.splits)} splits are missing: {_some(missing)}")
         for way in prepared.to_get[:SHOWN]:
             note(f"  {way}")
@@ -101,8 +100,7 @@ def get_command(request: DataRequest, form: str) -> None:
     split_files = {file for facts in record["splits"].values() for file in facts["files"]}
     if further := sorted(set(record["files"]) - split_files):
         click.echo("\nalso written:  " + "\n               ".join(further))
-    generated = sum(facts["origin"] == "generated" for facts in record["splits"].values())
-    if generated:
+    if generated := sum(facts["origin"] == "generated" for facts in record["splits"].values()):
         released = "" if generated == len(rows) else ", the others are as released"
         click.echo(f"\n{generated} of {len(rows)} splits are generated{released}")
     click.echo(f"\n{'written to' if prepared.made else 'kept:'} {out} (licence: {record['licence']})")

@@ -62,8 +62,7 @@ def list_command(name: str | None, form: str) -> None:
         if known := sum(not row.why for row in rows):
             first = table.benchmarks if len(table.benchmarks) <= 4 else table.benchmarks[:3]
             more = "" if first is table.benchmarks else f" and {len(table.benchmarks) - len(first)} more"
-            benchmarks = ", ".join(first)
-            say(f"{benchmarks}{more}; {known} of {counted(len(rows), 'row')}; {_seed_counts(table)}")
+            say(f"{', '.join(first)}{more}; {known} of {counted(len(rows), 'row')}; {_seed_counts(table)}")
         for init in dict.fromkeys(row.init for row in rows if row.init and not row.why):
             names = list(dict.fromkeys(row.system for row in rows if row.init == init and not row.why))
             say(f"with --init {hub_name(init)}: {', '.join(names)}")

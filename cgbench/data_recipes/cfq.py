@@ -67,8 +67,7 @@ def read_dataset(member: ArchiveMember) -> Iterator[tuple[str, str]]:
         end = 0
         for match in _FIELD.finditer(waiting):
             end = match.end()
-            is_question = match[1].startswith(b"question")
-            if is_question != (question is None):
+            if match[1].startswith(b"question") != (question is None):
                 raise InputError(f"{member.archive}: record {count + 1} of {member.name} lacks a question or a query")
             text = parse_json(match[2], f"{member.archive}: record {count + 1} of {member.name}")
             if question is None:

@@ -174,8 +174,7 @@ def arrange(levels: Mapping[str, Iterable[Pair]], held_out: int) -> dict[str, li
         if not level.startswith("train"):
             splits[level] = pairs
             continue
-        drawn = np.random.RandomState(1234).choice(len(pairs), held_out, replace=False)
-        apart = set(drawn.tolist())
+        apart = set(np.random.RandomState(1234).choice(len(pairs), held_out, replace=False).tolist())
         splits["train"] += [pair for index, pair in enumerate(pairs) if index not in apart]
         splits[level.replace("train", "iid")] = [pair for index, pair in enumerate(pairs) if index in apart]
     return splits

@@ -139,8 +139,7 @@ def prepare_react(sources: Sources, out: Writer) -> None:
     for name in ("valid", "test"):
         released_pairs = pairs.get(name, [])
         versions = zip(talks[name], released_pairs, strict=False)
-        rows = [row for row, (tokenised_pair, pair) in enumerate(versions, 1) if tokenised_pair != pair]
-        if rows:
+        if rows := [row for row, (tokenised_pair, pair) in enumerate(versions, 1) if tokenised_pair != pair]:
             out.note(
                 f"{name}: {len(rows):,} of {len(released_pairs):,} released rows differ from the output of this "
                 f"tokeniser, first row {rows[0]}; the released rows are kept, but train is from this tokeniser"

@@ -102,8 +102,7 @@ class Writer:
 
     def check(self, name: str, rows: int, last: str) -> None:
         """Check that a split has the expected number of rows."""
-        expected = self.rows[name]
-        if expected is not None and rows != expected:
+        if (expected := self.rows[name]) is not None and rows != expected:
             end = f"is the last ({last[:200]!r})" if rows < expected else "is one too many"
             raise InputError(
                 f"{self.name}: {name} has {rows:,} rows, but {expected:,} are expected; "

@@ -110,8 +110,7 @@ class Local(Engine):
 
 def visible_gpus() -> list[str]:
     """The GPUs that this process may use, named as in ``CUDA_VISIBLE_DEVICES``."""
-    visible = os.environ.get(VISIBLE)
-    if visible is not None:
+    if (visible := os.environ.get(VISIBLE)) is not None:
         return [device for device in visible.split(",") if device.strip() not in ("", "-1")]
     import torch
 

@@ -149,8 +149,7 @@ class Ray(Engine):
         """See :meth:`Engine.run`."""
         call = self._remote_call(needs)
         waiting = iter(tasks)
-        hand_in = [call(function, task) for task in islice(waiting, self._window(needs))]
-        running = deque(hand_in)
+        running = deque(call(function, task) for task in islice(waiting, self._window(needs)))
         try:
             while running:
                 done, unfinished = self._ray.wait(list(running), num_returns=1)

@@ -104,6 +104,5 @@ def saying_where(engine: Engine, step: str, say: Callable[[str], None]) -> Itera
     """Report how many tasks of a step each machine ran, if other machines took part."""
     before = engine.ran.copy()
     yield
-    new = engine.ran - before
-    if new and not engine.here:
+    if (new := engine.ran - before) and not engine.here:
         say(f"{step}: ran on {', '.join(f'{printable(name)} ({count:,})' for name, count in sorted(new.items()))}")

@@ -190,5 +190,4 @@ def sort_positions(corpus: Corpus, order: int, jobs: int) -> SortedPositions:
 
 def split_range(length: int, count: int) -> list[tuple[int, int]]:
     """Split 0 to ``length`` into ``count`` ranges of nearly equal length."""
-    bounds = np.linspace(0, length, count + 1).astype(np.int64).tolist()
-    return list(pairwise(bounds))
+    return list(pairwise(np.linspace(0, length, count + 1).astype(np.int64).tolist()))

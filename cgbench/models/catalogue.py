@@ -64,7 +64,6 @@ def describe_model(name: str, vocabulary: tuple[int, int] | None = None, count: 
     if name in presets:
         preset = load_preset(name)
         defaults = architecture_preset(preset.model.architecture)
-        method = section_config("method", {"name": preset.method.name})
         return {
             "kind": "preset",
             **_counted_row(preset, vocabulary, count),
@@ -72,7 +71,7 @@ def describe_model(name: str, vocabulary: tuple[int, int] | None = None, count: 
             "settings": [
                 *_settings("model", preset.model, defaults.model),
                 *_settings("training", preset.training, defaults.training),
-                *_settings("method", preset.method, method),
+                *_settings("method", preset.method, section_config("method", {"name": preset.method.name})),
                 *_settings("text", preset.text, defaults.text),
             ],
         }
@@ -114,8 +113,7 @@ def count_parameters(config: ModelConfig, source_size: int, target_size: int) ->
     """Return the number of parameters of a model, and of those that do not depend on the vocabularies."""
     from cgbench.models.config.architectures import build_model
 
-    torch = require("torch", "models")
-    with torch.device("meta"):
+    with require("torch", "models").device("meta"):
         shapes = [parameter.shape for parameter in build_model(config, SOURCE, TARGET).parameters()]
     sizes = {SOURCE: source_size, TARGET: target_size}
     total = sum(math.prod(sizes.get(length, length) for length in shape) for shape in shapes)

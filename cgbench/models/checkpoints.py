@@ -118,8 +118,7 @@ def save_checkpoint(folder: Path, config: CheckpointConfig, tensors: Mapping[str
 def seal_checkpoint(folder: Path, names: list[str], config: dict[str, Any]) -> None:
     """Write the checksums of a folder's files, then its ``config.json``."""
     text = to_json(config)
-    digests = digests_of(folder, names)
-    write_sums(folder, {**digests, CONFIG: hashlib.sha256(text.encode()).hexdigest()})
+    write_sums(folder, {**digests_of(folder, names), CONFIG: hashlib.sha256(text.encode()).hexdigest()})
     write_atomic(folder / CONFIG, text)
 
 
@@ -250,8 +249,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], str | None]:
     with open_tensors(path, "pt") as file:
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
         text = (file.metadata() or {}).get("text")
-    digest = tensors.pop(DIGEST, None)
-    if digest is not None and bytes(digest.tolist()) != _digest(tensors, text):
+    if (digest := tensors.pop(DIGEST, None)) is not None and bytes(digest.tolist()) != _digest(tensors, text):
         raise InputError(f"{path}: is damaged: its checksum does not match")
     return tensors, text
 
@@ -325,8 +323,7 @@ def holds_members(ensemble: Path, members: list[Path]) -> bool:
         return False
     for folder, member in zip(folders, members, strict=True):
         outputs = read_json(member / "step.json")["outputs"]
-        inside = folder.resolve()
-        if not all((folder / name).resolve().is_relative_to(inside) for name in outputs):
+        if not all((folder / name).resolve().is_relative_to(folder.resolve()) for name in outputs):
             return False
         if first_damaged(folder, outputs) is not None:
             return False

@@ -36,8 +36,7 @@ def check_positions(lengths: Sequence[int], most: int | None, noun: str = "line"
     :param lengths: in tokens with the end token; ``most``: their maximum; None: no limit.
     :param noun: what a length is of, for the message; ``model``: its beginning.
     """
-    over = [line_number for line_number, length in enumerate(lengths, 1) if most is not None and length > most]
-    if over:
+    if over := [line_number for line_number, length in enumerate(lengths, 1) if most is not None and length > most]:
         further = f" (and {len(over) - 1:,} more)" if len(over) > 1 else ""
         raise InputError(
             f"{model and f'{model}: '}{noun} {over[0]}{further} has {lengths[over[0] - 1]:,} tokens, but the model has "

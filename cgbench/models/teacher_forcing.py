@@ -84,8 +84,7 @@ def measure_members(
     :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64 array ``[N]``.
     """
     if tokens.device.type == "cpu" and len(lengths):
-        measures = _in_one_pass(members, tokens, lengths, vocabulary_size)
-        if measures is not None:
+        if (measures := _in_one_pass(members, tokens, lengths, vocabulary_size)) is not None:
             return measures
         at_once = min(at_once, max(1, CACHED // vocabulary_size))
     result = {name: np.empty(len(lengths)) for name in SEQUENCE_MEASURES}

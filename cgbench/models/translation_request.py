@@ -51,8 +51,7 @@ class SearchOptions:
     @property
     def search(self) -> dict[str, Any]:
         """The arguments of a search."""
-        names = ("beam", "max_length_ratio", "max_length_extra")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("beam", "max_length_ratio", "max_length_extra")}
 
 
 @request

@@ -138,11 +138,9 @@ def funnel(release: Release, columns: dict[str, np.ndarray]) -> list[Stage]:
         elif key == "control":
             of = Counter(row.get("pool") for row in release.set_rows("control")) if release.has_control else Counter()
             pools = tuple(of[index + 1] for index in range(len(entries)))
-        elif key == "candidates" or "stage" in columns:
-            rows = stage_rows(columns, key)
-            if rows is not None:
-                pool_of = columns["pool"][rows]
-                pools = tuple(int(np.count_nonzero(pool_of == index + 1)) for index in range(len(entries)))
+        elif (rows := stage_rows(columns, key)) is not None:
+            pool_of = columns["pool"][rows]
+            pools = tuple(int(np.count_nonzero(pool_of == index + 1)) for index in range(len(entries)))
         stages.append(Stage(key, text, int(counts[key]), pools))
     return stages
 
@@ -153,8 +151,7 @@ def stage_rows(columns: dict[str, np.ndarray], key: str) -> np.ndarray | None:
         return np.ones(len(columns["pool"]), bool)
     if "stage" not in columns or key not in STAGES:
         return None
-    stages = ("window", "selected") if key == "window" else (key,)
-    return np.isin(columns["stage"], stages)
+    return np.isin(columns["stage"], ("window", "selected") if key == "window" else (key,))
 
 
 def numeric_columns(release: Release) -> dict[str, np.ndarray]:
@@ -198,6 +195,5 @@ def novelty_curves(
         some = [lines[row] for row in draw_rows(len(lines), sample_size, seed, "novelty")]
         longest = max((len(words_of(line)) for line in some), default=1)
         figures = novel_ngrams(training.blocks(), some, range(1, min(orders, longest) + 1))
-        shares = [novelty.share for novelty in figures.values()]
-        curves[name] = [value for value in shares if value is not None]
+        curves[name] = [novelty.share for novelty in figures.values() if novelty.share is not None]
     return curves

@@ -232,8 +232,7 @@ def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[
             continue
         series = []
         for (key, text), colour in zip(stages.items(), (6, 4, 3, 1, 5, 0), strict=True):
-            rows = stage_rows(columns, key)
-            if rows is not None and rows.any():
+            if (rows := stage_rows(columns, key)) is not None and rows.any():
                 series.append(Series(text, columns[name][rows].tolist(), colour=colour))
         if name == "degree" and release.has_control:
             degrees = [float(row["degree"]) for row in release.set_rows("control")]

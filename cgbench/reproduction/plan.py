@@ -46,8 +46,7 @@ class Run:
     @property
     def name(self) -> str:
         """The name in folders and messages: ``colors.lstm-lex-simple.full.seed-1``."""
-        parts = (_slug(self.benchmark.name), _slug(self.system.name), self.scale, f"seed-{self.seed}")
-        return ".".join(parts)
+        return f"{_slug(self.benchmark.name)}.{_slug(self.system.name)}.{self.scale}.seed-{self.seed}"
 
     @property
     def preset(self) -> Preset:

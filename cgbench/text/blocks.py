@@ -79,8 +79,7 @@ def block_of_bytes(text: bytes, line: int = 0) -> Block:
 
 def release_memory() -> None:
     """Return freed memory to the system where the C library can (glibc), so the memory of stages does not add up."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)
 
 

@@ -109,8 +109,7 @@ def _is_text(value: Any) -> bool:
 
 def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpec:
     for name, lines in zip(("source", "target"), sides, strict=True):
-        broken = next((line_number for line_number, line in enumerate(lines, 1) if "\n" in line), 0)
-        if broken:
+        if broken := next((line_number for line_number, line in enumerate(lines, 1) if "\n" in line), 0):
             raise InputError(f"{role}, {name}, sentence {broken}: holds a line break; a sentence is one line")
     if len(sides[0]) != len(sides[1]):
         raise InputError(f"{role}: {len(sides[0]):,} source sentences for {len(sides[1]):,} target sentences")

@@ -93,7 +93,6 @@ def check_lines(newlines: np.ndarray, name: object, line_number: int) -> None:
     """
     import numpy as np
 
-    lengths = np.diff(newlines) - 1
-    if len(lengths):
+    if len(lengths := np.diff(newlines) - 1):
         first = int(np.argmax(lengths > limit("CGBENCH_MAX_LINE")))
         check_line(int(lengths[first]), name, line_number + first)

@@ -39,8 +39,7 @@ class NearestSources:
         self.words: dict[str, int] = {}
         first_rows: dict[tuple[int, ...], int] = {}
         for row, source in enumerate(sources):
-            words = words_of(source)
-            if words:
+            if words := words_of(source):
                 first_rows.setdefault(tuple(self.words.setdefault(word, len(self.words)) for word in words), row)
         self.texts, self.rows = list(first_rows), list(first_rows.values())
         ids = array("i")

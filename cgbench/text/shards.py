@@ -151,8 +151,7 @@ def read_shard(shard: Shard, change: Change | None = None, *, lower: bool = Fals
     :raises InputError: the file is damaged, cut short or not UTF-8, a row is malformed, or there is no such column; the
         message names the file and the byte (in a table: the row).
     """
-    blocks = _plain(shard) if shard.kind == "plain" else join_blocks(_texts(shard))
-    for block in blocks:
+    for block in _plain(shard) if shard.kind == "plain" else join_blocks(_texts(shard)):
         if change is not None:
             text = block.buffer[: block.size - 1].tobytes().decode()
             yield block_of_bytes("\n".join(map(change, text.split("\n"))).encode() + b"\n")

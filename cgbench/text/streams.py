@@ -97,8 +97,7 @@ class _Text(io.RawIOBase):
         except InputError:
             raise
         except Exception as error:
-            known = isinstance(error, (OSError, EOFError, zlib.error)) or type(error).__name__ == "ZstdError"
-            if not known:
+            if not isinstance(error, (OSError, EOFError, zlib.error)) and type(error).__name__ != "ZstdError":
                 raise
             raise InputError(f"{self.path}: cannot be read ({error}); the file may be damaged or cut short") from None
         if self.budget:
@@ -171,8 +170,7 @@ class _Zstd:
                 return False
         head = magic + self.file.peek(14)[:14]
         header_size = self.library.frame_header_size(head)
-        window = self.library.get_frame_parameters(head).window_size
-        if window > ZSTD_WINDOW:
+        if (window := self.library.get_frame_parameters(head).window_size) > ZSTD_WINDOW:
             raise EOFError(f"it needs {window:,} bytes of memory, above {ZSTD_WINDOW:,}; compress it without --long")
         self.checksum = 4 * self.library.get_frame_parameters(head).has_checksum
         self.frame = self.library.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()

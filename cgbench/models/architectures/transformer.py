@@ -223,8 +223,7 @@ class Transformer(nn.Module):
         pairing = Pairing(Layout([1] * rows, device), encoded.layout)
         source = [self.source_cache(index, encoded, pairing)[0] for index in range(len(self.decoder_stack()))]
         target = [layer.attention.empty(rows, source[0].keys) for layer in self.decoder_stack()]
-        positions = torch.empty(0, dtype=torch.int64, device=device)
-        return DecoderState(source, pairing.masks[0], target, positions)
+        return DecoderState(source, pairing.masks[0], target, torch.empty(0, dtype=torch.int64, device=device))
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
         """Consume one id per row [rows] and return the logits of the next [rows, target vocabulary]."""

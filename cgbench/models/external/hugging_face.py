@@ -265,8 +265,7 @@ class HuggingFaceMember(Member):
         if layer is None or getattr(layer, "weight", None) is None:
             raise InputError(f"{self._shown}: not a text generation model: it has no output layer over a vocabulary")
         bias = getattr(layer, "bias", None)
-        added = getattr(self.model, "final_logits_bias", None)
-        if added is not None:
+        if (added := getattr(self.model, "final_logits_bias", None)) is not None:
             bias = added[0] if bias is None else bias + added[0]
         config = self.model.config
         scale = getattr(config, "logit_scale", None) or 1 / (getattr(config, "logits_scaling", None) or 1.0)

@@ -65,8 +65,7 @@ def chat_of(address: Address, tokenizer: Any, template: str | None) -> str:
 
 def vocabulary_of(tokenizer: Any) -> str:
     """A hash of the mapping from tokens to ids; of a Marian tokeniser with two vocabularies, the target's."""
-    separate = getattr(tokenizer, "separate_vocabs", False)
-    table = tokenizer.target_encoder if separate else tokenizer.get_vocab()
+    table = tokenizer.target_encoder if getattr(tokenizer, "separate_vocabs", False) else tokenizer.get_vocab()
     return hash_value(sorted((int(token_id), str(token)) for token, token_id in table.items()))
 
 

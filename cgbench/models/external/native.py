@@ -29,8 +29,7 @@ def check_native_lengths(label: str, folder: Path, lines: Sequence[str], hypothe
         raise InputError(
             f"{label}: {problem}; shorten or remove such lines, or train with a larger training.max_length"
         )
-    most = getattr(config.model, "longest_target", None)
-    if hypotheses is not None and most is not None:
+    if hypotheses is not None and (most := getattr(config.model, "longest_target", None)) is not None:
         lengths = [len(ids) for ids in subwords.encode_target(hypotheses)]
         check_positions(lengths, most, "the hypothesis of line", label)
 

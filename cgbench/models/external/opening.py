@@ -125,8 +125,7 @@ def plan_member(text: str, prompt: str | None = None) -> Planned:
     }
     if adapter := find_adapter(address):
         identity["adapter"] = identity_of(adapter)
-    vocabulary = str(identity["tokenizer"])
-    return Planned(address, folder, identity | seed, vocabulary, output_size(folder), template)
+    return Planned(address, folder, identity | seed, str(identity["tokenizer"]), output_size(folder), template)
 
 
 def check_together(members: Sequence[Planned]) -> None:

@@ -133,8 +133,7 @@ def _write_states(work: Measurement, member: int, shard: int, scratch: Path) -> 
     from cgbench.models.checkpoints import write_tensors
 
     opened = open_member(work.members[member], work.device)
-    head = _head_path(scratch, member)
-    if not head.is_file():
+    if not (head := _head_path(scratch, member)).is_file():
         opened.head().to("cpu").save(head)
     tensors, tokens = {}, {}
     for name, (_, targets) in _targets(work, shard, scratch, opened).items():

@@ -108,8 +108,7 @@ class Posterior:
             met.target[met.cells] * np.int64(len(self._words)) + position, return_index=True, return_counts=True
         )
         self._cells, self._places = met.cells[first], position[first]
-        words = keys // len(self._words)
-        self._begin = np.searchsorted(words, np.arange(len(text.target.words) + 1))
+        self._begin = np.searchsorted(keys // len(self._words), np.arange(len(text.target.words) + 1))
         self.clear()
 
     def clear(self) -> None:

@@ -155,8 +155,7 @@ class Layout:
         """Turn a boolean table, [R, columns], into a mask of 0 and -inf, [R, 1, 1, columns]; None if all are true."""
         if real.all():
             return None
-        mask = np.where(real, np.float32(0), np.float32(-math.inf))[:, None, None, :]
-        return to_device(mask, self.device)
+        return to_device(np.where(real, np.float32(0), np.float32(-math.inf))[:, None, None, :], self.device)
 
     def _tensor(self, values: np.ndarray) -> Tensor:
         return to_device(values, self.device)

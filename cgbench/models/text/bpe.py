@@ -51,8 +51,7 @@ def learn_merges(words: Counter[str], merges: int) -> list[tuple[str, str]]:
     splitter = tokenizers.Regex(r"[ \t\r\x0b\x0c]+")
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(splitter, "removed")
     tokenizer.train_from_iterator(_repeated(words), trainer)
-    learned = json.loads(tokenizer.to_str())["model"]["merges"]
-    return list(map(tuple, learned[:merges]))
+    return list(map(tuple, json.loads(tokenizer.to_str())["model"]["merges"][:merges]))
 
 
 def _repeated(words: Counter[str]) -> Iterator[str]:

@@ -178,8 +178,7 @@ def warn_of_length(workspace: Workspace, plan: EnsemblePlan) -> None:
     if plan.preset.training.schedule != "linear":
         return
     for step in plan.members:
-        shorter = workspace.smaller(replace(step, grows=(LENGTH, CONFIG)))
-        if shorter and not workspace.done(step):
+        if (shorter := workspace.smaller(replace(step, grows=(LENGTH, CONFIG)))) and not workspace.done(step):
             updates, before = step.config[LENGTH], read_config(shorter).training.max_updates
             text = (
                 f"the existing members with {before:,} updates cannot be extended, because with "

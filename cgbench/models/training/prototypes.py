@@ -98,8 +98,7 @@ def clustered_words(words: Sequence[str], counts: np.ndarray, least: int) -> np.
 def _store(states: torch.Tensor, filled: dict[int, int], ids: np.ndarray, word_states: torch.Tensor) -> None:
     """Store the states of a batch by word, in text order; ``filled``: the next free row of each word."""
     order = np.argsort(ids, kind="stable")
-    firsts = np.flatnonzero(np.diff(ids[order], prepend=-1))
-    for rows in np.split(order, firsts[1:]):
+    for rows in np.split(order, np.flatnonzero(np.diff(ids[order], prepend=-1))[1:]):
         if (row := filled.get(int(ids[rows[0]]))) is not None:
             states[row : row + len(rows)] = word_states[torch.from_numpy(rows)]
             filled[int(ids[rows[0]])] = row + len(rows)

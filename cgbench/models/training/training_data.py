@@ -29,8 +29,7 @@ class Data:
     def __init__(
         self, files: tuple[Path, Path], subwords: Subwords, config: TrainingConfig, keep_lines: bool = False
     ) -> None:
-        words = [estimate_words(path) for path in files]
-        needed = BYTES_A_WORD * sum(count or 0 for count in words)
+        needed = BYTES_A_WORD * sum(estimate_words(path) or 0 for path in files)
         check_memory(f"{files[0]} {files[1]}: training data", needed, "train on a part of it")
         source, target = (list(read_lines(path)) for path in files)
         if len(source) != len(target):

@@ -99,8 +99,7 @@ class PretrainedEmbedding(nn.Module):
     @property
     def weight(self) -> Tensor:
         """The word embeddings, [ids, width]."""
-        words = self._shared[0] or self.words
-        weight: Tensor = words.weight
+        weight: Tensor = (self._shared[0] or self.words).weight
         return weight
 
     def forward(self, ids: Tensor, positions: Tensor) -> Tensor:

@@ -13,6 +13,5 @@ def keep_mask(shape: torch.Size, p: float, dtype: torch.dtype) -> Tensor:
     """
     count = shape.numel()
     seed = int(torch.empty((), dtype=torch.int64).random_())
-    words = np.random.SFC64(seed).random_raw((count + 3) // 4)
-    mask = words.view(np.uint16)[:count] >= round(p * 65536)
+    mask = np.random.SFC64(seed).random_raw((count + 3) // 4).view(np.uint16)[:count] >= round(p * 65536)
     return torch.from_numpy(mask.view(np.uint8)).view(shape).to(dtype).mul_(1 / (1 - p))
