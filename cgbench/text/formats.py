@@ -157,12 +157,12 @@ def open_corpus(spec: CorpusSpec) -> tuple[tuple[str, str], Table]:
     if chosen is None:
         sides = "source" in names and not table.nested and (kind != "csv" or "target" in names)
         pair = ("source", "target") if sides else tuple(names[:2])
-        if len(pair) < 2 and table.filled:
+        if len(pair) < 2 and table.names:
             raise InputError(
                 f"{path}, row 1: no text field for the target; it has {', '.join(names)} (see {argument('columns')})"
             )
         are_names = all(name.lower() in HEADERS or (len(name) in (2, 3) and known(name)) for name in pair)
-        if kind == "csv" and table.filled and not are_names:
+        if kind == "csv" and table.names and not are_names:
             raise InputError(
                 f"{path}, row 1: {pair[0]!r:.60} and {pair[1]!r:.60} do not look like a header; name the columns "
                 f"with {argument('columns')}, by name or, if there is no header, by number (1,2)"

@@ -23,6 +23,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from cgbench.text.plain_text import words_of
 
 Pair = tuple[str, str]
@@ -60,13 +62,7 @@ def _of_cogs(form: str) -> dict[str, str]:
         for position in range(len(words) - 2)
         if words[position : position + 2] == ["x", "_"] and words[position + 2].isdecimal()
     )
-    return {f"x _ {old}": f"x _ {_digits(new)}" for new, old in enumerate(variables)}
-
-
-def _digits(count: int) -> str:
-    """A number in base :data:`BASE`, digits separated by blanks."""
-    remainder, last = divmod(count, BASE)
-    return f"{_digits(remainder)} {last}" if remainder else str(last)
+    return {f"x _ {old}": f"x _ {' '.join(np.base_repr(new, BASE))}" for new, old in enumerate(variables)}
 
 
 def _of_smcalflow(utterance: str, plan: str) -> Names:

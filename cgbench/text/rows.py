@@ -28,7 +28,7 @@ Row = tuple[int, tuple[Any, ...]]
 
 
 class Table:
-    """An open table: the ``names`` of its columns, and its rows, which can be read once.
+    """An open table: the ``names`` of its columns (an empty file has none), and its rows, which can be read once.
 
     Hugging Face's ``{"translation": {"de": ..., "en": ...}}`` is a table with the columns ``de`` and ``en``.
 
@@ -60,8 +60,6 @@ class Table:
             self._read = partial(self._read_fields, enumerate(lines, 2 if named else 1))
             if named and not names:
                 self._read = lambda columns: iter(())  # the file is empty
-        self.filled = bool(names)
-        """Whether the table has columns; an empty file has none."""
         self.names = [*self.nested, *(name for name in names if not self.nested or name != "translation")]
 
     def read(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -93,28 +91,24 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
     # Excel writes semicolons where the comma is the decimal point.
     delimiter = ";" if ";" in first and "," not in first else ","
     reader = csv.reader((f"{line}\n" for line in chain([first], lines)), strict=True, delimiter=delimiter)
-    width = row_number = 0
-    while True:
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise InputError(
-                f"{path}, line {reader.line_num}: not CSV ({error}); quote fields that contain a comma, a quote or a "
-                'newline, and double a quote inside a field ("")'
-            ) from None
-        if row is None:
-            return
-        row_number += 1
-        width = width or len(row) or 1
-        if not row and width > 1:
-            continue
-        row = row or [""]
-        if len(row) != width:
-            raise InputError(
-                f"{path}, row {row_number} has {len(row)} fields but the first row has {width}; quote fields that "
-                "contain a comma"
-            )
-        yield [field.replace("\r\n", "\n") for field in row]
+    width = 0
+    try:
+        for row_number, row in enumerate(reader, 1):
+            width = width or len(row) or 1
+            if not row and width > 1:
+                continue
+            row = row or [""]
+            if len(row) != width:
+                raise InputError(
+                    f"{path}, row {row_number} has {len(row)} fields but the first row has {width}; quote fields that "
+                    "contain a comma"
+                )
+            yield [field.replace("\r\n", "\n") for field in row]
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {reader.line_num}: not CSV ({error}); quote fields that contain a comma, a quote or a "
+            'newline, and double a quote inside a field ("")'
+        ) from None
 
 
 def is_number(column: str) -> bool:

@@ -215,7 +215,7 @@ def _rows(path: Path, column: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
         raise InputError(
             f"{path}: no column {column!r}; it has {', '.join(table.names)}; name one with {argument('column')}"
         )
-    return iter(table.read((column,)) if table.filled or numbered else ())
+    return iter(table.read((column,)) if table.names or numbered else ())
 
 
 def _json_texts(shard: Shard, column: str) -> Iterator[str]:

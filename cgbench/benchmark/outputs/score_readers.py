@@ -51,12 +51,12 @@ def _check_unused(path: Path, scores: ScoreColumn) -> None:
 
     :raises InputError: they do.
     """
-    names, chosen = Table(path, named=True).names, scores.name.rpartition(":")[2]
-    if chosen not in names:
+    table, chosen = Table(path, named=True), scores.name.rpartition(":")[2]
+    if chosen not in table.names:
         return  # the number of a column
-    roles = usual_columns([name for name in names if name != chosen])
+    roles = usual_columns([name for name in table.names if name != chosen])
     roles.pop("score", None)
-    rows = [row for _, row in Table(path, named=True).read(list(roles.values()))] if roles else []
+    rows = [row for _, row in table.read(list(roles.values()))] if roles else []
     values = dict(zip(roles, zip(*rows, strict=True), strict=True))
     for role in ("system", "rater"):
         if (count := len(set(map(str, values.get(role, ()))))) > 1:
