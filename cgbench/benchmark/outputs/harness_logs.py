@@ -23,7 +23,7 @@ from cgbench.benchmark.outputs.score_files import (
     ScoreColumn,
     SystemRuns,
     as_score,
-    is_json_lines,
+    has_rows,
     parse_scores,
     read_json,
 )
@@ -31,7 +31,7 @@ from cgbench.errors import InputError, warn
 from cgbench.models.servers.answers import START
 from cgbench.settings import did_you_mean
 from cgbench.text.limits import Budget
-from cgbench.text.rows import Table, is_array
+from cgbench.text.rows import Table
 from cgbench.text.streams import COMPRESSED, form
 
 T = TypeVar("T")
@@ -74,8 +74,7 @@ def read_inspect(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T | Non
     """
     if path.suffix == ".eval":
         return _packed(path, read)
-    plain = path.with_suffix("") if path.suffix in COMPRESSED else path
-    if plain.suffix == ".json" and not is_array(path) and not is_json_lines(path):
+    if form(path) == "json" and not has_rows(path):
         data = read_json(path)
         if isinstance(data, dict) and isinstance(data.get("eval"), dict) and "samples" in data:
             samples = [] if data["samples"] is None else data["samples"]

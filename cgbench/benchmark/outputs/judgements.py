@@ -20,14 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.metrics.segment_scores import no_score, number_of
-from cgbench.benchmark.outputs.score_files import (
-    ReadOptions,
-    ScoreColumn,
-    SystemRuns,
-    as_score,
-    is_json_lines,
-    read_json,
-)
+from cgbench.benchmark.outputs.score_files import ReadOptions, ScoreColumn, SystemRuns, as_score, has_rows, read_json
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.joins import spelled_alike
@@ -87,7 +80,7 @@ def read_judgements(path: Path, chosen: str | None, options: ReadOptions) -> Sys
     kind = form(path)
     if kind in ("tsv", "csv", "parquet"):
         return judgements_of_table(path, Table(path, named=True), chosen, options)
-    if kind == "json" and not is_json_lines(path):
+    if kind == "json" and not has_rows(path):
         data = read_json(path)
         if _is_pearmut(data):
             return _columns(path, _pearmut(path, data, chosen), options)

@@ -24,7 +24,7 @@ from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, read_table_column
 from cgbench.text.joins import Examples, rows_by_id
 from cgbench.text.rows import is_array
-from cgbench.text.streams import COMPRESSED, is_there, open_bytes, read_lines, split_name
+from cgbench.text.streams import COMPRESSED, form, is_there, open_bytes, read_lines, split_name
 
 MEMORY = 1 << 30
 """Maximum memory of a JSON value, including all objects; the file may have half as many bytes."""
@@ -89,11 +89,9 @@ def read_systems_file(path: Path, field: str | None, _: ReadOptions) -> SystemRu
 
     :raises InputError: it has another format than its name says.
     """
-    plain = path.with_suffix("") if path.suffix in COMPRESSED else path
-    if plain.suffix == ".json":
-        in_rows = is_array(path) or is_json_lines(path)
-        return {"": [read_table(path, field, None)]} if in_rows else _read_json(path, field)
-    if not plain.name.endswith(".seg.score"):
+    if form(path) == "json":
+        return {"": [read_table(path, field, None)]} if has_rows(path) else _read_json(path, field)
+    if not path.name.endswith(tuple(f".seg.score{suffix}" for suffix in ("", *COMPRESSED))):
         return None
     systems: dict[str, list[str]] = {}
     for row_number, line in enumerate(read_lines(path), 1):
@@ -131,8 +129,10 @@ def as_score(value: Any, column: str, path: object, row_number: int) -> str:
     raise InputError(f"{path}, row {row_number}: {column!r} is not a number but {type(value).__name__}")
 
 
-def is_json_lines(path: Path) -> bool:
-    """Whether a JSON file contains more than one line, and the first is an object."""
+def has_rows(path: Path) -> bool:
+    """Whether a JSON file is a table: an array, or more than one line, the first of which is an object."""
+    if is_array(path):
+        return True
     try:
         lines = list(islice(filter(str.strip, read_lines(path)), 2))
         return len(lines) > 1 and isinstance(parse_scores(lines[0].encode(), path), dict)
