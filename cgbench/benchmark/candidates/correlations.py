@@ -99,8 +99,7 @@ def correlation_table(
     by_names |= {names[::-1]: pair for names, pair in by_names.items()}
     columns, rows = ["degree", *([measure] if measure else [])], []
     for name in dict.fromkeys([*CENTRAL, *columns[1:]]):
-        chosen = [by_names.get((name, column)) for column in columns]
-        if any(chosen):
+        if any(chosen := [by_names.get((name, column)) for column in columns]):
             values = [
                 ((pair.rho, pair.interval), (pair.given_length, pair.given_length_interval)) if pair else ()
                 for pair in chosen

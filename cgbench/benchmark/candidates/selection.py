@@ -62,8 +62,7 @@ def select(
     first = first or {}
     if not (count <= window and sum(drop_count for _, drop_count in first.values()) + drop + window <= total):
         raise ValueError(f"cannot drop {drop} and draw {count} of the next {window} from {total} candidates")
-    tie = seeded_hash(content, seed, "rank")
-    order = _from_the_highest(uncertainty, tie)
+    order = _from_the_highest(uncertainty, seeded_hash(content, seed, "rank"))
     rank = np.empty(total, np.int64)
     rank[order] = np.arange(total)
     stage = np.zeros(total, np.int8)

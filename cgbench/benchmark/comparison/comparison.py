@@ -435,8 +435,7 @@ def _estimate(values: np.ndarray) -> Score:
     mean = float(values.mean())
     if math.isnan(mean):
         return Score(None)
-    spread = float(values.std(ddof=1)) if len(values) > 1 else None
-    return Score(mean, tuple(values.tolist()), spread)
+    return Score(mean, tuple(values.tolist()), float(values.std(ddof=1)) if len(values) > 1 else None)
 
 
 def _adjust(groups: Sequence[list[SubsetScores]]) -> list[list[SubsetScores]]:

@@ -206,8 +206,7 @@ def _checked(
         raise InputError(f"{argument('margin', margin)}: it must be at least 0")
     if differences.ndim != 1 or not len(differences):
         raise InputError(f"{argument('values')}: give at least one number, in one dimension")
-    outside = np.flatnonzero(~((low <= differences) & (differences <= high)))
-    if len(outside):
+    if len(outside := np.flatnonzero(~((low <= differences) & (differences <= high)))):
         row = int(outside[0])
         raise InputError(
             f"{argument('values')}: value {row + 1} ({differences[row]:g}) is not between {low:g} and {high:g}"

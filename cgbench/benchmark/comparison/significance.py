@@ -142,8 +142,7 @@ def randomization_of_pairs(
     extreme, squares = np.zeros(observed.shape), np.zeros(observed.shape)
     rng = np.random.default_rng(seed)
     for block in _blocks(samples, units):
-        swapped = rng.integers(2, size=(block, units), dtype=bool).astype(np.float64)
-        moved = _products(swapped, systems)
+        moved = _products(rng.integers(2, size=(block, units), dtype=bool).astype(np.float64), systems)
         for row, (first, second) in enumerate(pairs):
             change = moved[second][0] - moved[first][0]
             distances = np.abs(compute(totals[first] + change) - compute(totals[second] - change))

@@ -112,8 +112,7 @@ def _of_pieces(request: ItemsRequest, left_out: list[str]) -> Iterator[Cells]:
                 rows.append((name, name, "", sentence.text))
                 continue
             changed_sentences = {_key(sentence.text, word): sentence.changed(word) for word in replacements}
-            fitting = {key: change for key, change in changed_sentences.items() if change}
-            if fitting:
+            if fitting := {key: change for key, change in changed_sentences.items() if change}:
                 item, (replacement, text) = f"{name}:{len(rows) // 2 + 1}", fitting[min(fitting)]
                 rows.append((item, name, sentence.text[sentence.begin : sentence.end], sentence.text))
                 rows.append((item, name, replacement, text))

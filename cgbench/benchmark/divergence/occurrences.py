@@ -81,8 +81,7 @@ def occurrence_weights(ids: np.ndarray, contained: np.ndarray, wholes: np.ndarra
     within = np.unique(np.stack([contained.astype(np.int64), wholes.astype(np.int64)]), axis=1)
     pairs = ids[within[0]].astype(np.int64) * count + within[1]
     _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
-    totals = np.bincount(ids, minlength=count)
-    shares = counts[inverse.ravel()] / totals[ids[within[0]]]
+    shares = counts[inverse.ravel()] / np.bincount(ids, minlength=count)[ids[within[0]]]
     np.minimum.at(weights, within[0], 1.0 - shares)
     return weights
 

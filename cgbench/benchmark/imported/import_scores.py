@@ -441,8 +441,7 @@ def _refuse_missing(columns: Sequence[ScoreColumn], lacking: Sequence[np.ndarray
 
 def _check_scale(columns: Sequence[ScoreColumn], values: Sequence[np.ndarray], scale: tuple[float, float]) -> None:
     for column, column_values in zip(columns, values, strict=True):
-        beyond = np.flatnonzero((column_values < scale[0]) | (column_values > scale[1]))
-        if len(beyond):
+        if len(beyond := np.flatnonzero((column_values < scale[0]) | (column_values > scale[1]))):
             row = int(beyond[0])
             raise InputError(
                 f"{column.row(row)}: {column.values[row]} is outside the scale {scale[0]:g} to {scale[1]:g} "

@@ -47,8 +47,7 @@ def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
         raise InputError(f"{path}: not an object of names and sizes; {REMEDY}")
     if sizes.get("format") != FORMAT:
         raise InputError(f"{path}: format {sizes.get('format')}, but this version reads format {FORMAT}; {REMEDY}")
-    digest = sizes.pop("sha256", None)
-    if digest is not None and digest != hash_value(sizes):
+    if (digest := sizes.pop("sha256", None)) is not None and digest != hash_value(sizes):
         raise InputError(f"{path}: its checksum does not match, the file is damaged; {REMEDY}")
     for field, kind in fields.items():
         if type(sizes.get(field)) is not kind:

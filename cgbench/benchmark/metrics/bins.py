@@ -54,8 +54,7 @@ def feature_of_column(name: str, column: Column) -> Feature:
         values = np.array([float(value) for value in column.values])
     except ValueError:
         return Feature(name, labels=tuple(column.values))
-    bad = np.flatnonzero(~(np.abs(values) < LARGEST))
-    if len(bad):
+    if len(bad := np.flatnonzero(~(np.abs(values) < LARGEST))):
         raise InputError(f"{column.row(int(bad[0]))}: {column.values[bad[0]]!r} cannot be put into a bin")
     return Feature(name, values)
 
@@ -160,8 +159,7 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
     bin_of_value = np.searchsorted(edges, values, side="right")
     bins = []
     for bin_number in range(len(edges) + 1):
-        rows = np.flatnonzero(bin_of_value == bin_number)
-        if len(rows):
+        if len(rows := np.flatnonzero(bin_of_value == bin_number)):
             low = float(edges[bin_number - 1]) if bin_number else None
             if least is not None:
                 low = max(low or least, least)

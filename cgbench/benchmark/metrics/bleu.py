@@ -231,8 +231,7 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     for key, least in (("max_ngram_order", 1), ("char_order", 1), ("beta", 1), ("word_order", 0)):
         if not least <= values.get(key, 1) <= 100:
             raise InputError(f"{argument(key, values[key])} is not from {least} to 100")
-    smooth = values.get("smooth_value")
-    if smooth is not None and not 0 <= smooth < float("inf"):
+    if (smooth := values.get("smooth_value")) is not None and not 0 <= smooth < float("inf"):
         raise InputError(f"{argument('smooth_value', smooth)} is not a number of at least 0")
     if kind == "bleu":
         values["force"] = True  # no warnings by sacrebleu: scored.py has its own

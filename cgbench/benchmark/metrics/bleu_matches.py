@@ -86,8 +86,7 @@ def bleu_statistics(
 
 def _closest(sizes: np.ndarray, owners: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """The length of the reference closest to that of each hypothesis; the shorter one of two."""
-    gaps = np.abs(lengths - sizes[owners])
-    order = np.lexsort((lengths, gaps, owners))
+    order = np.lexsort((lengths, np.abs(lengths - sizes[owners]), owners))
     best: np.ndarray = lengths[order][np.searchsorted(owners, np.arange(len(sizes)))]
     return best
 

@@ -318,8 +318,7 @@ class Cter(Metric):
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
         """1 for a wrong row or group."""
         units = self.collect(statistics, rows)
-        flags = {"instance": statistics[rows, 0]}
-        return flags | ({"aggregate": units[:, 2]} if units[0, 3] else {})
+        return {"instance": statistics[rows, 0]} | ({"aggregate": units[:, 2]} if units[0, 3] else {})
 
     def describe(self, sums: np.ndarray) -> str:
         """The counts."""

@@ -74,8 +74,7 @@ class RulePasses(Metric):
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """(all rules passed, 1, weight passed, weight) of each example; by kind, the last two for each kind."""
         self.check_hypotheses(hypotheses)
-        marks = np.frombuffer("".join(hypotheses).encode("ascii"), np.uint8)
-        passed = (marks == ord("1")).astype(np.float64)
+        passed = (np.frombuffer("".join(hypotheses).encode("ascii"), np.uint8) == ord("1")).astype(np.float64)
         columns = [] if self.by_kind else [np.bincount(self._example, 1 - passed, self.n) == 0, np.ones(self.n)]
         for group in self._groups:
             weights = self._weights * group

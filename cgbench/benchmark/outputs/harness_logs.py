@@ -258,8 +258,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
     if not isinstance(task, Mapping):
         raise InputError(f"{path}: not a log of inspect (its header has no 'eval')")
     version = _version(path, task.get("task_version"))
-    status = header.get("status")
-    if status not in (None, "success"):
+    if (status := header.get("status")) not in (None, "success"):
         raise InputError(f"{path}: the evaluation ended with status {str(status)[:40]!r}; its log is incomplete")
     epochs: dict[int, list[_Row]] = {}
     reasoned = 0

@@ -90,8 +90,7 @@ def _measured(
     known = np.zeros((count, len(orders)), np.int32)
     pieces, covered, longest, longest_end = (np.zeros(count, np.int32) for _ in range(4))
     measure_overlap(ends, lengths, np.array(orders, np.int32), known, pieces, covered, longest, longest_end)
-    starts = np.cumsum(lengths) - lengths
-    begins = starts + longest_end - longest
+    begins = np.cumsum(lengths) - lengths + longest_end - longest
     spans = [words.text(ids[begin:end].tolist()) for begin, end in zip(begins, begins + longest, strict=True)]
     examples = count // len(sides)
     overlaps = []

@@ -11,8 +11,7 @@ MetricName: TypeAlias = Literal["exact", "chrf-sentence", "rules"]
 
 
 def _prices(value: Any) -> tuple[Price | None, ...]:
-    values = value if isinstance(value, (list, tuple)) else [value]
-    return tuple(map(read_price, values))
+    return tuple(map(read_price, value if isinstance(value, (list, tuple)) else [value]))
 
 
 Prices: TypeAlias = Annotated[

@@ -29,8 +29,7 @@ def write_manifest(manifest: dict[str, Any], staging: Path, tables: Mapping[str,
     notes.pop("validity", None)  # results for the earlier pairs
     write_atomic(staging / CARD, write_card(Release(staging, manifest), notes))
     schemas = {name: table.schema for name, table in tables.items()}
-    metadata = write_croissant(manifest, schemas, listed_digests(staging), fields)
-    write_atomic(staging / CROISSANT, metadata)
+    write_atomic(staging / CROISSANT, write_croissant(manifest, schemas, listed_digests(staging), fields))
     return seal(manifest, staging)
 
 

@@ -337,8 +337,7 @@ class Release:
         for lines in texts.values():
             if len(lines) != len(rows):
                 raise InputError(f"{self.folder}: {len(rows):,} rows for {len(lines):,} sentences; see cgbench verify")
-        frame = pandas.DataFrame(texts)
-        return pandas.concat([frame, pandas.DataFrame(rows)], axis=1)
+        return pandas.concat([pandas.DataFrame(texts), pandas.DataFrame(rows)], axis=1)
 
     def candidate_lines(self, side: str, *, normalised: bool = False) -> list[str] | None:
         """One side (``source`` or ``target``) of all candidates in the order of their table; None without text."""

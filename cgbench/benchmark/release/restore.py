@@ -92,8 +92,7 @@ def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) 
                 if (key := (pool_number, int(hashes[line]))) not in texts:
                     texts[key] = original_of(chunk[line], normalisation), form[line]
         rows = np.flatnonzero(pool == pool_number)
-        missing = [row for row in rows if (pool_number, int(content[row])) not in texts]
-        if missing:
+        if missing := [row for row in rows if (pool_number, int(content[row])) not in texts]:
             first, total = int(lines[missing].min()), len(rows)
             raise InputError(
                 f"{spec}: {len(missing):,} of the {total:,} pairs of this pool in the release are not in it, the first "

@@ -351,8 +351,7 @@ def _check_control(release: Release) -> str:
         if len(set(lines)) < len(lines):
             return f"a line of the {side} occurs twice"
     test = release.split()
-    short = Counter(row["pool"] for row in rows) - Counter(row["pool"] for row in test)
-    if short:
+    if short := Counter(row["pool"] for row in rows) - Counter(row["pool"] for row in test):
         return f"{short.total():,} pairs too many from corpora with fewer test pairs"
     return _check_balance(release, test, rows)
 
@@ -375,8 +374,7 @@ def _check_split(release: Release) -> str:
     _, stages = select_rows(columns, config, selection_sizes(config, table.num_rows))
     drawn = {row["line"]: row for row, stage in zip(table.to_pylist(), stages, strict=True) if stage == "selected"}
     split = release.split()
-    strange = sorted({row["line"] for row in split} ^ set(drawn))
-    if strange:
+    if strange := sorted({row["line"] for row in split} ^ set(drawn)):
         return f"{len(strange):,} pool lines are only in split.jsonl or only in the redrawn split, first {strange[0]:,}"
     for row_number, row in enumerate(split, 1):
         for key in sorted(set(row) & set(drawn[row["line"]])):
@@ -411,8 +409,7 @@ def _check_inputs(release: Release) -> Iterator[Check]:
     for role, file in files:
         name = file["path"] if is_address(file["path"]) else split_name(file["path"])[0]
         path = split_name(release.input_path(file["path"]))[0]
-        sha256 = _hash_input(sums_of(path) if role.startswith("known-from") else path)
-        if sha256 is None:
+        if (sha256 := _hash_input(sums_of(path) if role.startswith("known-from") else path)) is None:
             yield Check(f"{role} {name}", None, "not here")
         else:
             same = sha256 == file["sha256"]

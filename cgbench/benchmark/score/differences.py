@@ -206,8 +206,7 @@ def _ngrams(
     # A difference is larger than chance on the examples, by every kind of cluster, and than that of seeds.
     p_values = np.array([[_sign_p(of_units) for of_units in leads_of_way] for leads_of_way in leads]).max(axis=0)
     first, second = (values / examples[:, None] for values in right)
-    of_seeds = seeds_p_values(first, second, examples, shared_seeds=shared_seeds)
-    if of_seeds is not None:
+    if (of_seeds := seeds_p_values(first, second, examples, shared_seeds=shared_seeds)) is not None:
         p_values = np.maximum(p_values, of_seeds)
     blank = " " if split is words_of else ""
     means = [values.mean(axis=1).tolist() for values in right]
@@ -275,8 +274,7 @@ def _words(
         unigrams = {ngram[0]: count for ngram, count in counts_of_row.items() if len(ngram) == 1}
         for system, runs in zip(systems, texts, strict=True):
             for run, lines in enumerate(runs):
-                output_counts = Counter(split(lines[row]))
-                for word, count in output_counts.items():
+                for word, count in Counter(split(lines[row])).items():
                     group = groups.get(word, 0)
                     system[run, row, group, :2] += (min(count, unigrams.get(word, 0)), count)
                 for word, count in unigrams.items():
@@ -340,8 +338,7 @@ def _examples(
     gap = np.where(np.isfinite(scores).all(axis=0), flip * (scores[0] - scores[1]), 0.0)
     telling: list[Example] = []
     for sign in (1.0, -1.0):
-        order = np.argsort(-sign * gap, kind="stable")[:SHOWN].tolist()
-        for row in order:
+        for row in np.argsort(-sign * gap, kind="stable")[:SHOWN].tolist():
             if sign * gap[row] <= 0:
                 break
             pair_of_outputs: Any = None

@@ -51,8 +51,7 @@ def _write_records(found: Evaluation, folder: Path) -> list[Path]:
         samples = _samples(found, index, benchmark, f"{developer}/{model}")
         content = json.dumps([record, samples], ensure_ascii=False, sort_keys=True)
         name = uuid.UUID(bytes=hashlib.sha256(content.encode()).digest()[:16], version=4)
-        model_folder = folder / "data" / _part(benchmark) / developer / model
-        path = model_folder / f"{name}.json"
+        path = folder / "data" / _part(benchmark) / developer / model / f"{name}.json"
         if path.exists() and not _is_written(path, record):
             raise InputError(f"{path}: was changed after it was written; remove it, or choose another folder")
         evaluation = f"{_part(benchmark)}/{developer}/{model}/{seconds}"

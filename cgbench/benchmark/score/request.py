@@ -253,8 +253,7 @@ class ScoreRequest:
         classes = {name: metric_class(name) for name in self.metrics}
         if len({kind.needs for kind in classes.values()}) > 1:
             raise InputError(f"{several}: cter has sources, other metrics have references; score them one by one")
-        given = [name for name in self.breakdown.given if getattr(self.breakdown, name) not in (None, False)]
-        if given:
+        if given := [name for name in self.breakdown.given if getattr(self.breakdown, name) not in (None, False)]:
             raise InputError(f"{argument(sorted(given)[0])} is for one metric, not for {several}; give one")
         options: Any = self.settings or {}
         of_metric = {name: [*kind.options()[0], *kind.option_fields()] for name, kind in classes.items()}

@@ -111,8 +111,7 @@ def scoring_warnings(
     lines = list(metric.notes)
     # Texts that are empty, in pieces or tokenised.
     for system in systems if metric.of_texts else ():
-        empty = sum(not words_of(text) for run in system.runs for text in run)
-        if empty:
+        if empty := sum(not words_of(text) for run in system.runs for text in run):
             many = "hypotheses are" if empty > 1 else "hypothesis is"
             lines.append(f"{system.name}: {empty:,} {many} empty and {'count' if empty > 1 else 'counts'} as wrong")
         pieces = sum("@@ " in text for run in system.runs for text in run)

@@ -101,8 +101,7 @@ def read_single_text(
         if counts[0] != counts[1]:
             raise unequal_sides(paths[0], counts[0], paths[1], counts[1])
         return Text(name, side, paths[side_index])
-    lines = [pair[side_index] for pair in read_pairs(spec)]
-    return Text(name, side, _changed(lines, change))
+    return Text(name, side, _changed([pair[side_index] for pair in read_pairs(spec)], change))
 
 
 def _changed(lines: list[str], change: Change | None) -> list[str]:

@@ -76,8 +76,7 @@ def draw_cells(columns: Mapping[str, Any], most: int, seed: int) -> Cells:
     difference, name = np.inf, ""
     size = min(most, *sizes)
     while size >= FEWEST:
-        rows = _matched(columns, pools, size, seed)
-        if rows is not None:
+        if (rows := _matched(columns, pools, size, seed)) is not None:
             difference, name = _difference(columns, rows)
             if difference < BALANCED:
                 return Cells(rows, _degrees(columns, rows), tuple(sizes), difference)
@@ -119,8 +118,7 @@ def _matched(columns: Mapping[str, Any], pools: list[np.ndarray], size: int, see
             of_template, of_members = (np.flatnonzero(corpus[those] == pool) for those in (template, members))
             if len(of_members) < len(of_template):
                 return None
-            matched = match(points[of_template], member_points[of_members])
-            rows[cell, of_template] = members[of_members[matched]]
+            rows[cell, of_template] = members[of_members[match(points[of_template], member_points[of_members])]]
     return rows
 
 
