@@ -1,7 +1,7 @@
 """Compare systems: every score with its runs, interval, difference and p-value, overall and in bins."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar
@@ -303,69 +303,91 @@ class _Slice(DrawnScores):
         samples = comparison.count("bootstrap") if confidence else None
         super().__init__(metric, sampling, list(statistics.values()), rows, samples, comparison.seed)
         self.metric, self.sampling, self.comparison, self.names = metric, sampling, comparison, list(statistics)
-        self.interval, self.sets, self.effects, self._contrasts = interval, sets, None, None
+        self.interval, self.sets, self.effects = interval, sets, None
         self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # for single runs
-        self._randomized: dict[tuple[int, int], list[float | None]] = {}
-        self._contrasted: dict[tuple[int, int], list[tuple[float | None, float | None, float | None]]] = {}
         if self.covariance and sampling.clusters and sampling.design is None:  # a design has its own weights
             self.effects = design_effects(metric, self.statistics, self.rows, self.covariance)
-        if self.covariance and comparison.paired:
-            self._contrasts = Contrasts(self.values, self.covariance, shared_seeds=comparison.shared_seeds)
 
     def parts(self, baseline: int | None) -> list[SubsetScores]:
         """The scores of every system, compared with the baseline or with all earlier systems."""
         indices = range(len(self.values))
-        against = [[] if baseline is None or index == baseline else [baseline] for index in indices]
+        pairs = [(index, baseline) for index in indices if baseline not in (None, index)]
         if self.comparison.all_pairs:
-            against = [list(range(index)) for index in indices]
-        pairs = [(index, rival) for index, rivals in enumerate(against) for rival in rivals]
-        self._randomize(pairs)
-        self._contrast(pairs)
+            pairs = [(index, rival) for index in indices for rival in range(index)]
         figures = [self._figures(index) for index in indices]
-        subsets = []
-        for index, (scores, rivals) in enumerate(zip(figures, against, strict=True)):
-            tested = scores
-            for rival in rivals:
-                for name, differences in self._differences(index, rival, figures).items():
-                    if self.comparison.all_pairs:
-                        pair = Pair(self.names[rival], **differences)
-                        tested = tested | {name: replace(tested[name], pairs=(*tested[name].pairs, pair))}
-                    else:
-                        tested = tested | {name: replace(tested[name], **differences)}
-            subsets.append(SubsetScores(len(self.rows), self.count, tested))
-        return subsets
-
-    def _differences(self, first: int, second: int, figures: Sequence[dict[str, Score]]) -> dict[str, dict[str, Any]]:
-        """The differences between two systems by score: the fields of :class:`Pair`."""
-        none = [None] * len(self.metric.figures)
-        p_values = self._p_values(first, second) if self.comparison.paired and self.count > 1 else none
-        calibrated = (self._randomized.get((first, second)) if self.sacrebleu_p else None) or none
-        bounds = self._contrasted.get((first, second)) or [(None, None, None)] * len(self.metric.figures)
-        differences = {}
-        for figure, name in enumerate(self.metric.figures):
-            first_score, second_score = figures[first][name].value, figures[second][name].value
-            if first_score is not None and second_score is not None:
-                differences[name] = {
-                    "difference": first_score - second_score, "p_value": p_values[figure],
-                    "p_calibrated": calibrated[figure],
-                    "difference_low": bounds[figure][0], "difference_high": bounds[figure][1],
+        for (system, rival), tests in zip(pairs, self._tests(pairs), strict=True):
+            for name, (p, p_calibrated, low, high) in zip(self.metric.figures, tests, strict=True):
+                score, rival_value = figures[system][name], figures[rival][name].value
+                if score.value is None or rival_value is None:
+                    continue
+                fields: dict[str, Any] = {
+                    "difference": score.value - rival_value, "p_value": p, "p_calibrated": p_calibrated,
+                    "difference_low": low, "difference_high": high,
                 }  # fmt: skip
-        return differences
+                if self.comparison.all_pairs:
+                    fields = {"pairs": (*score.pairs, Pair(self.names[rival], **fields))}
+                figures[system][name] = replace(score, **fields)
+        return [SubsetScores(len(self.rows), self.count, scores) for scores in figures]
 
-    def _test(self, first: int, second: int) -> str | None:
+    def _tests(self, pairs: Sequence[tuple[int, int]]) -> Iterator[list[tuple[float | None, ...]]]:
+        """The p-value, that of the calibrated test, and the 95% interval of each score of each pair."""
+        none: list[float | None] = [None] * len(self.metric.figures)
+        randomized, contrasts = self._randomized(pairs), self._contrasts(pairs)
+        for pair in pairs:
+            test = self._test(pair) if self.count > 1 else None
+            low, high, p_contrast = contrasts.get(pair, (none, none, none))
+            p_values = none
+            if test == "randomization":
+                p_values = randomized[pair]
+            elif test == SEVERAL_RUNS:
+                p_values = p_contrast
+            elif test == "mcnemar":
+                ours, theirs = (self.metric.outcomes(self.statistics[system][0], self.rows) or {} for system in pair)
+                names = self.metric.figures
+                p_values = [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in names]
+            elif test is not None:
+                assert self.samples is not None
+                samples = [self.samples[system][:, 0].T for system in pair]
+                values = [self.values[system].mean(axis=0) for system in pair]
+                p_values = [
+                    bootstrap_p(sample, rival_sample, difference, as_sacrebleu=self.sacrebleu_p)
+                    for sample, rival_sample, difference in zip(*samples, (values[0] - values[1]).tolist(), strict=True)
+                ]
+            yield list(zip(p_values, randomized.get(pair, none) if self.sacrebleu_p else none, low, high, strict=True))
+
+    def _test(self, pair: tuple[int, int]) -> str | None:
         """The test of two systems: the requested one, or the calibrated one for their numbers of runs."""
         if self.comparison.paired != CALIBRATED:
             return self.comparison.test
-        return calibrated_test([len(self.values[system]) for system in (first, second)], not self.sampling.independent)
+        return calibrated_test([len(self.values[system]) for system in pair], not self.sampling.independent)
 
-    def _randomize(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Run approximate randomisation for all pairs that need it, as the test or for the stars."""
-        pairs = [pair for pair in pairs if self.sacrebleu_p or self._test(*pair) == "randomization"]
-        if self.count > 1 and pairs:
-            samples, seed = self.comparison.count("randomization"), self.comparison.seed
-            tests = len(pairs) * self.sets
-            p_values = randomization_of_pairs(self.units, pairs, self.metric.compute, samples, seed, tests)
-            self._randomized |= dict(zip(pairs, p_values, strict=True))
+    def _randomized(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], list[float | None]]:
+        """The p-values of approximate randomisation for all pairs that need it, as the test or for the stars."""
+        pairs = [pair for pair in pairs if self.sacrebleu_p or self._test(pair) == "randomization"]
+        if self.count < 2 or not pairs:
+            return {}
+        samples, seed, tests = self.comparison.count("randomization"), self.comparison.seed, len(pairs) * self.sets
+        p_values = randomization_of_pairs(self.units, pairs, self.metric.compute, samples, seed, tests)
+        return dict(zip(pairs, p_values, strict=True))
+
+    def _contrasts(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], list[list[float | None]]]:
+        """The ends of the 95% interval and the p-value of the differences in each score: at once for all pairs with the
+        same numbers of runs."""
+        if self.covariance is None or not self.comparison.paired:  # all examples are of one cluster, or not requested
+            return {}
+        contrasts = Contrasts(self.values, self.covariance, shared_seeds=self.comparison.shared_seeds)
+        pairs_of: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        for pair in pairs:
+            pairs_of.setdefault(tuple(len(self.values[system]) for system in pair), []).append(pair)
+        numbers_of: dict[tuple[int, int], list[list[float | None]]] = {}
+        for group in pairs_of.values():
+            contrast = contrasts.of_pairs(group)
+            is_tested = self._test(group[0]) == SEVERAL_RUNS
+            p_values = contrast.p_value() if is_tested else np.full(contrast.value.shape, math.nan)
+            numbers = np.stack([*contrast.interval(), p_values]).transpose(2, 0, 1).astype(object)
+            numbers[numbers != numbers] = None  # NaN
+            numbers_of |= dict(zip(group, numbers.tolist(), strict=True))  # [pairs, 3, figures]
+        return numbers_of
 
     def _figures(self, system: int) -> dict[str, Score]:
         figures = {}
@@ -395,40 +417,6 @@ class _Slice(DrawnScores):
             return self.interval(figure, partial(self.covariance.of_runs, runs=runs), values)
         limits = self.metric.limits(self.metric.figures[figure])
         return score_interval(self.covariance.of_runs(figure, runs), values[:, figure], *limits)
-
-    def _contrast(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """The 95% interval and the p-value of the differences: at once for all pairs with the same numbers of runs."""
-        pairs_of: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-        if self._contrasts is None:  # not requested, or all examples are of one cluster
-            return
-        for pair in pairs:
-            pairs_of.setdefault(tuple(len(self.values[system]) for system in pair), []).append(pair)
-        for group in pairs_of.values():
-            contrast = self._contrasts.of_pairs(group)
-            is_tested = self._test(*group[0]) == SEVERAL_RUNS
-            p_values = contrast.p_value() if is_tested else np.full(contrast.value.shape, math.nan)
-            figures = np.stack([*contrast.interval(), p_values]).T.astype(object)  # [pairs, figures, 3]
-            figures[figures != figures] = None  # NaN
-            self._contrasted |= dict(zip(group, figures.tolist(), strict=True))
-
-    def _p_values(self, system: int, baseline: int) -> list[float | None]:
-        metric, test = self.metric, self._test(system, baseline)
-        if test == "randomization":
-            return self._randomized[system, baseline]
-        if test == "mcnemar":
-            ours, theirs = (metric.outcomes(self.statistics[index][0], self.rows) or {} for index in (system, baseline))
-            return [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in metric.figures]
-        if test == SEVERAL_RUNS:
-            contrasts = self._contrasted.get((system, baseline))  # None: all examples are of one cluster
-            return [p for *_, p in contrasts] if contrasts else [None] * len(metric.figures)
-        assert self.samples is not None
-        system_values, baseline_values = self.values[system], self.values[baseline]
-        differences = system_values.mean(axis=0) - baseline_values.mean(axis=0)
-        pairs = zip(self.samples[system][:, 0].T, self.samples[baseline][:, 0].T, differences.tolist(), strict=True)
-        return [
-            bootstrap_p(sample, baseline_sample, difference, as_sacrebleu=self.sacrebleu_p)
-            for sample, baseline_sample, difference in pairs
-        ]
 
 
 def _estimate(values: np.ndarray) -> Score:
