@@ -27,7 +27,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -216,7 +216,7 @@ def write_parts(
         manifest["files"] = digests_of(folder, sorted(path.name for path in folder.iterdir()))
         manifest["digest"] = digest(manifest)
         write_json(folder / MANIFEST, manifest)
-    return PartsFolder.open(out)
+    return replace(PartsFolder.open(out), manifest=manifest)  # in the order of the output, not of the file
 
 
 def check_output_folder(out: Path) -> None:

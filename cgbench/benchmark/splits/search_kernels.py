@@ -61,12 +61,8 @@ def change(counts: ElementCounts, example: int, side: int) -> float:
         opposite = state[element, 3 - side]
         if opposite > 0.0:
             gain += (table_power(state[element, side] + weight, exponent, table) - state[element, 2 + side]) * opposite
-    train, test = counts.totals[0], counts.totals[1]
-    if side == 0:
-        train += grown
-    else:
-        test += grown
-    return divergence_of(train, test, counts.totals[2] + gain, counts.alpha)
+    totals = counts.totals
+    return divergence_of(totals[0] + grown * (1 - side), totals[1] + grown * side, totals[2] + gain, counts.alpha)
 
 
 @part
@@ -119,11 +115,7 @@ def score_of(atom: float, compound: float, goal: np.ndarray) -> float:
 
     :param goal: target, limit, weight, and 1.0 if the limit is a target, else 0.0.
     """
-    excess = atom - goal[1]
-    if goal[3] > 0.0:
-        excess = abs(excess)
-    elif excess < 0.0:
-        excess = 0.0
+    excess = abs(atom - goal[1]) if goal[3] > 0.0 else max(0.0, atom - goal[1])
     if goal[2] == np.inf:
         above = np.rint(excess * 1e9)
         return float(-2e9 - above if above > 0.0 else np.rint(-abs(compound - goal[0]) * 1e9))

@@ -21,6 +21,9 @@ def test_a_folder_is_read_as_it_was_written(tmp_path):
     assert found.pieces == tuple(PIECES) == written.pieces
     assert found.probes == tuple(PROBES) and found.rows == tuple(ROWS)
     assert found.manifest == written.manifest
+    assert (
+        list(written.manifest)[:2] == ["kind", "format"] and list(written.manifest)[-1] == "digest"
+    )  # as it is printed
     assert (found.side, found.k, found.match) == ("target", 2, "words")
     assert found.manifest["counts"] == {
         "rows": 3, "pieces": 3, "probed": 2, "full": 1, "rows_probed": 1, "probes": 2, "trained": 0,
