@@ -123,16 +123,3 @@ def test_documents_between_empty_lines(demo, corpora, run, tmp_path):
     run(*build, "--document", "blank-lines", "--out", tmp_path / "out")
     rows = candidates_of(tmp_path / "out").to_pylist()
     assert rows and all(row["document"] == str((row["line"] - 1) // (SIZE + 1) + 1) for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["--document", "doc"], "pool.de is plain text, which has no columns; give a table"),
-        (["--document", "blank-lines"], "--document blank-lines: no line is empty on both sides of"),
-        (["--set", "draw_by=document"], "draw_by=document: needs documents; name them with --document"),
-    ],
-)
-def test_what_has_no_documents_is_one_line(corpora, run, tmp_path, given, message):
-    assert message in run("build-react", *corpora, *SMALL, *given, "--out", tmp_path / "out", status=2).stderr
-    assert not (tmp_path / "out").exists()

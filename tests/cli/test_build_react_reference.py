@@ -88,13 +88,6 @@ def test_verify_and_score_read_it(release, run, tmp_path):
     assert "reference" in scored and "100.0" in scored
 
 
-def test_shares_that_do_not_fit_are_one_line(corpora, run, tmp_path):
-    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "out", "--set", "drop_reference=0.9"]
-    said = run(*words, status=2).stderr
-    assert "drop_reference=0.9, window=3/10: together more than all candidates; lower one of them" in said
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.fixture(scope="module")
 def reverse(tmp_path_factory, demo, run):
     """An ensemble of the other direction: one member, a few updates."""

@@ -1,6 +1,5 @@
 import contextlib
 import json
-import os
 import shutil
 
 import pyarrow
@@ -8,6 +7,7 @@ import pyarrow.parquet
 import pytest
 from few import few
 from small_build import CANDIDATES, copy_build, rehash, release_bytes, rewrite
+from text_files import exchange, replace_text
 
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify
@@ -75,14 +75,8 @@ def test_the_members_beside_a_release_are_compared_with_its_steps(built, release
     assert "ensemble" not in {check.name for check in verify(opened)}
 
 
-def change(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-
-
 def test_what_was_changed_is_named(release):
-    change(release / "test.en", " ", "  ")
+    replace_text(release / "test.en", " ", "  ")
     assert set(failed(release)) == {"test.en", "tables"}
     (release / "test.en").unlink()
     assert "counts" in failed(release)
@@ -188,10 +182,10 @@ def test_any_changed_byte_is_found(release, positions):
 
 
 def test_what_people_write_in_the_card_is_theirs(release, run):
-    change(release / "README.md", "<!-- end of contact", "Write to **us**.\n<!-- end of contact")
-    change(release / "README.md", "# end of metadata", "source_datasets: [original]\n# end of metadata")
+    replace_text(release / "README.md", "<!-- end of contact", "Write to **us**.\n<!-- end of contact")
+    replace_text(release / "README.md", "# end of metadata", "source_datasets: [original]\n# end of metadata")
     run("verify", release)
-    change(release / "README.md", "sentence pairs of a pool", "sentence pairs of the pool")
+    replace_text(release / "README.md", "sentence pairs of a pool", "sentence pairs of the pool")
     assert set(failed(release)) == {"README.md"}
 
 
@@ -241,28 +235,16 @@ def test_a_digest_cannot_be_left_out(release):
 
 @pytest.mark.parametrize("name", ["test.de", CANDIDATES, "README.md"])
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
-def test_nothing_but_ordinary_files(release, tmp_path, name, kind):
-    (release / name).rename(tmp_path / "real")
-    if kind == "link":
-        (release / name).symlink_to(tmp_path / "real")
-    elif kind == "pipe":
-        os.mkfifo(release / name)
-    else:
-        (release / name).mkdir()
+def test_nothing_but_ordinary_files(release, name, kind):
+    exchange(release / name, kind)
     assert "not a regular file" in failed(release)[name]
 
 
 @pytest.mark.parametrize("kind", ["link", "device", "pipe"])
 def test_a_manifest_that_is_no_ordinary_file(release, run, tmp_path, kind):
-    path = release / "manifest.json"
-    path.rename(tmp_path / "real")
-    if kind == "pipe":
-        os.mkfifo(path)
-    else:
-        path.symlink_to(tmp_path / "real" if kind == "link" else "/dev/zero")
-    words = [("verify", release), ("stats", "--release", release)]
-    words.append(("score", "exact", "--release", release, "--hyp", tmp_path / "real"))
-    for one in words:
+    exchange(release / "manifest.json", kind)
+    score = ("score", "exact", "--release", release, "--hyp", tmp_path / "manifest.json.aside")
+    for one in (("verify", release), ("stats", "--release", release), score):
         assert "manifest.json: not a regular file" in run(*one, status=2).stderr
 
 

@@ -96,3 +96,10 @@ def pairs(lengths, seed=1):
 def pack(batch):
     """Source and target of a batch of :func:`pairs`."""
     return tuple(Ragged.pack(side) for side in zip(*batch, strict=True))
+
+
+def check_logits(config, slow_logits):
+    """The logits of a small batch are those of ``slow_logits(model, source, target)``, one pair at a time."""
+    model, batch = small_model(config).double(), pairs([(5, 3), (2, 6)])
+    expected = torch.cat([slow_logits(model, *pair) for pair in batch])
+    assert torch.allclose(model(*pack(batch)), expected, atol=1e-10)

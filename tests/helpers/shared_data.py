@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cgbench.text.streams import read_lines
+
 SHARED = Path(os.environ.get("CGBENCH_SHARED", Path(__file__).parents[3] / "shared" / "data"))
 
 
@@ -13,3 +15,9 @@ def needs(*names):
     missing = [name for name in names if not (SHARED / name).exists()]
     skip = pytest.mark.skipif(bool(missing), reason=f"needs real data that is not here: {', '.join(missing)}")
     return lambda function: pytest.mark.shared(skip(function))
+
+
+def scan_pairs(name):
+    """Commands and actions of a file of SCAN."""
+    lines = read_lines(SHARED / f"scan/{name}.txt.gz")
+    return [tuple(line.strip().removeprefix("IN: ").split(" OUT: ")) for line in lines]

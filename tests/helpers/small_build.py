@@ -25,6 +25,11 @@ def settings_of(preset="react", **changes):
     return BuildRequest("train", "pool", "out", preset=preset, **changes)
 
 
+def pair(demo, stem):
+    """The two files of a corpus of the demo."""
+    return demo / f"{stem}.de", demo / f"{stem}.en"
+
+
 def release_bytes(folder):
     """Every file of a release, by its name in the folder."""
     paths = [path for path in folder.rglob("*") if path.is_file()]

@@ -1,5 +1,7 @@
 """Text that tests write line by line, and files that they damage."""
 
+import os
+
 from cgbench.text.corpus import index_pair
 
 
@@ -19,3 +21,22 @@ def flip(path, place=None, bit=0):
     data[len(data) // 2 if place is None else place] ^= 1 << bit
     path.unlink()
     path.write_bytes(data)
+
+
+def replace_text(path, old, new):
+    """Replace the first occurrence of a text in a file, which must be there."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def exchange(path, kind):
+    """Put a link, device, pipe or folder in the place of a file; returns where that is, to which a link leads."""
+    aside = path.rename(path.parent.parent / f"{path.name}.aside")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(aside if kind == "link" else "/dev/zero")
+    return aside

@@ -1,6 +1,8 @@
 """A small corpus, a preset that has every kind of event in 14 updates, and how tests train with them."""
 
 import json
+import subprocess
+import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest import mock
@@ -46,6 +48,15 @@ def train(corpus, out, preset=PRESET, seed=3, stop_after_updates=None, **options
     files.update(options.pop("files", {}))
     texts, subwords = (files["train"], files["valid"]), Subwords.load(corpus)
     return train_until(stop_after_updates, *texts, subwords, preset, seed, out, digests=DIGESTS, **options)
+
+
+def start_training(corpus, out, preset="PRESET", **options):
+    """A process that trains as :func:`train` does; ``preset`` as code."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from training_runs import *;"
+        f"train(Path(sys.argv[2]), Path(sys.argv[3]), {preset})"
+    )
+    return subprocess.Popen([sys.executable, "-c", code, str(Path(__file__).parent), str(corpus), str(out)], **options)
 
 
 def contents(folder):

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 
@@ -52,28 +52,16 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def places(entry: str, text: str) -> list[int]:
-    """Where the alternatives of an entry begin, by trying every place; matches of one do not overlap."""
+def places(entry: str, text: Sequence[str], split: Callable[[str], Sequence[str]] = str) -> list[int]:
+    """Where the alternatives of an entry begin in a text of characters, or of words if they are ``split`` into these.
+
+    Every place is tried; matches of one alternative do not overlap.
+    """
     found = []
-    for part in entry.split("/"):
+    for part in map(split, entry.split("/")):
         at = 0
         while at <= len(text):
-            if text.startswith(part, at):
-                found.append(at)
-                at += max(1, len(part))
-            else:
-                at += 1
-    return found
-
-
-def word_places(entry: str, text: str) -> list[int]:
-    """The same of words: the numbers of the words at which alternatives begin."""
-    words = words_of(text)
-    found = []
-    for part in map(words_of, entry.split("/")):
-        at = 0
-        while at <= len(words):
-            if words[at : at + len(part)] == part:
+            if text[at : at + len(part)] == part:
                 found.append(at)
                 at += max(1, len(part))
             else:

@@ -5,7 +5,7 @@ import os
 import pytest
 from click.testing import CliRunner
 from small_ensemble import learn_subwords, write_member
-from text_files import write_lines
+from text_files import exchange, write_lines
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
@@ -22,16 +22,6 @@ from cgbench.models.lexicons.lexicon import Lexicon
 
 LINES = [f"the cat sees {thing} {number}" for number in range(12) for thing in ("the dog", "a bird")]
 KINDS = ("link", "device", "pipe")
-
-
-def exchange(path, kind):
-    """Put something else in the place of a file; a link leads to the very same bytes."""
-    aside = path.with_name(f"{path.name}.aside")
-    path.rename(aside)
-    if kind == "pipe":
-        os.mkfifo(path)
-    else:
-        path.symlink_to(aside.rename(path.parent.parent / "aside") if kind == "link" else "/dev/zero")
 
 
 def read_split(folder):
@@ -90,7 +80,7 @@ def test_what_is_no_ordinary_file_is_refused(folders, tmp_path, name, files, kin
     folder = tmp_path / "x" / name
     read(folder)
     for file in files:
-        exchange(folder / file, kind)
+        aside = exchange(folder / file, kind)
         with pytest.raises(InputError) as caught:
             read(folder)
         said = str(caught.value)
@@ -98,7 +88,6 @@ def test_what_is_no_ordinary_file_is_refused(folders, tmp_path, name, files, kin
         assert said.startswith(str(folder / file)) and "\n" not in said
         assert "not a regular file" in said or (kind != "link" and "no such file" in said), said
         (folder / file).unlink()
-        aside = (folder / file).parent.parent / "aside" if kind == "link" else folder / f"{file}.aside"
         aside.rename(folder / file)
     read(folder)
 

@@ -5,14 +5,13 @@ from collections import Counter
 
 import pytest
 import twins_lexicon as twins
-from shared_data import SHARED, needs
+from shared_data import SHARED, needs, scan_pairs
 
 from cgbench.data_recipes import geca
 from cgbench.data_recipes.colors import colours_of
 from cgbench.data_recipes.geca import Alphabet, Settings, TemplateTable, augment, count_shared
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec, read_pairs
-from cgbench.text.streams import read_lines
 
 EVERYTHING = {"samples": 0}
 
@@ -134,13 +133,8 @@ def test_colors(size, pairs):
 @pytest.mark.slow
 def test_scan_around_right():
     """All pairs that can be made are right, and many are test items."""
-    train, test = (scan(f"{part}_template_around_right") for part in ("train", "test"))
+    train, test = (scan_pairs(f"tasks_{part}_template_around_right") for part in ("train", "test"))
     made = augment(train, Settings(size=1, max_length=40, **EVERYTHING))
     share = count_shared(made.pairs, test)
     assert (len(made.pairs), share.pairs, share.sources) == (2372, 1936, 1936)
-    assert set(made.pairs) <= set(scan(""))
-
-
-def scan(split):
-    name = f"scan/tasks{'_' * bool(split)}{split}.txt.gz"
-    return [tuple(line.strip().removeprefix("IN: ").split(" OUT: ")) for line in read_lines(SHARED / name)]
+    assert set(made.pairs) <= set(scan_pairs("tasks"))

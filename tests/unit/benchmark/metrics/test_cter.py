@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from shared_data import SHARED, needs
-from twins import cter_flag, places, word_places
+from twins import cter_flag, places, words_of
 
 from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
 from cgbench.benchmark.metrics.cter_grammar import Grammar
@@ -125,7 +125,7 @@ def test_places_of_words_agree_with_a_slow_search(tmp_path):
         text = "".join(rng.choices(alphabet, k=rng.randrange(12)))
         searched = TranslationLexicon(tmp_path, {}, "", "word").text(text)
         found = Translations.parse(entry, "word").find(searched)
-        slow = word_places(entry, text)
+        slow = places(entry, words_of(text), words_of)
         numbers = [-1, *(at for at, character in enumerate(searched) if character == " ")]
         if found and searched:
             found = tuple(numbers.index(at) - 1 if at < len(searched) else len(numbers) - 2 for at in found)
@@ -226,28 +226,21 @@ def test_bad_input(lexicon, tmp_path, change, message):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [("dog\t狗\nthe(", "line 2: write an atom, a tab"), ("dog\t", "line 1: write an atom"), ("", "no atoms")],
-)
-def test_bad_lexicons(tmp_path, text, message):
-    (tmp_path / "lexicon").write_text(text)
-    with pytest.raises(InputError, match=message):
-        TranslationLexicon.read(str(tmp_path / "lexicon"))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
+    ("kind", "text", "message"),
     [
-        ("NOUN\tdog\tdog\n", "line 1: type 'NOUN'; there is ADJ, DET"),
-        ("N\tdog\tdog\nV\tdog\tto dog\n", "line 2: 'dog' or 'to dog' is another atom above"),
-        ("N\thot dog\thot dog\n", "line 1: the name 'hot dog' contains a blank"),
-        ("N\tdog\n", "line 1: write type, name and words"),
+        (TranslationLexicon, "dog\t狗\nthe(", "line 2: write an atom, a tab"),
+        (TranslationLexicon, "dog\t", "line 1: write an atom"),
+        (TranslationLexicon, "", "no atoms"),
+        (Atoms, "NOUN\tdog\tdog\n", "line 1: type 'NOUN'; there is ADJ, DET"),
+        (Atoms, "N\tdog\tdog\nV\tdog\tto dog\n", "line 2: 'dog' or 'to dog' is another atom above"),
+        (Atoms, "N\thot dog\thot dog\n", "line 1: the name 'hot dog' contains a blank"),
+        (Atoms, "N\tdog\n", "line 1: write type, name and words"),
     ],
 )
-def test_bad_atoms(tmp_path, text, message):
-    (tmp_path / "atoms").write_text(text)
+def test_bad_lexicons_and_atoms(tmp_path, kind, text, message):
+    (tmp_path / "table").write_text(text)
     with pytest.raises(InputError, match=message):
-        Atoms.read(str(tmp_path / "atoms"))
+        kind.read(str(tmp_path / "table"))
 
 
 def test_the_lexicon_of_cognition_is_looked_for_in_the_data_folder(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_build import pair
 from text_files import flip
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
@@ -75,10 +76,6 @@ def test_of_a_line_that_is_not_in_the_pool_nothing_is_said(tmp_path):
 
 
 SMALL = {"preset": "demo", "until": "candidates", "candidates": 200, "jobs": 1}
-
-
-def pair(demo, stem):
-    return demo / f"{stem}.de", demo / f"{stem}.en"
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import json
 import pytest
 from parts_manifest import MANIFEST
 from small_build import rewrite
+from text_files import replace_text
 
 from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, check_output_folder, write_parts
 from cgbench.errors import InputError
@@ -68,9 +69,7 @@ def test_a_folder_that_is_listed_right_but_makes_no_sense_is_refused(tmp_path, n
     folder = tmp_path / "p"
     write_parts(folder, PIECES[:2], PROBES, [ROWS[0], ()], MANIFEST)
     path = folder / name
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
+    replace_text(path, old, new)
     manifest = json.loads((folder / "manifest.json").read_text())
     files = {name: hash_file(folder / name.replace("other", "source")) for name in manifest["files"]}
     rewrite(folder, {**manifest, "files": files})
@@ -91,8 +90,6 @@ def test_a_folder_that_is_listed_right_but_makes_no_sense_is_refused(tmp_path, n
 def test_a_changed_file_is_named(tmp_path, name, old, new, said):
     write_parts(tmp_path / "p", PIECES, PROBES, ROWS, MANIFEST)
     path = tmp_path / "p" / name
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
+    replace_text(path, old, new)
     with pytest.raises(InputError, match=said):
         PartsFolder.open(tmp_path / "p")

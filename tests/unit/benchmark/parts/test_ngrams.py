@@ -1,9 +1,10 @@
 """Probes for n-grams: by hand, and against their definition, read from the words."""
 
 import random
-from collections import Counter
 
 import pytest
+import twins
+from text_files import write_lines
 
 import cgbench
 from cgbench.benchmark.candidates import scan
@@ -15,15 +16,10 @@ from cgbench.text import corpus as corpus_module
 TRAIN = ["the old man", "an old man", "my old man sleeps", "the man sleeps", "a man sleeps", "the cat sleeps", "a cat"]
 
 
-def _write(path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return path
-
-
 def _pair(folder, name, targets, sources=None):
     folder.mkdir(exist_ok=True)
     sources = [f"s {line}" for line in targets] if sources is None else sources
-    return _write(folder / f"{name}.xx", sources), _write(folder / f"{name}.yy", targets)
+    return write_lines(folder / f"{name}.xx", sources), write_lines(folder / f"{name}.yy", targets)
 
 
 def _parts(tmp_path, test, corpus, train=TRAIN, sources=None, **more):
@@ -82,21 +78,6 @@ def _sentences(draw, size, longest=6):
     return [" ".join(draw.choices(WORDS, range(1, 7), k=draw.randint(1, longest))) for _ in range(size)]
 
 
-def _known(train, least):
-    counts = Counter()
-    for line in train:
-        words = line.split()
-        counts.update(tuple(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1))
-    return {ngram for ngram, count in counts.items() if count >= least}
-
-
-def _fewest(words, known):
-    best = [0]
-    for end in range(1, len(words) + 1):
-        best.append(min(best[i] + 1 for i in range(end) if end - i == 1 or tuple(words[i:end]) in known))
-    return best[-1]
-
-
 def _neighbours(piece, words, known):
     """The most neighbours that are known with the piece at one of its places; None if it is not there."""
     found = []
@@ -122,7 +103,7 @@ def test_against_the_definition(tmp_path, seed, monkeypatch):
     settings = {"min_count": need + 1, "k": k, "max_length": most}
     found = cgbench.parts(**texts, corpora=pool, out=tmp_path / "parts", **settings)
 
-    known = _known(train, need + 1)
+    known = twins.known_ngrams(train, need + 1)
     fine = [
         (source, target.split())
         for source, target in zip(sources, corpus, strict=True)
@@ -154,7 +135,7 @@ def test_against_the_definition(tmp_path, seed, monkeypatch):
     for row, line in zip(found.rows, test, strict=True):
         words = line.split()
         assert [place.start for place in row] + [len(words)] == [0] + [place.end for place in row]
-        assert len(row) == _fewest(words, known)
+        assert len(row) == twins.least_pieces(words, known)
         for place in row:
             assert " ".join(words[place.start : place.end]) == found.pieces[place.piece].text
     assert PartsFolder.open(tmp_path / "parts").manifest == found.manifest

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from small_build import release_bytes
+from small_build import pair, release_bytes
 
 from cgbench.benchmark.react.build_plan import plan_build
 from cgbench.benchmark.react.build_react import build_react, explain, workspace_of
@@ -19,10 +19,6 @@ SMALL = {"preset": "demo", "until": "candidates", "candidates": 200, "jobs": 1}
 def explain_react(**arguments):
     request = BuildRequest(**arguments)
     return explain(plan_build(request), workspace_of(request))
-
-
-def pair(demo, stem):
-    return demo / f"{stem}.de", demo / f"{stem}.en"
 
 
 def lines(demo, stem):

@@ -4,6 +4,7 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
+from small_build import pair
 
 from cgbench.benchmark.react import cost
 from cgbench.benchmark.react.build_plan import plan_build
@@ -15,10 +16,6 @@ from cgbench.errors import InputWarning
 from cgbench.steps import Workspace
 
 SETTINGS = {"members": 2, "model": "tiny", "text.merges": 300, "beam": 2}
-
-
-def pair(demo, stem):
-    return demo / f"{stem}.de", demo / f"{stem}.en"
 
 
 @pytest.fixture

@@ -146,21 +146,13 @@ def test_length():
         ({"method": "mdc"}, "did you mean mcd"),
         ({"method": "random", "divergence": 0.5}, "needs"),
         ({"train_size": 2.5}, "whole number"),
-    ],
-)
-def test_settings_that_do_not_fit(options, said):
-    with pytest.raises(InputError, match=said):
-        SplitConfig(**options).check()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
         ({"train_size": 90, "test_size": 20}, "110 examples, but the corpus has 100"),
         ({"test_size": 0.001}, "would be empty"),
         ({"train_size": 0.9, "test_size": 0.3}, "more than 1"),
     ],
 )
-def test_sizes_that_cannot_be(options, said):
+def test_settings_and_sizes_that_do_not_fit(options, said):
     with pytest.raises(InputError, match=said):
-        SplitConfig(**options).sizes(100)
+        config = SplitConfig(**options)
+        config.check()
+        config.sizes(100)

@@ -4,14 +4,12 @@ import dataclasses
 
 import pytest
 import torch
-from architecture_table import CSORDAS_RELATIVE, pack, pairs, row, small_model
+from architecture_table import CSORDAS_RELATIVE, check_logits, pack, pairs, row, small_model
 from slow_attention import consult_slowly, memory_of
 
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import AccuConfig, build_model
 from cgbench.models.parts.ragged import Layout
-
-BATCH = pairs([(5, 3), (2, 6)])
 
 
 @pytest.mark.parametrize("changes", [{}, {"positions": "relative", "norm": "pre"}, CSORDAS_RELATIVE])
@@ -24,7 +22,8 @@ def test_universal_is_a_transformer_of_equal_layers(changes):
         shared = f"{stack}.0.{rest.partition('.')[2]}" if stack in ("encoder", "decoder") else name
         tensors[name] = model.state_dict()[shared]
     plain.load_state_dict(tensors)
-    assert torch.equal(model(*pack(BATCH)), plain(*pack(BATCH)))
+    batch = pack(pairs([(5, 3), (2, 6)]))
+    assert torch.equal(model(*batch), plain(*batch))
     assert len(model.encoder) == len(model.decoder) == 1
 
 
@@ -68,9 +67,7 @@ def slow_dlcl(model, source, target):
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_dlcl_is_its_definition(norm):
-    model = small_model(row("dlcl", norm=norm).values[0]).double()
-    expected = torch.cat([slow_dlcl(model, *pair) for pair in BATCH])
-    assert torch.allclose(model(*pack(BATCH)), expected, atol=1e-10)
+    check_logits(row("dlcl", norm=norm).values[0], slow_dlcl)
 
 
 def test_dlcl_starts_with_means():
@@ -99,9 +96,8 @@ def slow_accu(model, source, target):
 @pytest.mark.parametrize("form", ["inputs", "all", "prefix"])
 @pytest.mark.parametrize("decoder_layers", [1, 4])
 def test_accu_is_its_definition(norm, form, decoder_layers):
-    model = small_model(row("transformer_accu", norm=norm, form=form, decoder_layers=decoder_layers).values[0]).double()
-    expected = torch.cat([slow_accu(model, *pair) for pair in BATCH])
-    assert torch.allclose(model(*pack(BATCH)), expected, atol=1e-10)
+    config = row("transformer_accu", norm=norm, form=form, decoder_layers=decoder_layers).values[0]
+    check_logits(config, slow_accu)
 
 
 def test_prefixes_must_exist():

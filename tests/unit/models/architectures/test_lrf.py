@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from architecture_table import pack, pairs, row, small_model
+from architecture_table import check_logits, row
 from slow_attention import attend_slowly, consult_slowly, memory_of
 
 from cgbench.models.architectures.lrf import FuseAttention
@@ -65,10 +65,7 @@ def slow_logits(model, source, target):
     ],
 )
 def test_logits_are_those_of_the_equations(norm, changes):
-    model = small_model(config_of(norm=norm, **changes)).double()
-    batch = pairs([(5, 3), (2, 6)])
-    expected = torch.cat([slow_logits(model, *pair) for pair in batch])
-    assert torch.allclose(model(*pack(batch)), expected, atol=1e-10)
+    check_logits(config_of(norm=norm, **changes), slow_logits)
 
 
 def test_attention_dropout_drops_whole_layers_of_a_head():

@@ -193,17 +193,14 @@ def test_a_chat_model_reads_a_message(tmp_path):
 
 
 def test_what_a_chat_model_needs(tmp_path):
-    address = chat_model(tmp_path / "m")
-    with pytest.raises(InputError, match="a chat model needs a prompt"):
-        plan_member(f"{address}?chat=yes")
-    with pytest.raises(InputError, match="chat must be yes"):
-        plan_member(f"{address}?chat=no", "{source}")
-    plain = write_model(tmp_path / "plain", "gpt2")
-    with pytest.raises(InputError, match="has no chat template; leave out chat=yes"):
-        plan_member(f"{plain}?chat=yes", "{source}")
+    address, plain = chat_model(tmp_path / "m"), write_model(tmp_path / "plain", "gpt2")
     broken = chat_model(tmp_path / "broken", "{{ raise_exception('no users') }}")
-    with pytest.raises(InputError, match=r"chat template fails \(no users"):
-        plan_member(f"{broken}?chat=yes", "{source}")
-    deaf = chat_model(tmp_path / "deaf", "dog")
-    with pytest.raises(InputError, match="its chat template: the template 'dog' has no {source}"):
-        plan_member(f"{deaf}?chat=yes", "{source}")
+    for model, prompt, said in (
+        (f"{address}?chat=yes", None, "a chat model needs a prompt"),
+        (f"{address}?chat=no", "{source}", "chat must be yes"),
+        (f"{plain}?chat=yes", "{source}", "has no chat template; leave out chat=yes"),
+        (f"{broken}?chat=yes", "{source}", r"chat template fails \(no users"),
+        (f"{chat_model(tmp_path / 'deaf', 'dog')}?chat=yes", "{source}", "chat template: the template 'dog' has no {s"),
+    ):
+        with pytest.raises(InputError, match=said):
+            plan_member(model, prompt)

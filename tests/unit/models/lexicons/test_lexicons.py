@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import twins_lexicon as twins
-from shared_data import SHARED, needs
+from shared_data import SHARED, needs, scan_pairs
 
 from cgbench.errors import InputError
 from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, Prior, align, links
@@ -390,11 +390,6 @@ def test_tatoeba_links_of_the_authors(tatoeba, which, same, released_links):
     assert math.isclose(found.total(), released_links, rel_tol=0.001)
 
 
-def scan(split):
-    lines = read_lines(SHARED / f"scan/tasks_train_{split}.txt.gz")
-    return [tuple(line.strip().removeprefix("IN: ").split(" OUT: ")) for line in lines]
-
-
 PRIMITIVES = {
     **{"jump": "I_JUMP", "walk": "I_WALK", "run": "I_RUN", "look": "I_LOOK"},
     **{"left": "I_TURN_LEFT", "right": "I_TURN_RIGHT"},
@@ -406,8 +401,8 @@ def test_scan_lexicons():
     """Simple and Model 1 find the six primitives and nothing else; Model 2 adds what Figure 2 shows."""
     jump = {word: {action: 5943} for word, action in PRIMITIVES.items()}
     jump |= {"jump": {"I_JUMP": 1467}, "left": {"I_TURN_LEFT": 9108}, "right": {"I_TURN_RIGHT": 9108}}
-    assert learn("simple", scan("addprim_jump")) == jump
-    around = scan("template_around_right")
+    assert learn("simple", scan_pairs("tasks_train_addprim_jump")) == jump
+    around = scan_pairs("tasks_train_template_around_right")
     for method in ("simple", "ibm1"):
         lexicon = learn(method, around)
         assert {word: [*row] for word, row in lexicon.items()} == {v: [w] for v, w in PRIMITIVES.items()}

@@ -57,13 +57,19 @@ def forms():
     yield "transformer-xl", SinusoidalDistance(12, 3)
 
 
-@pytest.mark.parametrize("form", [name for name, _ in forms()])
-@pytest.mark.parametrize("causal", [False, True])
-def test_self_attention_is_the_loop(form, causal):
+@pytest.fixture(params=[name for name, _ in forms()])
+def module(request):
+    """A self-attention of every form, with no parameter at rest."""
     torch.manual_seed(0)
-    module = SelfAttention(12, 3, 0.0, dict(forms())[form]).double().eval()
+    module = SelfAttention(12, 3, 0.0, dict(forms())[request.param]).eval()
     for parameter in module.parameters():
-        torch.nn.init.normal_(parameter)
+        torch.nn.init.normal_(parameter, std=0.3)
+    return module
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_self_attention_is_the_loop(module, causal):
+    module = module.double()
     lengths = [7, 2, 1, 30, 6, 2]  # three buckets
     layout = Layout(lengths)
     x = torch.randn(sum(lengths), 12, dtype=torch.float64)
@@ -88,12 +94,7 @@ def test_skew_reads_along_diagonals():
         assert torch.equal(skew(x), expected)
 
 
-@pytest.mark.parametrize("form", [name for name, _ in forms()])
-def test_steps_are_the_last_rows_of_the_whole(form):
-    torch.manual_seed(0)
-    module = SelfAttention(12, 3, 0.0, dict(forms())[form]).eval()
-    for parameter in module.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
+def test_steps_are_the_last_rows_of_the_whole(module):
     x = torch.randn(3, 9, 12)
     whole = module(x.flatten(0, 1), Layout([9, 9, 9]), causal=True).view(3, 9, 12)
     memory = module.empty(3, x)
@@ -101,13 +102,8 @@ def test_steps_are_the_last_rows_of_the_whole(form):
         assert torch.allclose(module.step(x[:, t], memory), whole[:, t], atol=1e-5)
 
 
-@pytest.mark.parametrize("form", [name for name, _ in forms()])
-def test_hypotheses_that_share_a_memory_attend_as_if_each_had_its_own(form):
+def test_hypotheses_that_share_a_memory_attend_as_if_each_had_its_own(module):
     """Two rows a sentence; after two steps the second row of each goes on from the first."""
-    torch.manual_seed(0)
-    module = SelfAttention(12, 3, 0.0, dict(forms())[form]).eval()
-    for parameter in module.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
     separate, shared = module.empty(4, torch.empty(0)), module.empty(2, torch.empty(0))
     own = torch.full((2, 2), -math.inf).fill_diagonal_(0)
     mask, positions = torch.empty(2, 1, 2, 0), torch.empty(0, dtype=torch.int64)

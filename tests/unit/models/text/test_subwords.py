@@ -186,12 +186,11 @@ def test_bad_files_are_named(tmp_path, subwords):
         Subwords.learn(tmp_path / "empty", tmp_path / "empty", TextConfig())
     subwords.save(tmp_path)
     path = tmp_path / "subwords.json"
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match="cut short"):
-        Subwords.load(tmp_path)
-    path.write_text('{"format": 1, "merges": []}')
-    with pytest.raises(InputError, match="not a subwords file"):
-        Subwords.load(tmp_path)
-    path.write_text('{"format": 2, "unit": "syllables", "source": [], "target": []}')
-    with pytest.raises(InputError, match="'syllables' is not one of"):
-        Subwords.load(tmp_path)
+    for text, said in (
+        (path.read_text()[:-20], "cut short"),
+        ('{"format": 1, "merges": []}', "not a subwords file"),
+        ('{"format": 2, "unit": "syllables", "source": [], "target": []}', "'syllables' is not one of"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=said):
+            Subwords.load(tmp_path)

@@ -3,15 +3,12 @@
 import math
 import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
 from few import few
-from training_runs import PRESET, contents, killed_before, log_of, train
+from training_runs import PRESET, contents, killed_before, log_of, start_training, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint
@@ -68,15 +65,9 @@ def test_a_killed_run_ends_in_the_same_bytes_in_both_precisions(corpus, tmp_path
 
 @pytest.mark.slow
 def test_a_process_killed_by_sigkill_ends_in_the_same_bytes(corpus, undisturbed, tmp_path):
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from training_runs import train;"
-        "train(Path(sys.argv[2]), Path(sys.argv[3]))"
-    )
     out = tmp_path / "model"
     for updates in (3, 9):
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, str(Path(__file__).parents[3] / "helpers"), str(corpus), str(out)]
-        )
+        process = start_training(corpus, out)
         while process.poll() is None:
             log = log_of(out) if (out / "metrics.jsonl").is_file() else []
             if log and log[-1]["update"] >= updates:

@@ -4,14 +4,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 import torch
 from few import few
-from training_runs import PRESET, Killed, contents, log_of, train
+from training_runs import PRESET, Killed, contents, log_of, start_training, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config, read_tensors
@@ -176,14 +175,8 @@ def test_a_time_limit_ends_a_call_after_an_update(corpus, kept, tmp_path):
 
 @pytest.mark.parametrize("number", few([signal.SIGTERM, signal.SIGINT], signal.SIGTERM))
 def test_a_signal_ends_a_run_with_its_state_saved(corpus, tmp_path, number):
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from training_runs import *;"
-        "preset = PRESET.replace({'training.max_updates': 10**6, 'training.checkpoint_every': 10**6});"
-        "train(Path(sys.argv[2]), Path(sys.argv[3]), preset)"
-    )
-    out = tmp_path / "model"
-    command = [sys.executable, "-c", code, str(Path(__file__).parents[3] / "helpers"), str(corpus), str(out)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    out, endless = tmp_path / "model", {"training.max_updates": 10**6, "training.checkpoint_every": 10**6}
+    process = start_training(corpus, out, f"PRESET.replace({endless})", stderr=subprocess.PIPE, text=True)
     try:
         log = out / "metrics.jsonl"
         while process.poll() is None and not (log.is_file() and log.read_bytes().count(b"\n") > 3):
