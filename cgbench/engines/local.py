@@ -7,11 +7,10 @@ import signal
 import threading
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
@@ -59,41 +58,14 @@ class Local(Engine):
     ) -> Iterator[Any]:
         """See :meth:`Engine.run`."""
         slots = self._slots(needs, len(tasks))
-        if len(slots) <= 1:
-            for task in tasks:
-                yield function(*task)
-            return
-        with _worker_processes(slots) as pool:
-            waiting = iter(tasks)
-            running = {pool.submit(function, *task) for task in _take(waiting, len(slots))}
-            try:
-                while running:
-                    finished, running = wait(running, return_when=FIRST_COMPLETED)
-                    running |= {pool.submit(function, *task) for task in _take(waiting, len(finished))}
-                    for future in finished:
-                        yield future.result()
-            except BaseException:
-                # the other workers save partial results; do not wait for them
-                for future in running:
-                    future.cancel()
-                for process in list((getattr(pool, "_processes", None) or {}).values()):
-                    process.terminate()
-                raise
+        yield from _results(slots, function, tasks, len(slots), in_order=False)
 
     def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
         """See :meth:`Engine.map`."""
         waiting = iter(items)
-        first = _take(waiting, 2 * self.jobs)
-        slots = self._slots(needs, len(first))
-        if len(slots) <= 1:
-            yield from map(function, chain(first, waiting))
-            return
-        with _worker_processes(slots) as pool:
-            queue = deque(pool.submit(function, item) for item in first)
-            while queue:
-                result = queue.popleft().result()
-                queue.extend(pool.submit(function, item) for item in _take(waiting, 1))
-                yield result
+        first = list(islice(waiting, 2 * self.jobs))
+        tasks = ((item,) for item in chain(first, waiting))
+        yield from _results(self._slots(needs, len(first)), function, tasks, len(first), in_order=True)
 
     def _slots(self, needs: Needs, tasks: int) -> list[str]:
         """``CUDA_VISIBLE_DEVICES`` of each worker; empty: as in this process."""
@@ -117,6 +89,32 @@ def visible_gpus() -> list[str]:
     return [str(index) for index in range(torch.cuda.device_count())]
 
 
+def _results(
+    slots: Sequence[str], function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], at_once: int, in_order: bool
+) -> Iterator[Any]:
+    """The results of tasks, in their order or as they finish; with several slots, from a worker process in each."""
+    if len(slots) <= 1:
+        yield from starmap(function, tasks)
+        return
+    with _worker_processes(slots) as pool:
+        waiting = iter(tasks)
+        running = [pool.submit(function, *task) for task in islice(waiting, at_once)]
+        try:
+            while running:
+                finished = running[:1] if in_order else [*wait(running, return_when=FIRST_COMPLETED).done]
+                results = [future.result() for future in finished]
+                running = [future for future in running if future not in finished]
+                running += [pool.submit(function, *task) for task in islice(waiting, len(finished))]
+                yield from results
+        except BaseException:
+            # the other workers save partial results; do not wait for them
+            for future in running:
+                future.cancel()
+            for process in list((getattr(pool, "_processes", None) or {}).values()):
+                process.terminate()
+            raise
+
+
 @contextlib.contextmanager
 def _worker_processes(slots: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
     # spawn: forking a process with threads (progress bars, torch) may hang
@@ -134,10 +132,6 @@ def _worker_processes(slots: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
         ) from None
     finally:
         free.close()
-
-
-def _take(items: Iterator[T], count: int) -> list[T]:
-    return list(islice(items, count))
 
 
 def _start_worker(slots: Any) -> None:

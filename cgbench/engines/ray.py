@@ -13,7 +13,6 @@ import secrets
 import socket
 import sys
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -45,6 +44,8 @@ class Ray(Engine):
     :raises InputError: Ray is not installed, or no cluster answers.
     """
 
+    here = False
+
     def __init__(self, address: str | None = None, jobs: int | None = None, gpu_share: int = 1) -> None:
         require("ray", "ray")
         super().__init__()
@@ -75,11 +76,6 @@ class Ray(Engine):
             ) from None
         _keep_off_stdout()
         return ray
-
-    @property
-    def here(self) -> bool:
-        """See :meth:`Engine.here`."""
-        return False
 
     @property
     def jobs(self) -> int:
@@ -147,37 +143,17 @@ class Ray(Engine):
         self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
     ) -> Iterator[Any]:
         """See :meth:`Engine.run`."""
-        call = self._remote_call(needs)
-        waiting = iter(tasks)
-        running = deque(call(function, task) for task in islice(waiting, self._window(needs)))
-        try:
-            while running:
-                done, unfinished = self._ray.wait(list(running), num_returns=1)
-                running = deque(unfinished)
-                running.extend(call(function, task) for task in islice(waiting, 1))
-                yield self._get(done[0])
-        except BaseException:
-            self._cancel(running)
-            raise
+        yield from self._results(function, iter(tasks), needs, in_order=False)
 
     def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
         """See :meth:`Engine.map`."""
-        call = self._remote_call(needs)
         waiting = iter(items)
         first = list(islice(waiting, 2))
         if len(first) <= 1:
             yield from map(function, first)
-            return
-        waiting = chain(first, waiting)
-        queue = deque(call(function, (item,)) for item in islice(waiting, self._window(needs)))
-        try:
-            while queue:
-                result = self._get(queue.popleft())
-                queue.extend(call(function, (item,)) for item in islice(waiting, 1))
-                yield result
-        except BaseException:
-            self._cancel(queue)
-            raise
+        else:
+            tasks = ((item,) for item in chain(first, waiting))
+            yield from self._results(function, tasks, needs, in_order=True)
 
     def close(self) -> None:
         """Leave the cluster; stop it if this command started it."""
@@ -186,15 +162,34 @@ class Ray(Engine):
         if "_ray" in self.__dict__:
             self._ray.shutdown()
 
-    def _remote_call(self, needs: Needs) -> Callable[[Callable[..., Any], tuple[Any, ...]], Any]:
+    def _results(
+        self, function: Callable[..., Any], waiting: Iterator[tuple[Any, ...]], needs: Needs, in_order: bool
+    ) -> Iterator[Any]:
+        """The results of tasks, in their order or as they finish."""
         self.check_fits(needs)
-        remote = self._ray.remote(_call).options(
+        call = self._ray.remote(_call).options(
             num_cpus=needs.cores,
             num_gpus=self._gpus_of(needs),  # several GPUs are always on one machine
             max_retries=RETRIES,
             retry_exceptions=[LostError],
         )
-        return lambda function, task: remote.remote(function, task, self._folder, self._token, __version__)
+
+        def submit(count: int) -> list[Any]:
+            tasks = islice(waiting, count)
+            return [call.remote(function, task, self._folder, self._token, __version__) for task in tasks]
+
+        running = submit(self._window(needs))
+        try:
+            while running:
+                done, running = (running[:1], running[1:]) if in_order else self._ray.wait(running, num_returns=1)
+                result = self._get(done[0])
+                running += submit(1)
+                yield result
+        except BaseException:
+            for answer in running:
+                with contextlib.suppress(Exception):
+                    self._ray.cancel(answer, force=False)
+            raise
 
     def _gpus_of(self, needs: Needs) -> float:
         return needs.gpus / self._share if needs.gpus == 1 else needs.gpus
@@ -221,11 +216,6 @@ class Ray(Engine):
                 f"a task was lost {RETRIES + 1} times on the Ray cluster ({_first_line(error)}); the workers' logs are "
                 f"in {logs}; run the same command again to resume"
             ) from None
-
-    def _cancel(self, answers: Iterable[Any]) -> None:
-        for answer in answers:
-            with contextlib.suppress(Exception):
-                self._ray.cancel(answer, force=False)
 
 
 def _keep_off_stdout() -> None:

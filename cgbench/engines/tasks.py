@@ -40,13 +40,11 @@ class Engine(ABC):
     temporary file and renamed: a task may run twice. So neither the engine nor the number of machines changes a result.
     """
 
+    #: Whether all tasks run on this machine, so that threads could replace them.
+    here = True
+
     def __init__(self) -> None:
         self.ran: Counter[str] = Counter()  # finished tasks per machine
-
-    @property
-    def here(self) -> bool:
-        """Whether all tasks run on this machine, so that threads could replace them."""
-        return True
 
     @property
     @abstractmethod
