@@ -154,21 +154,18 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
         return _bins_of_values(kept, values)
     are_whole = _are_whole(values)
     edges = _edges_of(values, how or QUARTILES)
-    names = _names(edges)
-    least = 1.0 if feature.zero and are_whole and values.min() >= 1 else None  # 0 has its own bin
+    least = 1.0 if feature.zero and are_whole and values.min() >= 1 else -np.inf  # 0 has its own bin
+    ends = [least, *edges.tolist(), np.inf]
+    names = ["1" if least == 1 else None, *_names(edges), None]
     bin_of_value = np.searchsorted(edges, values, side="right")
     bins = []
-    for bin_number in range(len(edges) + 1):
-        if len(rows := np.flatnonzero(bin_of_value == bin_number)):
-            low = float(edges[bin_number - 1]) if bin_number else None
-            if least is not None:
-                low = max(low or least, least)
-            high = float(edges[bin_number]) if bin_number < len(edges) else None
-            low_name = names[bin_number - 1] if bin_number else None if low is None else f"{low:.0f}"
-            label = _label(low_name, names[bin_number] if bin_number < len(edges) else None)
-            if are_whole and low is not None and high is not None and abs(high) < 1e9:
-                label = f"{low:.0f}" if high == low + 1 else f"{low:.0f}-{high - 1:.0f}"
-            bins.append(Bin(label, kept[rows], low, high))
+    for bin_number in np.unique(bin_of_value).tolist():
+        low, high = max(ends[bin_number], least), ends[bin_number + 1]
+        label = _label(*names[bin_number : bin_number + 2])
+        if are_whole and -np.inf < low and abs(high) < 1e9:
+            label = f"{low:.0f}" if high == low + 1 else f"{low:.0f}-{high - 1:.0f}"
+        rows = kept[bin_of_value == bin_number]
+        bins.append(Bin(label, rows, low if np.isfinite(low) else None, high if np.isfinite(high) else None))
     return bins
 
 

@@ -10,7 +10,6 @@ counts those of BLEU. A preset changes the text or the statistics as a paper's s
                 too short for any n-gram still counts one n-gram in the denominator.
 """
 
-import inspect
 import math
 import typing
 from collections.abc import Mapping, Sequence
@@ -41,7 +40,7 @@ WORTH_A_PROCESS = {"bleu": 100_000, "chrf": 4_000, "ter": 100}
 
 _TOGETHER = 200_000  # sentences per task
 
-_OWN = ("self", "force", "references", "trg_lang")
+_OWN = ("force", "references", "trg_lang")
 
 
 class SacreMetric(Metric):
@@ -217,7 +216,7 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
     metric = getattr(metrics, CLASSES[kind])
     hints = typing.get_type_hints(metric.__init__)
-    known = [name for name in inspect.signature(metric.__init__).parameters if name not in _OWN]
+    known = [name for name in hints if name not in _OWN]
     values: dict[str, Any] = {}
     for key, value in options.items():
         if key not in known:

@@ -174,17 +174,15 @@ def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
             return values
     except ValueError:
         pass
-    found = np.empty(len(texts))
-    word = None  # the first row with true or false
-    for row, text in enumerate(texts):
-        value = number_of(text)
-        if value is None:
-            raise no_score(f"{name}, row {row + 1}", text)
-        found[row] = value
-        word = row if word is None and text.strip().lower() in _WORDS else word
-    if word is not None and not np.isin(found[~np.isnan(found)], (0.0, 1.0)).all():
+    numbers = list(map(number_of, texts))
+    if None in numbers:
+        row = numbers.index(None)
+        raise no_score(f"{name}, row {row + 1}", texts[row])
+    scores = np.array(numbers, np.float64)
+    word = next((row for row, text in enumerate(texts) if text.strip().lower() in _WORDS), None)
+    if word is not None and not np.isin(scores[~np.isnan(scores)], (0.0, 1.0)).all():
         raise InputError(
             f"{name}, row {word + 1}: {texts[word]!r}, but other rows have numbers other than 0 and 1; is it the right "
             "column?"
         )
-    return found
+    return scores
