@@ -155,25 +155,19 @@ def _open_column(
     if name is not None and are_numbers(path, (name, ids or "1")):
         return Table(path, named=False), name
     table = Table(path, named=True)
-    column = _choose(table, name, roles, of_texts)
-    if ids is not None and table.names and ids not in table.names:
-        raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
-    return table, column
-
-
-def _choose(table: Table, chosen: str | None, roles: tuple[str, ...], of_texts: bool) -> str:
-    path, names = table.path, table.names
-    if chosen is not None:
-        if chosen not in names:
-            raise InputError(f"{path}: no column {chosen!r}{did_you_mean(chosen, names)}")
-        return chosen
-    kind = form(path)
+    names, kind = table.names, form(path)
+    if name is not None and name not in names:
+        raise InputError(f"{path}: no column {name!r}{did_you_mean(name, names)}")
     # If the only cell of the first row is a sentence, it is not a header: it would be lost.
     alone = len(names) == 1 and not (of_texts and kind in NUMBERED and len(words_of(names[0])) > 1)
-    for name in (*roles, *(names if alone else ())):
-        if name in names:
-            return name
-    texts = [name for name in names if not name.lower().endswith("id")]  # ids are rarely what is to be read
-    example = next((name for name in (*texts, *names) if "\t" not in name and len(name) < 20), "1")
-    where = "its first row has" if kind in NUMBERED else "it has" if kind == "parquet" else "its first object has"
-    raise InputError(f"{path}: which column? Write {path}:COLUMN, such as {path}:{example}; {where} {', '.join(names)}")
+    column = name or next((role for role in (*roles, *(names if alone else ())) if role in names), None)
+    if column is None:
+        texts = [name for name in names if not name.lower().endswith("id")]  # ids are rarely what is to be read
+        example = next((name for name in (*texts, *names) if "\t" not in name and len(name) < 20), "1")
+        where = "its first row has" if kind in NUMBERED else "it has" if kind == "parquet" else "its first object has"
+        raise InputError(
+            f"{path}: which column? Write {path}:COLUMN, such as {path}:{example}; {where} {', '.join(names)}"
+        )
+    if ids is not None and names and ids not in names:
+        raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, names)}")
+    return table, column
