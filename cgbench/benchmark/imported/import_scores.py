@@ -389,19 +389,16 @@ def _metric_of(
         raise InputError(f"{ordered[0].name}: no scores")
     # Examples without a score are refused or left out.
     values = [scores_of(column.values, column.name) for column in ordered]
-    lacking = [np.isnan(column_values) for column_values in values]
-    missing = np.logical_or.reduce(lacking)
+    is_missing = np.isnan(values)
+    lacking = [(run, np.flatnonzero(in_run)) for run, in_run in zip(ordered, is_missing, strict=True) if in_run.any()]
+    missing = np.logical_or.reduce(is_missing)
     notes = []
-    if missing.any():
+    if lacking:
         if not options.drop_missing:
-            _refuse_missing(ordered, lacking)
+            _refuse_missing(lacking)
         if missing.all():
             raise InputError("no example is left: for each one, some run has no finite score")
-        counts = ", ".join(
-            f"{column.name} {np.count_nonzero(is_missing):,}"
-            for column, is_missing in zip(ordered, lacking, strict=True)
-            if is_missing.any()
-        )
+        counts = ", ".join(f"{column.name} {len(rows):,}" for column, rows in lacking)
         notes.append(
             f"{np.count_nonzero(missing):,} of {len(missing):,} examples are left out of all systems, because a score "
             f"is missing or infinite ({counts})"
@@ -418,21 +415,18 @@ def _metric_of(
         binary=zero_or_one and scale == (0.0, 1.0), missing=missing, notes=[*notes, *more_notes],
         largest=max(float(np.quantile(np.abs(column_values[has_score]), 0.99)) for column_values in values),
     )  # fmt: skip
-    rows = iter(ordered)
-    runs: dict[str, list[Column]] = {name: list(islice(rows, len(columns))) for name, columns in systems.items()}
+    in_order = iter(ordered)
+    runs: dict[str, list[Column]] = {name: list(islice(in_order, len(columns))) for name, columns in systems.items()}
     return metric, runs, ordered[0].columns or {}
 
 
-def _refuse_missing(columns: Sequence[ScoreColumn], lacking: Sequence[np.ndarray]) -> None:
-    column, bad = next(
-        (column, np.flatnonzero(is_missing))
-        for column, is_missing in zip(columns, lacking, strict=True)
-        if is_missing.any()
-    )
+def _refuse_missing(lacking: Sequence[tuple[ScoreColumn, np.ndarray]]) -> None:
+    """Refuse runs that lack scores, each with the rows that have none."""
+    column, bad = lacking[0]
     rows = ", ".join(f"{row + 1} ({column.values[row] or 'empty'})" for row in bad[:NAMED].tolist())
     further = f" and {len(bad) - NAMED:,} more" if len(bad) > NAMED else ""
-    files = sum(bool(is_missing.any()) for is_missing in lacking)
-    other_files = f"; {files - 1:,} more {'files lack' if files > 2 else 'file lacks'} some" if files > 1 else ""
+    files = len(lacking) - 1
+    other_files = f"; {files:,} more {'files lack' if files > 1 else 'file lacks'} some" if files else ""
     raise InputError(
         f"{column.name}: {len(bad):,} of {len(column):,} scores are missing or infinite: row{'s' * (len(bad) > 1)} "
         f"{rows}{further}{other_files}. {argument('drop_missing')} leaves these examples out of all systems"
