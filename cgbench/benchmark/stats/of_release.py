@@ -39,7 +39,7 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
     :param train: the current path of the training text, if it has moved.
     :raises InputError: this is not a release, or its training text is missing or has changed.
     """
-    release = folder if isinstance(folder, Release) else Release.open(folder)
+    release = Release.of(folder)
     config = release.configuration
     # What the manifest records; a release may come from anybody.
     shape = {"ngram_min_count": int, "degree_side": str}
@@ -47,23 +47,15 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
     try:
         remedy = "" if train else f"; give its current path with {argument('train')}"
         overlaps = release.manifest["inputs"].get("known_from", {})
-        known = {
-            side: (release.input_path(str(overlap["path"])), str(overlap["sha256"]))
-            for side, overlap in overlaps.items()
-        }
-        origin = ReleaseOrigin(
-            release,
-            input_corpus(release, release.manifest["inputs"]["train"], train, remedy=remedy),
-            {side: folder for side, (folder, _) in known.items()},
-            release.normalisation,
-            config["ngram_min_count"],
-            config["degree_side"],
-        )
+        known = {side: release.input_path(str(overlap["path"])) for side, overlap in overlaps.items()}
+        hashes = [str(overlap["sha256"]) for overlap in overlaps.values()]
+        corpus = input_corpus(release, release.manifest["inputs"]["train"], train, remedy=remedy)
+        settings = release.normalisation, config["ngram_min_count"], config["degree_side"]
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(f"{release.folder}: manifest.json is not that of a cgbench release (key {error})") from None
-    for result, sha256 in known.values():
+    for result, sha256 in zip(known.values(), hashes, strict=True):
         check_input(sums_of(result), sha256)
-    return origin
+    return ReleaseOrigin(release, corpus, known, *settings)
 
 
 def release_rows(origin: ReleaseOrigin, counts: Wanted, side: str | None, tags: Tags | None) -> Iterator[StatsRow]:
