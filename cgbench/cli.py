@@ -65,8 +65,7 @@ class Commands(Group):
         if cmd_name not in _ALL:
             return None
         module, _, name = _ALL[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(f"cgbench.commands.{module}"), name)
-        return command
+        return getattr(import_module(f"cgbench.commands.{module}"), name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by group."""

@@ -90,8 +90,7 @@ class Scores(Hinting, Group):
         """The command of a metric."""
         name = cmd_name.lower()
         if name in ("import", "rules"):
-            command: click.Command = getattr(import_module(f"cgbench.commands.score_{name}"), f"{name}_command")
-            return command
+            return getattr(import_module(f"cgbench.commands.score_{name}"), f"{name}_command")
         return score_command(name) if is_metric(name) else None
 
     def resolve_command(

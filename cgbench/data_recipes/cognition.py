@@ -40,8 +40,7 @@ def _sources() -> Iterator[Source]:
     for name in STORIES:
         for language in LANGUAGES:
             yield released(REPOSITORY, COMMIT, f"data/processed/{name}.{language}")
-    for side in (*LANGUAGES, "compound"):
-        yield released(REPOSITORY, COMMIT, f"data/cg-test/cg-test.{side}")
+    yield from (released(REPOSITORY, COMMIT, f"data/cg-test/cg-test.{side}") for side in (*LANGUAGES, "compound"))
     yield released(REPOSITORY, COMMIT, "eval/lexicon")
     yield released(REPOSITORY, COMMIT, "data/processed/code", extra=CODES)
 

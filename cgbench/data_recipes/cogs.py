@@ -100,8 +100,7 @@ def _dangle(rows: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
 
 
 def _sources() -> Iterator[Source]:
-    for name in FILES[:-1]:
-        yield released(REPOSITORY, COMMIT, f"data/{name}.tsv")
+    yield from (released(REPOSITORY, COMMIT, f"data/{name}.tsv") for name in FILES[:-1])
     now = released(REPOSITORY, COMMIT, "data/gen.tsv")
     first = released(*LEXICONS, "cogs/gen.tsv")
     yield replace(now, hashes=now.hashes + first.hashes)

@@ -238,8 +238,7 @@ def _sources() -> Iterator[Source]:
         for subset in ("train", "test"):
             yield _member(f"{folder}/tasks_{subset}_{name}.txt")
     yield Source(MCD_ARCHIVE, f"https://storage.googleapis.com/cfq_dataset/{MCD_ARCHIVE}")
-    for name in MCD:
-        yield Source(f"{name}.json", archive=MCD_ARCHIVE, member=f"{name}.json")
+    yield from (Source(f"{name}.json", archive=MCD_ARCHIVE, member=f"{name}.json") for name in MCD)
     for split in LEARNT:
         path = f"lexicons/{split}/{{}}.json"
         yield from alignments(*LEXICONS, RULED[split][0], path, extra=path)

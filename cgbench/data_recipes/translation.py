@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, starmap, zip_longest
 from pathlib import Path
 
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Sources, Split, Writer
@@ -163,8 +163,7 @@ def _talk_sources() -> Iterator[Source]:
     yield Source(TALKS, f"https://dl.fbaipublicfiles.com/fairseq/data/iwslt14/{TALKS}", folder="iwslt14-de-en")
     for language in LANGUAGES:
         names = [f"train.tags.de-en.{language}", *(f"IWSLT14.{test}.de-en.{language}.xml" for test in TESTS)]
-        for name in names:
-            yield Source(name, folder="iwslt14-de-en", archive=TALKS, member=f"de-en/{name}")
+        yield from (Source(name, folder="iwslt14-de-en", archive=TALKS, member=f"de-en/{name}") for name in names)
 
 
 def _react_sources(splits: Iterable[str], bpe: bool) -> Iterator[Source]:
@@ -176,14 +175,12 @@ def _react_sources(splits: Iterable[str], bpe: bool) -> Iterator[Source]:
 
 
 def _wmt_sources() -> Iterator[Source]:
-    for archive, url in WMT_URLS.items():
-        yield Source(archive, url)
+    yield from starmap(Source, WMT_URLS.items())
     for language in LANGUAGES:
         for archive, path in WMT_TRAIN.items():
             yield Source(f"{Path(path).name}.{language}", archive=archive, member=f"{path}.{language}")
         yield Source(f"newstest2013.{language}", archive="dev.tgz", member=f"dev/newstest2013.{language}")
-    for name in WMT_TEST:
-        yield Source(name, archive="test-full.tgz", member=f"test-full/{name}")
+    yield from (Source(name, archive="test-full.tgz", member=f"test-full/{name}") for name in WMT_TEST)
 
 
 TED = "CC BY-NC-ND 3.0 (TED)"

@@ -64,16 +64,14 @@ def _kernel(function: F, **options: Any) -> F:
 
 def part(function: F) -> F:
     """Compile a function that only kernels call: no Python wrapper, no cache file."""
-    compiled: F = _compile(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
-    return compiled
+    return _compile(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
 def inlined(function: F) -> F:
     """Compile a function that Numba inlines before type inference.
 
     This takes longer to compile, and runs faster than inlining by LLVM, which has to unpack tuples."""
-    compiled: F = _compile(inline="always")(function)
-    return compiled
+    return _compile(inline="always")(function)
 
 
 class Notice(event.Listener):

@@ -145,8 +145,7 @@ def _hiding(key: str) -> Callable[[str], str]:
 @functools.cache
 def _certificates(*environment: str | None) -> ssl.SSLContext:
     """The trusted certificates, which take 0.1 s to load. ``environment``: the variables that choose them."""
-    context: ssl.SSLContext = require("httpx", "servers").create_ssl_context()
-    return context
+    return require("httpx", "servers").create_ssl_context()
 
 
 async def _exchange(client: Any, request: Any, hide: Callable[[str], str]) -> Reply:

@@ -10,7 +10,7 @@ Techniques", chapters 5 and 5A).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from cgbench.benchmark.candidates.inclusion import INCLUSION, inclusion_of
 from cgbench.benchmark.candidates.selection import seeded_hash, selecting_measure
 
 Allocation: TypeAlias = Literal["equal", "proportional", "neyman"]
-ALLOCATIONS = get_args(Allocation)
 STRATUM, SAMPLED, SAMPLE_INCLUSION, OWN_SCORE = "stratum", "sampled", "sample_inclusion", "hypothesis_chrf"
 COLUMNS = (INCLUSION, STRATUM, SAMPLED, SAMPLE_INCLUSION)  # of a release: about draws, not measures
 FEWEST = 2  # draws per stratum

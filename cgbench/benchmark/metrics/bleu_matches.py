@@ -87,8 +87,7 @@ def bleu_statistics(
 def _closest(sizes: np.ndarray, owners: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """The length of the reference closest to that of each hypothesis; the shorter one of two."""
     order = np.lexsort((lengths, np.abs(lengths - sizes[owners]), owners))
-    best: np.ndarray = lengths[order][np.searchsorted(owners, np.arange(len(sizes)))]
-    return best
+    return lengths[order][np.searchsorted(owners, np.arange(len(sizes)))]
 
 
 def _counts(ngrams: np.ndarray, sizes: np.ndarray, different: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

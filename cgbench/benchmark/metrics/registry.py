@@ -42,8 +42,7 @@ def metric_class(name: str) -> type[Metric]:
     :raises InputError: there is no such metric, or another package registered something else.
     """
     if name in METRICS:
-        metric_type: type[Metric] = resolve_name(f"cgbench.benchmark.metrics.{METRICS[name]}")
-        return metric_type
+        return resolve_name(f"cgbench.benchmark.metrics.{METRICS[name]}")
     entry_points = registered()
     if name not in entry_points:
         raise InputError(f"{argument('metric', name)}{did_you_mean(name, [*METRICS, *entry_points])}")

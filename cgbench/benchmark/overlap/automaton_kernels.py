@@ -272,10 +272,7 @@ def settle(order, links, lens, matches, min_count, totals, known):
     for at in range(order.size - 1, 0, -1):
         state = order[at]
         below = totals[state]
-        if below >= min_count:
-            known[state] = lens[state]
-        else:
-            known[state] = matches[state, min_count - 1 - below]
+        known[state] = lens[state] if below >= min_count else matches[state, min_count - 1 - below]
         total = below
         for j in range(most):
             total += matches[state, j] > 0

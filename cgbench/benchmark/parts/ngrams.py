@@ -190,8 +190,7 @@ def _ordered(rows: Rows, *names: str) -> Rows:
 
 def _places(sorted_pieces: np.ndarray) -> np.ndarray:
     """The place of each row among those of its piece."""
-    ranks: np.ndarray = np.arange(len(sorted_pieces)) - np.searchsorted(sorted_pieces, sorted_pieces)
-    return ranks
+    return np.arange(len(sorted_pieces)) - np.searchsorted(sorted_pieces, sorted_pieces)
 
 
 def _rank(covers: np.ndarray, words: np.ndarray, content: np.ndarray) -> np.ndarray:

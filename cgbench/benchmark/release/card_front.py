@@ -54,8 +54,7 @@ def front_matter(manifest: Mapping[str, Any]) -> str:
         "tags": ["compositional-generalization", "cgbench", "split" if is_split(manifest) else "react"],
         "configs": configs,
     }
-    text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=1_000)
-    return text
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=1_000)
 
 
 def licence_keys(stated: str | None) -> dict[str, str]:

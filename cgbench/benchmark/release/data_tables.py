@@ -81,8 +81,7 @@ def _set_table(candidates: Any, name: str) -> Any:
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
     """The rows of a set as in its file of JSON lines: without the text and its hash."""
-    rows: list[dict[str, Any]] = table.drop_columns([*{*TEXTS, "content"} & {*table.column_names}]).to_pylist()
-    return rows
+    return table.drop_columns([*{*TEXTS, "content"} & {*table.column_names}]).to_pylist()
 
 
 def text_contents(manifest: Mapping[str, Any], name: str, table: Any) -> dict[str, str]:

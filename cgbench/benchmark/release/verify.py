@@ -112,8 +112,7 @@ def check_verified(release: Release) -> None:
 
 def _checks(release: Release) -> Iterator[tuple[str, Callable[[Release], Found]]]:
     yield MANIFEST, _check_manifest
-    for name in sorted(release.manifest["files"]):
-        yield name, partial(_check_file, name)
+    yield from ((name, partial(_check_file, name)) for name in sorted(release.manifest["files"]))
     if release.is_split:
         yield from (("files", _check_files), ("counts", _check_sets), ("tables", _check_sets_tables))
         yield "metadata", _check_croissant

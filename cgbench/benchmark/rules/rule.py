@@ -240,8 +240,7 @@ def convert_rules(values: Any) -> list[Rule]:
 
     :raises msgspec.ValidationError: a type is unknown, or a field is missing, unknown or invalid.
     """
-    rules: list[Rule] = msgspec.convert(values, list[AnyRule])
-    return rules
+    return msgspec.convert(values, list[AnyRule])
 
 
 def passed(rules: Iterable[Rule], output: str) -> str:

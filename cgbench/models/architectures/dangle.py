@@ -71,8 +71,7 @@ def run_mixed(layers: Iterable[Any], x: Tensor, layout: Layout, counts: np.ndarr
     for layer in lower:
         x = layer(x, layout)
         layout = layout.gathered
-    ends: Tensor = top.ends(x, layout, counts)
-    return ends
+    return top.ends(x, layout, counts)
 
 
 @dataclass

@@ -51,5 +51,4 @@ class DLCL(Transformer):
         combine, below = self.combinations[side], [x]
         for index, layer in enumerate(self.stack(side)):
             below.append(layer.feed(attend(index, combine(below))))
-        y: Tensor = combine(below)
-        return y
+        return combine(below)

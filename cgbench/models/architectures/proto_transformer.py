@@ -71,8 +71,7 @@ class ProtoTransformer(Transformer):
 
         def attend(index: int, x: Tensor) -> Tensor:
             x = layers[index].attend(x, layout)
-            changed: Tensor = self.prototype_attention[index](layers[index], x, prototypes, clustered)
-            return changed
+            return self.prototype_attention[index](layers[index], x, prototypes, clustered)
 
         return Encoded(self.encoder_norm(self.through("encoder", x, attend)), layout)
 

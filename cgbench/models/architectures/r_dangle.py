@@ -73,8 +73,7 @@ class RDangle(EncoderDecoderDangle):
 
     def encode_anew(self, encoded: Any, y: Tensor, prefixes: Prefixes) -> Tensor:
         """See :class:`EncoderDecoderDangle`."""
-        states: Tensor = self.encoder_norm(super().encode_anew(encoded, y, prefixes))
-        return states
+        return self.encoder_norm(super().encode_anew(encoded, y, prefixes))
 
     def pair(self, encoded: Any, prefixes: Prefixes, layout: Layout) -> list[Pairing]:
         """See :class:`EncoderDecoderDangle`."""

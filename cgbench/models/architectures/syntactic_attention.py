@@ -106,8 +106,7 @@ class SyntacticAttention(nn.Module):
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [N, target vocabulary]."""
-        logits: Tensor = self.output(states)
-        return logits
+        return self.output(states)
 
     def forward(self, source: Ragged, target: Ragged) -> Tensor:
         """Return logits [N, target vocabulary]; only the lengths of ``target`` are used."""

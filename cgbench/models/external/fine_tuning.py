@@ -116,8 +116,7 @@ class TrainableModel(nn.Module):
         with quietly():
             self.inner.save_pretrained(folder, state_dict=weights, max_shard_size="1000GB")  # one file
             subwords.save(folder)
-        config: dict[str, Any] = read_json(folder / CONFIG)
-        return config
+        return read_json(folder / CONFIG)
 
     def state_dict(self, *arguments: Any, prefix: str = "", **options: Any) -> Any:
         """See :class:`torch.nn.Module`; tied tensors are listed once, under their first name."""

@@ -77,8 +77,7 @@ class Request:
     @property
     def limit(self) -> int | None:
         """The maximum number of tokens of a choice; None without a limit."""
-        tokens: int | None = self.body.get("max_completion_tokens", self.body.get("max_tokens"))
-        return tokens
+        return self.body.get("max_completion_tokens", self.body.get("max_tokens"))
 
     @property
     def most(self) -> Usage:

@@ -99,17 +99,14 @@ class PretrainedEmbedding(nn.Module):
     @property
     def weight(self) -> Tensor:
         """The word embeddings, [ids, width]."""
-        weight: Tensor = (self._shared[0] or self.words).weight
-        return weight
+        return (self._shared[0] or self.words).weight
 
     def forward(self, ids: Tensor, positions: Tensor) -> Tensor:
         """Vectors [N, width] of ids [N] at positions from 0, [N]."""
         x = nn.functional.embedding(ids, self.weight, PAD) + self.at(positions)
         x = self.norm(x if self.token_type is None else x + self.token_type)
-        vectors: Tensor = self.dropout(x)
-        return vectors
+        return self.dropout(x)
 
     def at(self, positions: Tensor) -> Tensor:
         """The vectors of positions from 0."""
-        x: Tensor = self.positions(positions + OFFSET)
-        return x
+        return self.positions(positions + OFFSET)

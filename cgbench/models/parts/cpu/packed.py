@@ -96,8 +96,7 @@ class _Linear(torch.autograd.Function):
 
 
 def _multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
-    return result
+    return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
 
 
 @functools.cache
@@ -130,5 +129,4 @@ def _packed(parameter: nn.Parameter, weight: Tensor) -> Tensor:
     slice_ = (weight.storage_offset(), *weight.shape, *weight.stride())
     if slice_ not in copies:
         copies[slice_] = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), 1024)
-    packed: Tensor = copies[slice_]
-    return packed
+    return copies[slice_]

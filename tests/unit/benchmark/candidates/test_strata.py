@@ -1,14 +1,15 @@
 """The stratified sample: strata, allocation, draw."""
 
 import itertools
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from cgbench.benchmark.candidates.strata import (
-    ALLOCATIONS,
     COLUMNS,
     OWN_SCORE,
+    Allocation,
     allocate,
     deviations_in,
     draw_columns,
@@ -54,7 +55,7 @@ def test_odd_measures_have_strata():
     assert found[0] == found[1] == found[2] == 0 and (np.diff(found) >= 0).all()
 
 
-@pytest.mark.parametrize("how", ALLOCATIONS)
+@pytest.mark.parametrize("how", get_args(Allocation))
 def test_allocation_adds_up_and_stays_within_the_strata(how):
     rng = np.random.default_rng(2)
     for _ in range(300):
@@ -100,7 +101,7 @@ def candidates(n=200, seed=3):
     }
 
 
-@pytest.mark.parametrize("how", ALLOCATIONS)
+@pytest.mark.parametrize("how", get_args(Allocation))
 def test_every_candidate_is_drawn_with_its_probability(how):
     columns = candidates()
     config = {"uncertainty": "rmi", "strata": 8, "allocation": how}
