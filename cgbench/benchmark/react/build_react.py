@@ -136,7 +136,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     model = _open_lm(plan, workspace)
     difficulty = read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools) if plan.inputs.difficulty else None
 
-    # Known n-grams: of any length, from the training corpus, a phrase list or an overlap result.
+    # Known n-grams: of any length, from the training corpus or an overlap result.
     ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, plan, train, pools))
 
     # Pairs with a rare word are dropped; known n-grams cover the others, which gives their degree.

@@ -4,6 +4,7 @@ It is a function of the inputs and the settings: two builds give the same bytes.
 of candidates; nothing is decided here.
 """
 
+import hashlib
 import itertools
 import platform
 import shlex
@@ -26,28 +27,17 @@ from cgbench.benchmark.react.request import default_settings
 from cgbench.benchmark.release.data_tables import (
     data_tables,
     figures_of,
-    rows_of,
     text_contents,
     with_text,
     without_text,
-    write_table,
+    write_sets,
 )
-from cgbench.benchmark.release.manifest import (
-    CORRELATIONS,
-    DATA,
-    FORMAT,
-    ID,
-    MANIFEST,
-    ROWS,
-    keeps_normalised,
-    table_file,
-    text_files,
-)
+from cgbench.benchmark.release.manifest import CORRELATIONS, DATA, FORMAT, ID, MANIFEST, keeps_normalised
 from cgbench.benchmark.release.publishing import move_into_place, write_manifest
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import shown_names
 from cgbench.errors import InputWarning
-from cgbench.files import write_atomic, write_json_lines
+from cgbench.files import write_atomic
 from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.external.addresses import shown_name
 from cgbench.steps import Workspace, hash_file
@@ -76,7 +66,6 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
         candidate_lines(built.candidates, original=True),
         candidate_lines(built.candidates) if keeps else None,
         languages,
-        plan.request.execution.until,
     )
     if control := built.control:
         where, form = (control.rows["pool"], control.rows["line"]), (control.sources, control.targets)
@@ -87,20 +76,12 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     further = (*inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
     names = shown_names(map(str, filter(None, (*corpora, *further))))
     manifest = _manifest(built, names)
-    # The other files are those of the tables.
-    for name, table in tables.items():
-        for file, content in text_contents(manifest, name, table).items():
-            write_atomic(staging / file, content)
     if plan.request.release_options.release_text == "none":
+        contents = itertools.chain(*(text_contents(manifest, *table).items() for table in tables.items()))
+        hashes = {file: hashlib.sha256(content.encode("utf-8")).hexdigest() for file, content in contents}
+        manifest |= {"text": "none", "texts": hashes}
         tables = {name: without_text(table) for name, table in tables.items()}
-        left_out = text_files(manifest)
-        manifest |= {"text": "none", "texts": {name: hash_file(staging / name) for name in left_out}}
-        for name in left_out:
-            (staging / name).unlink()
-    for name, table in tables.items():
-        write_table(table, staging / table_file(name))
-        if name in ROWS:
-            write_json_lines(staging / ROWS[name], rows_of(table))
+    write_sets(manifest, tables, staging)
     measure = plan.request.ranking.uncertainty if plan.uncertainty else None
     write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
     manifest = write_manifest(manifest, staging, tables, out)

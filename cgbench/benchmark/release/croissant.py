@@ -42,13 +42,13 @@ CONTEXT: dict[str, Any] = {
 
 def write_croissant(
     manifest: Mapping[str, Any],
-    schemas: Mapping[str, Any],
+    tables: Mapping[str, Any],
     digests: Mapping[str, str],
     manual: Mapping[str, Any] | None = None,
 ) -> str:
     """The metadata of a release, as the text of its file.
 
-    :param schemas: pyarrow schemas by table name.
+    :param tables: the written tables, by name.
     :param digests: SHA-256 of the release's files.
     :param manual: manual fields of an existing file.
     """
@@ -77,11 +77,11 @@ def write_croissant(
                 encodingFormat="application/x-parquet",
                 sha256=digests[table_file(name)],
             )
-            for name in schemas
+            for name in tables
         ],
         "recordSet": [
-            _node("RecordSet", name, key={"@id": f"{name}/{ID}"}, field=[_field(name, field) for field in schema])
-            for name, schema in schemas.items()
+            _node("RecordSet", name, key={"@id": f"{name}/{ID}"}, field=[_field(name, field) for field in table.schema])
+            for name, table in tables.items()
         ],
         **({} if is_split(manifest) else _responsible(manifest)),
     }

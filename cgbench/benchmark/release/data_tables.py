@@ -13,9 +13,9 @@ from cgbench.benchmark.candidates.inclusion import INCLUSION
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.strata import SAMPLE_INCLUSION, SAMPLED
 from cgbench.benchmark.candidates.table import ROW_KEYS
-from cgbench.benchmark.release.manifest import normalised_text, summary
+from cgbench.benchmark.release.manifest import ROW_FILES, normalised_text, summary, table_file
 from cgbench.errors import InputError
-from cgbench.files import atomic_path
+from cgbench.files import atomic_path, write_atomic, write_json_lines
 
 TRANSLATION = "translation"  # the column with the text, a struct of two strings by language
 NORMALISED = "normalised"  # the same for the form of the text that selected it, if it is another
@@ -25,12 +25,9 @@ ROWS = 50_000  # of a row group: far below the limit of 100 MB in viewers of dat
 
 def chosen_rows(table: Any, name: str = "test") -> list[int]:
     """The candidates of the test set (or of ``sample``), in the order of the pool."""
-    lines = table["line"].to_pylist()
-    if name == "sample":
-        rows = [row for row, sampled in enumerate(table[SAMPLED].to_pylist()) if sampled]
-    else:
-        rows = [row for row, stage in enumerate(table["stage"].to_pylist()) if stage == "selected"]
-    return sorted(rows, key=lambda row: lines[row])
+    column, drawn = (SAMPLED, True) if name == "sample" else ("stage", "selected")
+    lines, values = table["line"].to_pylist(), table[column].to_pylist()
+    return sorted((row for row, value in enumerate(values) if value == drawn), key=lambda row: lines[row])
 
 
 def figures_of(table: Any, measure: str, control_degrees: Sequence[float]) -> dict[str, Any]:
@@ -50,11 +47,7 @@ def figures_of(table: Any, measure: str, control_degrees: Sequence[float]) -> di
 
 
 def data_tables(
-    table: Any,
-    texts: Sequence[Sequence[str]],
-    normalised: Sequence[Sequence[str]] | None,
-    languages: tuple[str, str],
-    until: str,
+    table: Any, texts: Sequence[Sequence[str]], normalised: Sequence[Sequence[str]] | None, languages: tuple[str, str]
 ) -> dict[str, Any]:
     """The tables of a release by name (:func:`cgbench.benchmark.release.manifest.table_names`), without that of the
     control set.
@@ -63,7 +56,7 @@ def data_tables(
     :param texts: the candidates' sources and targets; ``normalised``: the form that selected them, if it is another.
     """
     candidates = with_text(table, texts, normalised, languages)
-    if until != "release":
+    if "stage" not in table.column_names:  # nothing was selected
         return {"candidates": candidates}
     sample = {"sample": _set_table(candidates, "sample")} if SAMPLED in candidates.column_names else {}
     return {"test": _set_table(candidates, "test"), "candidates": candidates} | sample
@@ -97,7 +90,7 @@ def text_contents(manifest: Mapping[str, Any], name: str, table: Any) -> dict[st
 
 
 def with_text(
-    table: Any, texts: Sequence[Sequence[str]], normalised: Sequence[Sequence[str]] | None, languages: tuple[str, str]
+    table: Any, texts: Sequence[Sequence[str]], normalised: Sequence[Sequence[str]] | None, languages: Sequence[str]
 ) -> Any:
     """``table`` with its text as the first column, and its ``normalised`` form, if it is another, as the second."""
     import pyarrow
@@ -141,6 +134,16 @@ def _holds_text(kind: Any, types: Any) -> bool:
     if types.is_nested(kind):
         return any(_holds_text(kind.field(index).type, types) for index in range(kind.num_fields))
     return not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def write_sets(manifest: Mapping[str, Any], tables: Mapping[str, Any], folder: Path) -> None:
+    """Write the tables of a release, and from them the text and the rows of each set."""
+    for name, table in tables.items():
+        write_table(table, folder / table_file(name))
+        for file, content in text_contents(manifest, name, table).items():
+            write_atomic(folder / file, content)
+        if name in ROW_FILES:
+            write_json_lines(folder / ROW_FILES[name], rows_of(table))
 
 
 def write_table(table: Any, path: Path) -> None:

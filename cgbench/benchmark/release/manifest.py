@@ -15,7 +15,7 @@ MANIFEST, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
 )
 SAMPLE = "sample.jsonl"  # of a stratified sample of the candidates
-ROWS = {"test": SPLIT, "control": CONTROL, "sample": SAMPLE}  # the file with the rows of each set
+ROW_FILES = {"test": SPLIT, "control": CONTROL, "sample": SAMPLE}  # the file with the rows of each set
 SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # of `cgbench split`; the file has the set of each pair of its corpus
 SETS_HEAD = "pair\tset"  # the first row of split.tsv
 ID = "line"  # the column of every table that identifies a row
@@ -112,7 +112,7 @@ def file_names(manifest: Mapping[str, Any]) -> set[str]:
     """The files that a release with this manifest lists."""
     texts = text_files(manifest) if manifest.get("text") != "none" else ()
     tables = table_names(manifest)
-    rows = [ROWS[name] for name in tables if name in ROWS]
+    rows = [ROW_FILES[name] for name in tables if name in ROW_FILES]
     further = SETS_FILE if is_split(manifest) else CORRELATIONS
     return {*texts, *rows, *map(table_file, tables), CARD, CROISSANT, further}
 

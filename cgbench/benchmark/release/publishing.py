@@ -28,8 +28,7 @@ def write_manifest(manifest: dict[str, Any], staging: Path, tables: Mapping[str,
     fields = _kept(out / CROISSANT, manual_fields)
     notes.pop("validity", None)  # results for the earlier pairs
     write_atomic(staging / CARD, write_card(Release(staging, manifest), notes))
-    schemas = {name: table.schema for name, table in tables.items()}
-    write_atomic(staging / CROISSANT, write_croissant(manifest, schemas, listed_digests(staging), fields))
+    write_atomic(staging / CROISSANT, write_croissant(manifest, tables, listed_digests(staging), fields))
     return seal(manifest, staging)
 
 

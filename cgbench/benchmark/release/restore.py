@@ -15,13 +15,13 @@ import numpy as np
 from cgbench.argument_types import AnyRelease, Bitexts
 from cgbench.benchmark.candidates.originals import original_of
 from cgbench.benchmark.candidates.scan import content_of
-from cgbench.benchmark.release.data_tables import text_contents, with_text, write_table
-from cgbench.benchmark.release.manifest import CORRELATIONS, DATA, MANIFEST, ROWS, table_file, table_names
+from cgbench.benchmark.release.data_tables import with_text, write_sets
+from cgbench.benchmark.release.manifest import CORRELATIONS, DATA, MANIFEST, table_names, text_files
 from cgbench.benchmark.release.publishing import ARRIVING, write_manifest
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import check_verified
 from cgbench.errors import InputError, argument
-from cgbench.files import read_json, sync, write_atomic
+from cgbench.files import read_json, sync
 from cgbench.requests import accepts, option, request
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
@@ -109,16 +109,14 @@ def _write(release: Release, tables: dict[str, Any], texts: Restored, to: Path) 
         keys = list(zip(table["pool"].to_pylist(), table["content"].to_pylist(), strict=True))
         original, form = ([[texts[key][form][side] for key in keys] for side in (0, 1)] for form in (0, 1))
         full_tables[name] = with_text(table, original, form if release.keeps_normalised else None, release.languages)
-        write_table(full_tables[name], to / table_file(name))
-        for file, content in text_contents(manifest, name, full_tables[name]).items():
-            write_atomic(to / file, content)
-            if hash_file(to / file) != manifest["texts"][file]:
-                raise InputError(
-                    f"{release.folder}: these texts do not reproduce {file}: their words agree, but blanks, case or "
-                    "tokenisation are not those of the pool that the release was built from"
-                )
-    for name in sorted({*ROWS.values(), CORRELATIONS} & {*manifest["files"]}):
-        shutil.copyfile(release.path(name), to / name)
+    write_sets(manifest, full_tables, to)
+    for name in text_files(manifest):
+        if hash_file(to / name) != manifest["texts"][name]:
+            raise InputError(
+                f"{release.folder}: these texts do not reproduce {name}: their words agree, but blanks, case or "
+                "tokenisation are not those of the pool that the release was built from"
+            )
+    shutil.copyfile(release.path(CORRELATIONS), to / CORRELATIONS)
     del manifest["files"]  # which lists the files without text
     write_manifest(manifest, to, full_tables, release.folder)
     for path in (path for path in to.rglob("*") if path.is_file()):

@@ -38,7 +38,7 @@ from cgbench.benchmark.release.manifest import (
     CROISSANT,
     ID,
     MANIFEST,
-    ROWS,
+    ROW_FILES,
     SAMPLE,
     SETS_FILE,
     SPLIT,
@@ -236,8 +236,8 @@ def _check_tables(release: Release) -> str:
                 return f"{file}: does not match {text_file}"
         if not texts and (strange := sorted({*table.column_names} - {*without_text(table).column_names})):
             return f"{file}: the column {strange[0]} holds text"
-        if name in ROWS and json.dumps(rows_of(table)) != json.dumps(release.set_rows(name)):  # so NaN equals NaN
-            return f"{file}: does not match {ROWS[name]}"
+        if name in ROW_FILES and json.dumps(rows_of(table)) != json.dumps(release.set_rows(name)):  # so NaN equals NaN
+            return f"{file}: does not match {ROW_FILES[name]}"
     return ""
 
 

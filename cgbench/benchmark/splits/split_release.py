@@ -5,7 +5,6 @@ splits: ``train.SOURCE`` and ``train.TARGET``, the training set; and ``split.tsv
 corpus, by its number (from 1).
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.card_front import front_matter
 from cgbench.benchmark.release.croissant import write_croissant
-from cgbench.benchmark.release.data_tables import with_text, write_table
+from cgbench.benchmark.release.data_tables import with_text, write_sets
 from cgbench.benchmark.release.listed_digests import listed_digests
 from cgbench.benchmark.release.manifest import (
     CARD,
@@ -24,12 +23,10 @@ from cgbench.benchmark.release.manifest import (
     MANIFEST,
     SETS_FILE,
     SETS_HEAD,
-    SPLIT,
     SPLIT_KIND,
     is_split,
     signature,
     summary,
-    table_file,
 )
 from cgbench.benchmark.release.publishing import seal
 from cgbench.benchmark.release.release import SIDES, Release
@@ -67,9 +64,11 @@ def write_split(
     manifest["configuration"] = {**manifest["configuration"], "ngram_min_count": NGRAM_MIN_COUNT}
     with replacing(out) as folder:
         (folder / DATA).mkdir()
-        for which in SETS:
-            for language, lines in zip(languages, texts[which], strict=True):
-                write_atomic(folder / f"{which}.{language}", "".join(f"{line}\n" for line in lines))
+        tables = {which: _table(which, texts, sides, manifest) for which in SETS}
+        degrees = {"degree": summary(tables["test"]["degree"].to_numpy())}
+        manifest["figures"] = {**manifest["figures"], "selected": degrees}
+        tables = {which: with_text(table, texts[which], None, languages) for which, table in tables.items()}
+        write_sets(manifest, tables, folder)
         names = {0: "train", 1: "test", -1: "neither"}
         rows = "".join(f"{pair}\t{names[side]}\n" for pair, side in enumerate(sides, 1))
         write_atomic(folder / SETS_FILE, f"{SETS_HEAD}\n{rows}")
@@ -77,16 +76,7 @@ def write_split(
         files = [{"path": name, "sha256": hash_file(folder / name)} for name in names_of_train]
         train = {"files": files, "columns": None, "pairs": len(texts["train"][0])}
         manifest["inputs"] = {**manifest["inputs"], "train": train, "exclude": []}
-        tables = {which: _table(which, texts, sides, manifest) for which in SETS}
-        write_atomic(folder / SPLIT, "".join(json.dumps(row) + "\n" for row in tables["test"].to_pylist()))
-        degrees = {"degree": summary(tables["test"]["degree"].to_numpy())}
-        manifest["figures"] = {**manifest["figures"], "selected": degrees}
-        schemas = {}
-        for which, table in tables.items():
-            table = with_text(table, texts[which], None, (languages[0], languages[1]))
-            write_table(table, folder / table_file(which))
-            schemas[which] = table.schema
-        write_atomic(folder / CROISSANT, write_croissant(manifest, schemas, listed_digests(folder)))
+        write_atomic(folder / CROISSANT, write_croissant(manifest, tables, listed_digests(folder)))
         manifest["files"] = listed_digests(folder)
         write_atomic(folder / CARD, card(manifest | {"signature": signature(manifest)}))
         manifest = seal(manifest, folder)
