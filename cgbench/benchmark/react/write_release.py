@@ -59,7 +59,11 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     shutil.rmtree(staging, ignore_errors=True)
     (staging / DATA).mkdir(parents=True)
     plan, inputs, languages = built.plan, built.plan.inputs, built.plan.inputs.languages
-    keeps = keeps_normalised({"configuration": plan.request.as_dict()})
+    corpora = [path for spec in (inputs.train, *inputs.pools, *inputs.exclude) for path in spec.paths]
+    further = (*inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
+    names = shown_names(map(str, filter(None, (*corpora, *further))))
+    manifest = _manifest(built, names)
+    keeps = keeps_normalised(manifest)
     # The tables, with the original text and beside it the form that selected the pairs.
     tables = data_tables(
         built.table,
@@ -72,10 +76,6 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
         texts = original_pairs(inputs.pools, *where, plan.train.normalisation)
         table = control_table(control, built.pools).append_column("content", [content_of(*form)])
         tables["control"] = with_text(table, texts, form if keeps else None, languages)
-    corpora = [path for spec in (inputs.train, *inputs.pools, *inputs.exclude) for path in spec.paths]
-    further = (*inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
-    names = shown_names(map(str, filter(None, (*corpora, *further))))
-    manifest = _manifest(built, names)
     if plan.request.release_options.release_text == "none":
         contents = itertools.chain(*(text_contents(manifest, *table).items() for table in tables.items()))
         hashes = {file: hashlib.sha256(content.encode("utf-8")).hexdigest() for file, content in contents}
