@@ -7,7 +7,7 @@ import click
 from cgbench.commands.click_types import corpora_words, corpus_words
 from cgbench.commands.command import Command, Group, format_option, show
 from cgbench.commands.options import takes
-from cgbench.data_recipes.augmentation import AugmentRequest
+from cgbench.data_recipes.augmentation import AugmentRequest, augment_corpus
 from cgbench.errors import InputError
 from cgbench.tables import counted
 from cgbench.text.streams import form as form_of
@@ -29,8 +29,6 @@ def geca_command(request: AugmentRequest, form: str) -> None:
 
     TRAIN is two files (source, target), or one with both sides.
     """
-    from cgbench.data_recipes.augmentation import augment_corpus
-
     train, out = request.corpus, request.out
     if isinstance(train, tuple) and len(out) == 2 and len(train) == 1 and form_of(train[0]) == "plain":
         raise InputError(

@@ -6,6 +6,7 @@ import click
 
 from cgbench.commands.command import Command, format_option, show
 from cgbench.errors import InputError, warn
+from cgbench.tables import render
 
 PATH = click.Path(path_type=Path)
 
@@ -30,8 +31,6 @@ def average_command(folders: tuple[Path, ...], last: int | None, out: Path, form
     record = average(folders, out)
     if len({row["seed"] for row in record}) > 1:
         warn("these are of different runs (seeds); a mean of their parameters is hardly a model")
-    from cgbench.tables import render
-
     rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}") for row in record]
     table = render(("checkpoint", "seed", "updates"), rows)
     then = f"written to {out}\nnext:  cgbench translate --model {out} < source > hypotheses"

@@ -1,8 +1,6 @@
 """``cgbench build-react``: build a benchmark."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import click
 
@@ -11,10 +9,8 @@ from cgbench.commands.click_types import corpora_words, corpus_words
 from cgbench.commands.command import DRY_RUN, EXPLAIN, Resumable, engine_options, format_option, grouped_option
 from cgbench.commands.lines import cost_table, note, print_json, show
 from cgbench.commands.options import takes
+from cgbench.engines import Engine
 from cgbench.errors import InputError, argument
-
-if TYPE_CHECKING:
-    from cgbench.engines import Engine
 
 
 @click.command(
@@ -38,7 +34,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     from cgbench.benchmark.react.cost import forecast
 
     _check_members(request)
-    engine = cast("Engine", request.execution.engine)
+    engine = cast(Engine, request.execution.engine)
     plan, workspace = plan_build(request), build.workspace_of(request)
     cost = forecast(plan, workspace, engine)
     if dry_run:

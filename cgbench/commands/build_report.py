@@ -1,19 +1,15 @@
 """What a build prints at its end: counts, quantiles, a few pairs with their covers, the commands that come next."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cgbench.benchmark.candidates.ensemble_quality import table_of
 from cgbench.benchmark.candidates.matching import HEAD, shown_balance
 from cgbench.benchmark.candidates.noise_share import noise_text
 from cgbench.benchmark.release.card import COUNTS, EXAMPLES, figure_rows, shown_counts
+from cgbench.benchmark.release.release import Release
 from cgbench.errors import printable
 from cgbench.tables import render
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.release.release import Release
 
 
 def report(release: Release) -> str:

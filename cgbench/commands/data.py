@@ -7,7 +7,9 @@ import click
 from cgbench.commands.command import JOBS, Command, Group, Resumable, format_option, grouped_option
 from cgbench.commands.lines import note, print_json, show
 from cgbench.commands.options import takes
-from cgbench.data_recipes.prepared import DataRequest
+from cgbench.data_recipes.prepared import DataRequest, get_data
+from cgbench.data_recipes.registry import find_recipe, recipes
+from cgbench.requests import changed
 from cgbench.tables import columns, counted, render
 
 SHOWN = 6  # missing splits or files that are named
@@ -22,8 +24,6 @@ def data_group() -> None:
 @format_option
 def list_command(form: str) -> None:
     """List the data sets with their size and licence."""
-    from cgbench.data_recipes.registry import recipes
-
     keys = ("name", "summary", "size", "download", "licence", "homepage")
     rows = [{key: getattr(recipe, key) for key in keys} for recipe in recipes().values()]
     table = [(row["name"], row["summary"], row["size"], row["download"] or "?", row["licence"]) for row in rows]
@@ -35,8 +35,6 @@ def list_command(form: str) -> None:
 @format_option
 def describe_command(name: str, form: str) -> None:
     """Show the splits, sources, licence and citation of a data set."""
-    from cgbench.data_recipes.registry import find_recipe
-
     recipe = find_recipe(name)
     if form == "json":
         print_json(recipe.describe())
@@ -74,10 +72,6 @@ def get_command(request: DataRequest, form: str) -> None:
 
     The same command resumes an interrupted download. A complete, unchanged data set is kept.
     """
-    from cgbench.data_recipes.prepared import get_data
-    from cgbench.data_recipes.registry import find_recipe
-    from cgbench.requests import changed
-
     name, out, recipe = request.name, request.folder, find_recipe(request.name)
     prepared = get_data(changed(request, say=None if form == "json" else note))
     record = prepared.record

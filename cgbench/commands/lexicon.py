@@ -9,7 +9,8 @@ import click
 from cgbench.commands.click_types import corpus_words
 from cgbench.commands.command import Command, Group, format_option, print_json
 from cgbench.commands.options import takes
-from cgbench.models.lexicons.learn import LexiconRequest
+from cgbench.models.lexicons.learn import LexiconRequest, learn
+from cgbench.tables import counted, render
 
 EXAMPLE = "cgbench lexicon learn train.de train.en --method ibm2 --out lexicon.json"
 SHOWN = 20  # words of a lexicon on the screen
@@ -29,8 +30,6 @@ def learn_command(request: LexiconRequest, form: str) -> None:
 
     TRAIN is two files (source, target), or one with both sides. Words are separated by blanks.
     """
-    from cgbench.models.lexicons.learn import learn
-
     out = Path(request.out)
     learned = learn(request)
     lexicon = learned.lexicon
@@ -48,8 +47,6 @@ def learn_command(request: LexiconRequest, form: str) -> None:
     if form == "json":
         print_json(figures)
         return
-    from cgbench.tables import counted, render
-
     first_words = list(islice(lexicon.items(), SHOWN))
     width = max(len(word) for word, _ in first_words)
     click.echo(render((), [(f"{word:{width}}  {_targets(row)}",) for word, row in first_words]))

@@ -8,7 +8,10 @@ import click
 from cgbench.commands.command import Command, Group, format_option, show
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, warn
-from cgbench.lm.training import LmRequest
+from cgbench.lm.training import LmRequest, train_lm
+from cgbench.tables import counted, render
+from cgbench.text.columns import read_text
+from cgbench.text.streams import shown
 
 PATH = click.Path(path_type=Path)
 DASH = click.Path(path_type=Path, allow_dash=True)
@@ -29,14 +32,10 @@ def train_command(request: LmRequest, form: str) -> None:
 
     CORPUS contains one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or - (standard input).
     """
-    from cgbench.lm.training import train_lm
-
     trained = train_lm(request)
     for warning in trained.warnings:
         warn(warning)
     figures = trained.figures
-    from cgbench.tables import counted, render
-
     rows = [
         (str(order), f"{ngrams:,}", *(f"{discount:.4f}" for discount in discounts))
         for order, (ngrams, discounts) in enumerate(zip(figures["ngrams"], figures["discounts"], strict=True), 1)
@@ -60,9 +59,6 @@ def score_command(lm: Path, text: Path, form: str) -> None:
     standard error.
     """
     from cgbench.lm.language_model import CorpusScore, LanguageModel
-    from cgbench.tables import counted
-    from cgbench.text.columns import read_text
-    from cgbench.text.streams import shown
 
     model = LanguageModel.load(lm)
     total = CorpusScore()

@@ -1,11 +1,14 @@
 """``cgbench models``: list architectures, methods and presets; show one."""
 
+import textwrap
+from importlib.util import find_spec
 from typing import Any
 
 import click
 
 from cgbench.commands.command import Command, format_option, print_json
 from cgbench.errors import InputError
+from cgbench.tables import columns, render
 
 
 @click.command("models", cls=Command, example="cgbench models transformer_iwslt")
@@ -23,8 +26,6 @@ def models_command(name: str | None, source_size: int | None, target_size: int |
 
     With PyTorch installed, the parameters of the model NAME are counted.
     """
-    from importlib.util import find_spec
-
     from cgbench.models.catalogue import catalogue, describe_model
 
     if (source_size is None) != (target_size is None):
@@ -40,8 +41,6 @@ def models_command(name: str | None, source_size: int | None, target_size: int |
 
 
 def _show_catalogue(catalogue: dict[str, Any]) -> None:
-    from cgbench.tables import render
-
     for kind in ("architectures", "methods"):
         rows = [(row["name"], f"{row['summary']} ({row['paper']})") for row in catalogue[kind]]
         click.echo(render((kind, "summary"), rows, left=2) + "\n")
@@ -51,10 +50,6 @@ def _show_catalogue(catalogue: dict[str, Any]) -> None:
 
 
 def _show_model(model: dict[str, Any]) -> None:
-    import textwrap
-
-    from cgbench.tables import columns
-
     click.echo(f"{model['kind']} {model['name']}" + (f" ({model['paper']})" if model["paper"] else ""))
     width = min(columns(), 120)
     if model["comment"]:

@@ -13,6 +13,8 @@ from cgbench.commands.command import Resumable, engine_options, format_option, g
 from cgbench.commands.lines import warn_of
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
+from cgbench.files import check_output, write_atomic
+from cgbench.text.streams import split_name
 
 PATH = click.Path(path_type=Path)
 SAMPLED = 4  # files of a corpus that are checked
@@ -42,8 +44,6 @@ def overlap_command(request: OverlapRequest, per_example: Path | None, form: str
     TEST is a file or TABLE:COLUMN, or two of them, source and target.
     """
     from cgbench.benchmark.overlap.overlap import overlap
-    from cgbench.files import check_output, write_atomic
-    from cgbench.text.streams import split_name
 
     test = [request.test] if isinstance(request.test, str) else [*request.test]
     if per_example:

@@ -1,10 +1,8 @@
 """``cgbench reproduce``: reproduce published tables."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,12 +11,10 @@ from cgbench.commands.command import Command, Group, Resumable, engine_options, 
 from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
-from cgbench.reproduction.plan import ReproduceRequest
+from cgbench.reproduction.plan import ReproduceRequest, hub_name, plan
+from cgbench.reproduction.tables import PublishedTable, TableRow, all_benchmarks, all_tables, find_table, named_table
 from cgbench.requests import changed
-from cgbench.tables import columns, counted, render
-
-if TYPE_CHECKING:
-    from cgbench.reproduction.tables import PublishedTable, TableRow
+from cgbench.tables import as_text, columns, counted, render
 
 MOST_SEEDS = 10_000
 
@@ -33,9 +29,6 @@ def reproduce_group() -> None:
 @format_option
 def list_command(name: str | None, form: str) -> None:
     """List the tables and what cannot be run, or with TABLE all rows of one table."""
-    from cgbench.reproduction.plan import hub_name
-    from cgbench.reproduction.tables import all_tables, named_table
-
     if name and form == "text":
         click.echo(_details(named_table(name)))
         return
@@ -110,8 +103,6 @@ def _seed_counts(table: PublishedTable) -> str:
 
 def _details(table: PublishedTable) -> str:
     """Every row of a table, with the number of its published scores."""
-    from cgbench.reproduction.tables import all_benchmarks
-
     lines = [f"{table.name}: {table.title}", table.paper]
     lines += [_seed_counts(table)] if table.benchmarks else []
     lines += [f"\n{table.note}"] if table.note else []
@@ -129,8 +120,6 @@ def _details(table: PublishedTable) -> str:
 
 
 def _how(table: PublishedTable, row: TableRow) -> str:
-    from cgbench.reproduction.plan import hub_name
-
     systems, system = table.parts(row.benchmark, row.system), row.system
     if row.init:
         return f"with --init {hub_name(row.init)}"
@@ -163,9 +152,6 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
 
     The same command resumes. Several machines may share the folder; each experiment runs once.
     """
-    from cgbench.reproduction.plan import plan
-    from cgbench.reproduction.tables import find_table
-
     published, scale, out = find_table(request.table), request.scale, request.out
     runs = plan(request)
     for omitted, why in dict.fromkeys((published.left(row), row.why) for row in published.rows if row.why):
@@ -198,8 +184,6 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
 def show_command(folder: Path, names: tuple[str, ...], scale: str, form: str) -> None:
     """Compare the scores of the runs in FOLDER with the published ones."""
     from cgbench.reproduction import report
-    from cgbench.reproduction.tables import find_table
-    from cgbench.tables import as_text
 
     tables = [find_table(name) for name in names]
     results, warnings = report.read_results(folder)

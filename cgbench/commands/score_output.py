@@ -13,6 +13,7 @@ from cgbench.commands.command import command_line
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
+from cgbench.plots import check_picture, inches
 from cgbench.requests import KW_ONLY, given_values, leaves_of, option, request
 from cgbench.text.streams import split_name
 
@@ -49,8 +50,6 @@ class ScoreOutput(ReportRequest):
                 if getattr(self, name):
                     raise InputError(f"{argument(name)} is for one metric, not for {' and '.join(scored.metrics)}")
         if self.plot:
-            from cgbench.plots import check_picture, inches
-
             check_picture(Path(self.plot), f"--plot {self.plot}")
             inches(self.plot_width, f"--plot-width {self.plot_width}")
         if self.every_eval_ever and Path(self.every_eval_ever).is_file():

@@ -1,10 +1,7 @@
 """``cgbench train`` and ``cgbench train-ensemble``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,12 +9,11 @@ from cgbench.commands.click_types import corpus_words
 from cgbench.commands.command import EXPLAIN, Resumable, engine_options, format_option, grouped_option, options
 from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
+from cgbench.models.config.presets import Preset
+from cgbench.models.external.start import Start
 from cgbench.models.training.request import EnsembleRequest, TrainRequest, begin
 from cgbench.requests import changed
-
-if TYPE_CHECKING:
-    from cgbench.models.config.presets import Preset
-    from cgbench.models.external.start import Start
+from cgbench.tables import render
 
 run_options = options(
     engine_options, grouped_option("Advanced", "--explain", is_flag=True, help=EXPLAIN), format_option
@@ -44,8 +40,6 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
     if form == "json":
         print_json(summary)
         return
-    from cgbench.tables import render
-
     out = request.folder
     of = summary["trained"] if summary["finished"] else preset.training.max_updates
     rows = [("updates", f"{summary['updates']:,} of {of:,}")]
@@ -82,8 +76,6 @@ def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -
     if form == "json":
         print_json(summary)
     elif summary:
-        from cgbench.tables import render
-
         out = request.folder
         head = ("member", "seed", "updates", "parameters")
         rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}", f"{row['parameters']:,}") for row in summary]

@@ -6,7 +6,7 @@ from cgbench.argument_types import as_path
 from cgbench.commands.command import Resumable, engine_options
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
-from cgbench.models.external.ensemble_uncertainty import UncertaintyRequest
+from cgbench.models.external.ensemble_uncertainty import UncertaintyRequest, measure_uncertainty
 
 
 @click.command(
@@ -22,8 +22,6 @@ def uncertainty_command(request: UncertaintyRequest) -> None:
 
     SOURCE is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input. The same command resumes.
     """
-    from cgbench.models.external.ensemble_uncertainty import measure_uncertainty
-
     if request.output is None:
         raise InputError(f"{argument('output')}: it is missing; name the file of the measures")
     measure_uncertainty(request, as_path(request.output))
