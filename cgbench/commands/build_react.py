@@ -6,8 +6,8 @@ import click
 
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.commands.click_types import corpora_words, corpus_words
-from cgbench.commands.command import DRY_RUN, EXPLAIN, Resumable, engine_options, format_option, grouped_option
-from cgbench.commands.lines import cost_table, note, print_json, show
+from cgbench.commands.command import Resumable, engine_options, explain_option, format_option, grouped_option
+from cgbench.commands.lines import cost_table, note, show
 from cgbench.commands.options import takes
 from cgbench.engines import Engine
 from cgbench.errors import InputError, argument
@@ -20,8 +20,8 @@ from cgbench.errors import InputError, argument
 )
 @engine_options
 @takes(BuildRequest, read={"train": corpus_words, "pools": corpora_words, "exclude": corpora_words})
-@grouped_option("Execution", "--dry-run", is_flag=True, help=DRY_RUN)
-@grouped_option("Advanced", "--explain", is_flag=True, help=EXPLAIN)
+@grouped_option("Execution", "--dry-run", is_flag=True, help="Print the plan and write nothing")
+@explain_option
 @format_option
 def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, form: str) -> None:
     """Build a test set of pairs that combine known words in new ways and are hard for a model.
@@ -32,6 +32,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     from cgbench.benchmark.react import build_react as build
     from cgbench.benchmark.react.build_plan import plan_build
     from cgbench.benchmark.react.cost import forecast
+    from cgbench.commands.build_report import report
 
     _check_members(request)
     engine = cast(Engine, request.execution.engine)
@@ -45,12 +46,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     if cost:
         note(f"\n{cost_table(cost)}\n")
     release = build.run_build(plan, engine, note if explain else None)
-    if form == "json":
-        print_json({"out": str(request.out), **release.manifest})
-    else:
-        from cgbench.commands.build_report import report
-
-        click.echo(report(release))
+    show(form, {"out": str(request.out), **release.manifest}, report(release))
 
 
 def _check_members(request: BuildRequest) -> None:

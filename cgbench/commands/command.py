@@ -231,8 +231,9 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 JOBS = "Number of parallel tasks, which does not change the output [default: all cores]"
-DRY_RUN = "Print the plan and write nothing"
-EXPLAIN = "Print for each step why it runs or is kept"
+explain_option = grouped_option(
+    "Advanced", "--explain", is_flag=True, help="Print for each step why it runs or is kept"
+)
 format_option = grouped_option(
     "Output", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
     help="Output format",

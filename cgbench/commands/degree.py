@@ -7,7 +7,7 @@ import click
 
 from cgbench.benchmark.stats.degree import DegreeRequest, degree_rows
 from cgbench.commands.command import Command, format_option, grouped_option
-from cgbench.commands.lines import warn_of
+from cgbench.commands.lines import warn_of_texts
 from cgbench.commands.options import takes
 
 
@@ -24,10 +24,8 @@ def degree_command(request: DegreeRequest, cover: bool, form: str) -> None:
 
     TEXT is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
     """
-    from cgbench.text.inspection import look_at_texts
-
     if request.train is not None:
-        warn_of(look_at_texts(Path(request.train), [Path(request.texts)], request.normalisation))
+        warn_of_texts(Path(request.train), [Path(request.texts)], request.normalisation)
     for row_number, row in enumerate(degree_rows(request)):
         if form == "text" and not row_number:
             click.echo("pieces\tlength\tdegree" + ("\tcover" if cover else ""))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cgbench.commands.command import Resumable, engine_options, format_option, grouped_option
-from cgbench.commands.lines import cost_table, note, print_json
+from cgbench.commands.lines import cost_table, note, show
 from cgbench.commands.options import parse_assignments, set_option
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Engine, form: str) -> None:
     """Build a test set from a small synthetic German-English corpus with known noise, and write a report."""
     from cgbench.benchmark.react.demo import run_demo
+    from cgbench.commands.build_report import kinds_table, noise_table, report
     from cgbench.files import write_atomic
     from cgbench.report.release_page import release_page
 
@@ -40,13 +41,7 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     page = str(out / "report.html") if demo.release.has_text else None
     if page:
         write_atomic(Path(page), release_page(demo.release))
-    if form == "json":
-        summary = {"out": str(demo.release.folder), "report": page, "kinds": demo.kinds, "noise": demo.noise}
-        figures = {**summary, **demo.release.manifest}
-        print_json(figures)
-    else:
-        from cgbench.commands.build_report import kinds_table, noise_table, report
-
-        tables = [kinds_table(demo.kinds), noise_table(demo.noise)]
-        last = f"report: {page or 'none, because the release has no text'}"
-        click.echo("\n\n".join([report(demo.release), *tables, last]))
+    summary = {"out": str(demo.release.folder), "report": page, "kinds": demo.kinds, "noise": demo.noise}
+    last = f"report: {page or 'none, because the release has no text'}"
+    blocks = [report(demo.release), kinds_table(demo.kinds), noise_table(demo.noise), last]
+    show(form, {**summary, **demo.release.manifest}, "\n\n".join(blocks))

@@ -10,7 +10,8 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -21,7 +22,7 @@ from cgbench.tables import render
 from cgbench.text.remote import as_given
 
 if TYPE_CHECKING:
-    from cgbench.text.inspection import Finding
+    from cgbench.text.normalisation import Normalisation
 
 LONGEST = 2000  # characters of a message, which may quote a line of a file
 SETTINGS = ("case_sensitive",)  # of sacrebleu, which no request has as a field
@@ -210,9 +211,11 @@ def show(form: str, value: Any, text: str) -> None:
         click.echo(text)
 
 
-def warn_of(findings: Iterable[Finding]) -> None:
-    """Print one warning per problem in the texts; scores can still be computed."""
-    for finding in findings:
+def warn_of_texts(train: str | Path, texts: Sequence[str | Path], normalisation: Normalisation) -> None:
+    """Print one warning per problem in samples of the texts; scores can still be computed."""
+    from cgbench.text.inspection import look_at_texts
+
+    for finding in look_at_texts(train, texts, normalisation):
         warn(finding.text)
 
 

@@ -10,7 +10,7 @@ import click
 from cgbench.benchmark.overlap.request import OverlapRequest
 from cgbench.commands.click_types import orders
 from cgbench.commands.command import Resumable, engine_options, format_option, grouped_option
-from cgbench.commands.lines import warn_of
+from cgbench.commands.lines import warn_of_texts
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
 from cgbench.files import check_output, write_atomic
@@ -57,10 +57,9 @@ def overlap_command(request: OverlapRequest, per_example: Path | None, form: str
 
 def _inspect(test: Sequence[str], request: OverlapRequest) -> None:
     """Warn if the test text and the first files of the corpus differ in tokenisation, case or the like."""
-    from cgbench.text.inspection import look_at_texts
     from cgbench.text.shards import find_files
 
     with contextlib.suppress(InputError):  # errors are raised, or skipped, when the whole corpus is read
         files = find_files(request.corpus, request.column)
         names = [f"{file.path}:{file.column}" if file.column else str(file.path) for file in files[:SAMPLED]]
-        warn_of(look_at_texts(names[0], [*test, *names[1:]], request.normalisation))
+        warn_of_texts(names[0], [*test, *names[1:]], request.normalisation)

@@ -7,7 +7,7 @@ import click
 from cgbench.benchmark.stats.request import StatsRequest
 from cgbench.commands.click_types import orders
 from cgbench.commands.command import Command, grouped_option
-from cgbench.commands.lines import warn_of
+from cgbench.commands.lines import warn_of_texts
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import short_name
@@ -43,9 +43,8 @@ def stats_command(request: StatsRequest, form: str) -> None:
     the training text; each one is counted once.
     """
     from cgbench.benchmark.stats.stats import stats
-    from cgbench.text.inspection import look_at_texts
 
     if request.train and len(request.train) == 1 and request.release is None:
         tests = [paths[0] for _, paths in request.tests or () if len(paths) == 1]
-        warn_of(look_at_texts(request.train[0], tests, request.normalisation))
+        warn_of_texts(request.train[0], tests, request.normalisation)
     click.echo(stats(request).report(form))

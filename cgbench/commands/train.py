@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from cgbench.commands.click_types import corpus_words
-from cgbench.commands.command import EXPLAIN, Resumable, engine_options, format_option, grouped_option, options
+from cgbench.commands.command import Resumable, engine_options, explain_option, format_option, options
 from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
 from cgbench.models.config.presets import Preset
@@ -15,9 +15,7 @@ from cgbench.models.training.request import EnsembleRequest, TrainRequest, begin
 from cgbench.requests import changed
 from cgbench.tables import render
 
-run_options = options(
-    engine_options, grouped_option("Advanced", "--explain", is_flag=True, help=EXPLAIN), format_option
-)
+run_options = options(engine_options, explain_option, format_option)
 EXAMPLE = "cgbench train --train train.de train.en --valid dev.de dev.en --model transformer_iwslt --out "
 READ = {"corpus": corpus_words, "valid": corpus_words}
 

@@ -18,13 +18,7 @@ from cgbench.benchmark.comparison.drop import ControlSet
 from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.outputs.systems import Runs, System, check_same_runs
-from cgbench.benchmark.score.example_sets import (
-    ExampleSet,
-    MetricContext,
-    read_control_set,
-    read_test_set,
-    with_open_release,
-)
+from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_control_set, read_test_set
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.benchmark.score.hypotheses import check_form, check_training
 from cgbench.benchmark.score.request import FEATURES_OF, Breakdown, ScoreRequest
@@ -61,7 +55,11 @@ def evaluate(request: ScoreRequest) -> Evaluation:
 
 def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -> Evaluation:
     """:func:`evaluate`; ``context``: what belongs to a metric that is passed as an object."""
-    request, context = with_open_release(request), context or MetricContext()
+    context = context or MetricContext()
+    if request.release is not None:
+        from cgbench.benchmark.release.release import Release
+
+        request = replace(request, release=Release.of(request.release))  # its files are read once
     if request.control.memory is not None:
         request = import_module(f"{__package__}.with_memory").with_memory(request)
     first, *more = (_by_one_metric(of_metric, context) for of_metric in request.by_metric())

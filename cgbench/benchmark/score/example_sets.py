@@ -1,7 +1,7 @@
 """Prepare a test set or a control set for scoring: read and join texts, create the metric, normalise hypotheses."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -90,15 +90,6 @@ class ExampleSet:
             if self.references
             else self.sources
         )
-
-
-def with_open_release(request: ScoreRequest) -> ScoreRequest:
-    """The request with its release opened, so that its files are read once."""
-    if request.release is None:
-        return request
-    from cgbench.benchmark.release.release import Release
-
-    return replace(request, release=Release.of(request.release))
 
 
 def read_test_set(request: ScoreRequest, context: MetricContext) -> ExampleSet:
@@ -231,17 +222,13 @@ def _read(
     if not metric.of_texts:
         given_scores = [run.name for runs_of_system in runs.values() for run in runs_of_system]
         files += [name for name in given_scores if split_name(name)[0].is_file()]
-    table = table or _table_of(files)
+    # The first file that is a table has columns that describe the same examples.
+    paths = (split_name(name)[0] for name in files)
+    table = table or next((str(path) for path in paths if form(path) != "plain"), None)
     return ExampleSet(
         metric, tuple(prepared), references, names, sources, roles["human"], examples, table, warnings, control,
         normalised, context.control_columns if control else context.columns,
     )  # fmt: skip
-
-
-def _table_of(names: Sequence[str]) -> str | None:
-    """The first file that is a table; its other columns describe the same examples."""
-    paths = (split_name(name)[0] for name in names)
-    return next((str(path) for path in paths if form(path) != "plain"), None)
 
 
 def lines_of_release(release: Any, examples: ExampleOptions, *, control: bool = False) -> list[str] | None:

@@ -20,8 +20,6 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.streams import form, split_name
 
 OF_COMPOUNDS = ("compound-length", "context-length", "modifier", "type")
-UNCERTAINTIES = ("uncertainty", "rmi")
-REFERENCE = "reference_pe_stu"
 
 
 @dataclass(frozen=True)
@@ -194,8 +192,8 @@ FEATURES: dict[str, Callable[[str, FeatureInputs, int], Feature]] = {
     "frequency": _frequency,
     "one-shot": _one_shot,
     "neighbour": _neighbour,
-    "uncertainty": _of_table(*UNCERTAINTIES),
-    "reference": _of_table(REFERENCE),
+    "uncertainty": _of_table("uncertainty", "rmi"),
+    "reference": _of_table("reference_pe_stu"),
     "prompt_degree": _of_table("prompt_degree"),
     "difficulty": _of_table("difficulty"),
     "perplexity": _perplexity,

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
@@ -157,23 +157,21 @@ def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[st
     return warnings
 
 
-def normalisation_of(normalise: str, release: Any, *, anonymised: bool = False) -> Normalisation:
+def normalisation_of(normalise: str, release: Release | None, *, anonymised: bool = False) -> Normalisation:
     """The normalisation that ``normalise`` names, for a monolingual text.
 
     :param anonymised: the names in logical forms have been replaced already.
     :param normalise: ``release``, or ``[LANGUAGE=]NAME`` with a tokeniser or ``detokenize``.
     :raises InputError: the name is unknown, it needs a language, or the release has no normalisation.
     """
-    from cgbench.benchmark.release.release import Release
     from cgbench.text.normalisation import Normalisation
 
-    opened = None if release is None else Release.of(release)
     if normalise == RELEASE:
-        if opened is None:
+        if release is None:
             raise InputError(f"{argument('normalise', normalise)}: which release? Give {argument('release')}")
-        return _of_release(opened, anonymised)
+        return _of_release(release, anonymised)
     code, sign, name = normalise.rpartition("=")
-    language = code if sign else opened.languages[1] if opened else ""
+    language = code if sign else release.languages[1] if release else ""
     undo = name == DETOKENIZE
     if not language and (undo or name == "moses"):
         example = argument("normalise", f"en={name}")

@@ -13,11 +13,11 @@ from cgbench.benchmark.candidates.correlations import Interval, interval_of, wit
 from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.comparison.significance import LEVEL
-from cgbench.benchmark.outputs.systems import Runs
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.request import Control
 from cgbench.benchmark.score.with_memory import NAME
+from cgbench.benchmark.validity.request import ValidateRequest
 from cgbench.tables import p_text, render
 
 
@@ -70,17 +70,15 @@ class Separation:
         return f"{title}\n{render(head, rows)}\nfor the card: {self.card}"
 
 
-def separate(
-    release: Release, systems: Mapping[str, Runs], control_systems: Mapping[str, Runs], corpus: Any, metric: str,
-    settings: Mapping[str, Any], comparison: Comparison,
-) -> Separation:  # fmt: skip
-    """Compare the drop of each system from the control set to the test set with that of a memory of ``corpus``.
-
-    :param comparison: its samples, seed and clusters; the baseline is the memory.
-    """
+def separate(release: Release, request: ValidateRequest, settings: Mapping[str, Any]) -> Separation:
+    """Compare the drop of each system from the control set to the test set with that of a memory of ``controls``."""
+    cluster = (request.cluster,) if request.cluster else ()
     evaluation = evaluate(
-        metric, systems, release=release, control=Control(control_systems, memory=corpus),
-        comparison=comparison, settings=dict(settings),
+        request.metric, request.systems, release=release, settings=settings,
+        control=Control(request.control_systems, memory=request.controls),
+        comparison=Comparison(
+            paired=True, baseline=NAME, cluster=cluster, samples=request.samples, seed=request.seed
+        ),
     )  # fmt: skip
     scored, name = evaluation.scored, evaluation.scored.metric.figures[0]
     tests = {result.system: result.whole.figures[name].value for result in scored.results}

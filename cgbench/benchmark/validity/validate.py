@@ -10,7 +10,6 @@ from cgbench.benchmark.candidates.matching import LOG_COUNTS, word_frequency
 from cgbench.benchmark.candidates.selection import selecting_measure
 from cgbench.benchmark.candidates.table import vocabularies_of
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
-from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.significance import SAMPLES
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
@@ -20,7 +19,6 @@ from cgbench.benchmark.release.manifest import table_file
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.example_sets import MetricContext, read_control_set, read_test_set
 from cgbench.benchmark.score.request import Control, ScoreRequest
-from cgbench.benchmark.score.with_memory import NAME
 from cgbench.benchmark.validity.cell_effects import CellEffects, cell_effects
 from cgbench.benchmark.validity.cells import CELLS, Cells, draw_cells
 from cgbench.benchmark.validity.measures import ENSEMBLE, SystemMeasures, losses_of, measure_errors
@@ -73,11 +71,8 @@ def validate(request: ValidateRequest) -> Validity:
         scored = _ranked(opened, request, systems)
     notes = tuple(_cautions(scored)) if scored else ()
     separation = None
-    if request.controls is not None and systems and control:
-        cluster = (request.cluster,) if request.cluster else ()
-        comparison = Comparison(paired=True, baseline=NAME, cluster=cluster, samples=request.samples, seed=request.seed)
-        options = _options(request)
-        separation = separate(opened, systems, control, request.controls, request.metric, options, comparison)
+    if request.controls is not None:
+        separation = separate(opened, request, _options(request))
     return Validity(opened, opened.correlations(), scored, notes, tuple(measures), separation)
 
 

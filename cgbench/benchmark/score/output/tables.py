@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.comparison.comparison import Pair, Score
-from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.comparison.significance import LEVEL, stars
 from cgbench.benchmark.comparison.tiers import ranks
 from cgbench.benchmark.metrics.published import PAPERS
@@ -46,13 +44,13 @@ def span(low: float | None, high: float | None, places: int, sign: str = "") -> 
     return "" if low is None or high is None else f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
 
 
-def _interval(row: Row | Score | Drop, width: int, sign: str = "") -> str:
+def _interval(row: Row, width: int, sign: str = "") -> str:
     return span(row.ci_low, row.ci_high, width, sign)
 
 
-def _difference(row: Row | Pair, width: int) -> list[str]:
+def _difference(row: Row, width: int) -> list[str]:
     """A difference with the stars of the calibrated test, and its interval; the baseline is marked."""
-    if isinstance(row, Row) and row.system == row.baseline:
+    if row.system == row.baseline:
         return ["baseline", ""]
     bounds = span(row.difference_low, row.difference_high, width, "+")
     return [fixed(row.difference, width, "+") + stars(row.p_star), bounds]
@@ -199,14 +197,13 @@ def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -
 
 def drop_blocks(scored: ScoredSystems, rows: Sequence[Row], width: int) -> tuple[OutputTable, Note]:
     """The drop of every system from the control set to the test set, in a table and in words."""
-    by_bin = {(row.system, row.figure, row.bin): row for row in rows if row.analysis in ("scores", "drop")}
+    tests = {(row.system, row.figure): row.value for row in rows if row.analysis == "scores"}
     lines, words = [], []
     for row in (row for row in rows if row.analysis == "drop" and row.bin == "drop"):
-        control, test = (by_bin[row.system, row.figure, bin].value for bin in ("control", None))
-        label = scored.metric.label(row.figure)
-        ratio = float(test) / float(control) if row.value is not None and control and test is not None else None
-        line = [label, row.system, *(number(value, width) for value in (control, test, row.value))]
-        line += [_interval(row, width), fixed(ratio, 2), *_difference(row, width)]
+        drop, label = scored.drops[row.system][row.figure], scored.metric.label(row.figure)
+        values = (drop.control, tests[row.system, row.figure], drop.value)
+        line = [label, row.system, *(number(value, width) for value in values)]
+        line += [_interval(row, width), fixed(drop.ratio, 2), *_difference(row, width)]
         lines.append([*line, p_text(row.p_value), p_text(row.p_holm)])
         if row.value is not None:
             verb = "rises" if scored.metric.lower_is_better is (row.value >= 0) else "falls"

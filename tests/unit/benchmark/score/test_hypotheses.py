@@ -9,6 +9,7 @@ from small_build import list_files
 from cgbench.benchmark.imported.import_scores import import_scores
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.release.manifest import FORMAT
+from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.hypotheses import normalisation_of
 from cgbench.benchmark.score.request import ScoreRequest
@@ -259,7 +260,7 @@ def test_a_normalisation_that_cannot_be_done_is_refused(given, expected):
 
 def test_names_in_logical_forms_cannot_be_replaced_in_hypotheses(tmp_path):
     with pytest.raises(InputError, match="names in logical forms"):
-        normalisation_of("release", release(tmp_path / "release", anonymise="cogs"))
+        normalisation_of("release", Release.open(release(tmp_path / "release", anonymise="cogs")))
 
 
 def test_normalise_is_refused_where_nothing_is_compared_with_references():
