@@ -135,12 +135,8 @@ def link_agreement(linked: Sequence[set[str]], present: Sequence[set[str]], item
         together = Counter(unit for row in rows for unit in linked[row])
         for row in rows:
             linked_elsewhere = together - Counter(linked[row])
-            total = sum(linked_elsewhere.values())
-            values[row] = (
-                sum(linked_elsewhere[unit] for unit in linked_elsewhere if unit in present[row]) / total
-                if total
-                else 0.0
-            )
+            if linked_elsewhere:
+                values[row] = sum(linked_elsewhere[unit] for unit in present[row]) / linked_elsewhere.total()
     return values
 
 

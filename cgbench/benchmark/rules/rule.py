@@ -67,8 +67,17 @@ class _Words(Rule, frozen=True, kw_only=True):
     case: bool = True
     whole_words: bool = False
 
-    def find(self, texts: Sequence[str], output: str) -> list[Span]:
-        return _find(tuple(texts), self.case, self.whole_words, prepared(output))
+    def find(self, texts: Texts, output: str) -> list[Span]:
+        """The places of any of the texts in prepared output, which may overlap."""
+        output = prepared(output)
+        if not self.whole_words or not regex.search(f"[{_unspaced()}]", "".join(texts)):
+            literals = _literals(texts, self.case, self.whole_words)
+            return [match.span() for match in literals.finditer(output, overlapped=True)]
+        # Text by text: one that is no word must not hide a longer one at the same place.
+        literals_of_texts = [_literals((text,), self.case, True) for text in texts]
+        spans = [match.span() for literals in literals_of_texts for match in literals.finditer(output, overlapped=True)]
+        begins, ends = _words(output)
+        return sorted(span for span in spans if span[0] in begins and span[1] in ends)
 
 
 class Contains(_Words, frozen=True, kw_only=True):
@@ -204,16 +213,6 @@ def _literals(texts: Sequence[str], case: bool, whole_words: bool) -> Any:
         end = f"(?!{letter})" if whole_words and regex.match(letter, text[-1]) else ""
         patterns.append(f"{begin}{regex.escape(text)}{end}")
     return compile_pattern("|".join(patterns), case)
-
-
-def _find(texts: Sequence[str], case: bool, whole_words: bool, output: str) -> list[Span]:
-    """The places of any of the texts in prepared output, which may overlap."""
-    if not whole_words or not regex.search(f"[{_unspaced()}]", "".join(texts)):
-        return [match.span() for match in _literals(texts, case, whole_words).finditer(output, overlapped=True)]
-    # Text by text: one that is no word must not hide a longer one at the same place.
-    matches = (match for text in texts for match in _literals((text,), case, True).finditer(output, overlapped=True))
-    begins, ends = _words(output)
-    return sorted(span for span in (match.span() for match in matches) if span[0] in begins and span[1] in ends)
 
 
 @lru_cache(maxsize=1 << 14)

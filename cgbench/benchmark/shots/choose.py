@@ -185,17 +185,15 @@ class _Chooser:
             if piece_id not in pieces[sentence]:
                 pieces[sentence].append(piece_id)
         sources_of = piece_counts(list(numbers), ids, lengths)
-        source_counts = np.diff(sources_of.indptr)
+        rows_of = np.split(sources_of.indices, sources_of.indptr[1:-1])  # the sources with each piece
         for of_sentence in pieces:
             rarest = sorted(
-                (piece_id for piece_id in of_sentence if source_counts[piece_id]),
-                key=lambda piece_id: int(source_counts[piece_id]),
+                (piece_id for piece_id in of_sentence if rows_of[piece_id].size),
+                key=lambda piece_id: rows_of[piece_id].size,
             )
             masks = np.zeros(len(lengths), np.uint64)
             for bit, piece_id in enumerate(rarest[:BITS]):
-                masks[sources_of.indices[sources_of.indptr[piece_id] : sources_of.indptr[piece_id + 1]]] |= np.uint64(
-                    1 << bit
-                )
+                masks[rows_of[piece_id]] |= np.uint64(1 << bit)
             rows = sorted(int(np.argmax(masks == mask)) for mask in widest(masks))
             chosen, proved = cover_sets(masks[rows].tolist(), self.size)
             self.unproved += not proved
