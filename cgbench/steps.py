@@ -130,12 +130,8 @@ class Workspace:
             candidate = replace(step, config={**step.config, setting: value})
             if self.result(candidate) == path.parent and (path.parent / file).is_file():
                 results.append((value, candidate))
-        intact = (
-            candidate
-            for _, candidate in sorted(results, key=lambda result: -result[0])
-            if self.damaged(candidate) is None
-        )
-        return next(intact, None)
+        results.sort(key=lambda result: -result[0])
+        return next((candidate for _, candidate in results if self.damaged(candidate) is None), None)
 
     def _finished(self, step: Step) -> bool:
         return (self.result(step) / "step.json").is_file()

@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -136,10 +137,16 @@ def train_members(
     for step in sorted(plan.members, key=pending.__contains__):  # finished ones first
         workspace.say(workspace.why(step))  # workers have no terminal
     engine.share(workspace.root)
-    tasks = [
-        (workspace.root, step, plan, subwords, texts, valid_texts, train.hashes, _bar_number(step, engine))
-        for step in pending
-    ]
+    train_member = functools.partial(
+        _train, texts, valid_texts, subwords, plan.preset, device=plan.device, digests=train.hashes, init=plan.init,
+        lexicon=plan.lexicon,
+    )  # fmt: skip
+    tasks = []
+    for step in pending:
+        title = f"member {plan.members.index(step) + 1} of {len(plan.members)}"
+        if not engine.here and (bar_number := step_number(step.name)):
+            title += f" ({bar_number})"
+        tasks.append((workspace.root, step, train_member, title))
     elsewhere = bool(pending) and not engine.here  # local members have their own progress bars
     with (
         saying_where(engine, "members", workspace.say),
@@ -148,11 +155,6 @@ def train_members(
         for _ in engine.run(_train_one, tasks, needs):
             progress_bar.update()
     return [workspace.result(step) for step in plan.members]
-
-
-def _bar_number(step: Step, engine: Engine) -> str:
-    bar_number = None if engine.here else step_number(step.name)
-    return f" ({bar_number})" if bar_number else ""
 
 
 def member_needs(device: str, processes: int = 1) -> Needs:
@@ -189,24 +191,17 @@ def warn_of_length(workspace: Workspace, plan: EnsemblePlan) -> None:
             return
 
 
-def _train_one(
-    root: Path, step: Step, plan: EnsemblePlan, subwords: Path | None, train: tuple[Path, Path],
-    valid: tuple[Path, Path] | None, digests: dict[str, str], bar_number: str,
-) -> None:  # fmt: skip
-    workspace = Workspace(root)
-    title = f"member {plan.members.index(step) + 1} of {len(plan.members)}{bar_number}"
+def _train_one(root: Path, step: Step, train_member: Callable[..., bool], title: str) -> None:
+    workspace, processes = Workspace(root), step.config.get("processes", 1)
 
     def make(out: Path) -> None:
         if not (out / STATE).is_file() and (shorter := workspace.smaller(step)):
             _start_from(shorter, out)
-        work = functools.partial(
-            _train, train, valid, subwords, plan.preset, int(step.config["seed"]), out, plan.device,
-            digests=digests, init=plan.init, lexicon=plan.lexicon, title=title,
-        )  # fmt: skip
-        if plan.processes == 1:
+        work = functools.partial(train_member, seed=step.config["seed"], out=out, title=title)
+        if processes == 1:
             work()
         else:
-            train_together(work, count=plan.processes, device=plan.device, title=title, failed=root / FAILED)
+            train_together(work, count=processes, device=step.config["device"], title=title, failed=root / FAILED)
 
     workspace.run(step, make, resumable=True, spare=(STATE, BEST))
 

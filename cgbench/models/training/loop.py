@@ -14,7 +14,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,6 @@ CHECKPOINTS = "checkpoints"
 class TrainingRun:
     """One training run: the objective of its stage, its optimiser, and its progress.
 
-    :param made_of: settings, digests of the texts, device; the saved state of another run is refused.
     :param title: the model's name in the progress bar.
     :param deadline: stop after the first update that ends later, by ``time.monotonic``. A signal in ``signals`` also
         stops it.
@@ -62,7 +61,6 @@ class TrainingRun:
     validation: Validation | None
     subwords: Subwords
     checkpoint: CheckpointConfig
-    made_of: list[Any]
     out: Path
     processes: Processes
     title: str
@@ -72,6 +70,10 @@ class TrainingRun:
     def __post_init__(self) -> None:
         self.config = self.checkpoint.training
         self.model: nn.Module = self.objectives[0].model.to(self.processes.device)
+        # What must agree for a call to resume another; the number of processes is compared with its own message.
+        valid_digest = self.validation and self.validation.data.digest
+        settings, device = asdict(replace(self.checkpoint, processes=1)), torch.device(self.processes.device).type
+        self.made_of = [settings, self.data.digest, valid_digest, device]
         self.progress, tensors = read_state(self.out, self.made_of, self.processes)
         self._begin_stage(tensors)
         # Read together when needed, because reading a number makes the host wait for the GPU.

@@ -118,13 +118,9 @@ def train_model(
             return True
         out.mkdir(parents=True, exist_ok=True)
         validation = Validation(config, held_out, subwords, in_bfloat16, processes) if held_out else None
-        # What must agree for a call to resume another; the number of processes is compared with its own message.
-        settings = asdict(replace(checkpoint, processes=1))
-        made_of = [settings, data.digest, held_out and held_out.digest, torch.device(device).type]
         run = TrainingRun(
-            objectives, data, validation, subwords, checkpoint, made_of, out, processes, title or out.name,
-            deadline,
-        )  # fmt: skip
+            objectives, data, validation, subwords, checkpoint, out, processes, title or out.name, deadline
+        )
         try:
             with held_signals() as run.signals:
                 finished = run.train()
