@@ -1,5 +1,6 @@
 """This machine: its name, its cores and threads, its free memory, and a check that a stage fits into it beforehand."""
 
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -72,7 +73,7 @@ def free_memory() -> int | None:
         limits.append(int(rows["MemAvailable"].split()[0]) << 10)
     except (OSError, LookupError, ValueError):
         return None
-    try:
+    with contextlib.suppress(OSError, ValueError):
         most, used = ((_GROUP / f"memory.{name}").read_text().strip() for name in ("max", "current"))
         rows_of_group = [line.split() for line in (_GROUP / "memory.stat").read_text().splitlines()]
         files = sum(
@@ -80,17 +81,13 @@ def free_memory() -> int | None:
         )  # reclaimable
         if most != "max":
             limits.append(max(0, int(most) - int(used) + files))
-    except (OSError, ValueError):
-        pass
-    try:
+    with contextlib.suppress(OSError, ValueError, ImportError):
         import resource
 
         most_here = resource.getrlimit(resource.RLIMIT_AS)[0]
         if most_here != resource.RLIM_INFINITY:
             used_here = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             limits.append(max(0, most_here - used_here))
-    except (OSError, ValueError, ImportError):
-        pass
     return min(limits)
 
 

@@ -14,6 +14,7 @@ its default alone.
 Values are converted by msgspec, chosen for its import: 0.016 s, pydantic's 0.063 s (Python 3.11, 2026-11-23).
 """
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -287,10 +288,8 @@ def read_field(field: Field, value: Any) -> Any:
         if field.kind.fits(value):
             return field.kind.read(value) if field.kind.read else value
     else:
-        try:
+        with contextlib.suppress(InputError):
             return read_value(field.name, value, field.type, field.range)
-        except InputError:
-            pass
     nearest = did_you_mean(value, map(str, field.choices)) if isinstance(value, str) and field.choices else ""
     nearest = nearest if nearest.startswith("; did") else ""
     text = value if isinstance(value, str) else repr(value)

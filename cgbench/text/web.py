@@ -5,6 +5,7 @@ so each exchange runs as one task of asyncio that ends at its deadline.
 """
 
 import asyncio
+import contextlib
 import functools
 import json
 import os
@@ -156,10 +157,8 @@ async def _exchange(client: Any, request: Any, hide: Callable[[str], str]) -> Re
         body = bytearray()
         # The page of an error is read for the message, as far as it arrives.
         if status >= 400:
-            try:
+            with contextlib.suppress(TimeoutError, require("httpx", "servers").HTTPError):
                 await asyncio.wait_for(_read(response, body, 2 * _OF_ERROR), _ERROR_SECONDS)
-            except (TimeoutError, require("httpx", "servers").HTTPError):
-                pass
             page = hide(bytes(body).decode("latin-1")).encode("latin-1")  # before a cut could divide the key
             reply = Reply(status, page[:_OF_ERROR], server)
             if status in _AGAIN or status >= 500:

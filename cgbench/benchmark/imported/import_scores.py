@@ -380,9 +380,7 @@ def _metric_of(
 ) -> tuple[SegmentScores, dict[str, list[Column]], Mapping[str, Sequence[str]]]:
     """The metric of these scores, the runs of each system in its order, and what is known of each example."""
     options = request.metric
-    flat = _all_runs(systems)
-    if request.comparison.anytime:
-        flat = answered_by_all(flat)
+    flat = answered_by_all(_all_runs(systems)) if request.comparison.anytime else _all_runs(systems)
     # All runs in one order.
     ordered = common_order(flat, request.examples.ids)
     if not len(ordered[0]):

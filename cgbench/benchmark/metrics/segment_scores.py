@@ -4,6 +4,7 @@ The "hypotheses" of a run are its scores, one number per example. Intervals, tes
 metrics.
 """
 
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -166,14 +167,12 @@ def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
     :param name: their name in messages.
     :raises InputError: one is neither a number nor marked as missing.
     """
-    try:
+    with contextlib.suppress(ValueError):
         # The usual case, fast; float() also accepts 1_1 and digits of all scripts, which are refused below.
         values = np.array(list(map(float, texts)))
         if not any("_" in text or not text.isascii() for text in texts):
             values[~np.isfinite(values)] = np.nan
             return values
-    except ValueError:
-        pass
     numbers = list(map(number_of, texts))
     if None in numbers:
         row = numbers.index(None)

@@ -3,6 +3,7 @@
 ``OUT.work`` has the workspace (``.cgbench``: training text, models, finished steps) and the trained ensemble.
 """
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -33,12 +34,10 @@ def read_record(workspace: Path) -> dict[str, Any]:
     path = workspace / RECORD
     if not path.is_file():
         return {}
-    try:
+    with contextlib.suppress(InputError, LookupError, TypeError):
         record = read_json(path)
         if record["digest"] == digest(record):
             return dict(record)
-    except (InputError, LookupError, TypeError):
-        pass
     warn(f"{path} is damaged; the next build writes it again, and keeps files of earlier releases")
     return {}
 

@@ -27,9 +27,7 @@ def hold_out(text: ParallelText, amount: str, out: Path) -> None:
     hashes = np.array([_hash(line) for line in read_lines(text.source.path)], np.uint64)
     pairs = Fraction(amount)
     count = int(pairs) if pairs >= 1 else int(pairs * len(hashes) + Fraction(1, 2))
-    held_out = np.zeros(len(hashes), bool)
-    if count:
-        held_out = hashes <= np.sort(hashes)[min(count, len(hashes)) - 1]
+    held_out = hashes <= np.sort(hashes)[min(count, len(hashes)) - 1] if count else np.zeros(len(hashes), bool)
     if held_out.all():
         raise InputError(
             f"valid={amount}: holds out all {len(held_out):,} pairs of {text.source.path}, so no training data is "
