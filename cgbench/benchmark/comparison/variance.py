@@ -241,15 +241,13 @@ def design_effects(
     effects, start = [], 0
     for system in statistics:
         of_system = slice(start, start := start + len(system))
+        covariances = [covariance.of_runs(slice(None), of_system) for covariance in (clustered, alone)]
         with np.errstate(divide="ignore", invalid="ignore"):
-            variances = [matrix.of_runs(slice(None), of_system).variance(_mean)[0] for matrix in (clustered, alone)]
-            ratio = np.divide(*variances)
+            ratio = np.divide(
+                *(of_runs.variance(lambda block: block.mean(axis=(-2, -1)))[0] for of_runs in covariances)
+            )
         effects.append(np.where(np.isfinite(ratio), ratio, np.nan))
     return np.stack(effects)
-
-
-def _mean(covariance: np.ndarray) -> np.ndarray:
-    return np.asarray(covariance.mean(axis=(-2, -1)))
 
 
 def _jackknife(metric: Summed, runs: Sequence[np.ndarray], rows: np.ndarray, labels: np.ndarray) -> np.ndarray:

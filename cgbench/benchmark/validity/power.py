@@ -212,7 +212,14 @@ class PowerTest:
         """The smallest difference that is significant with the required power, or None."""
         error = math.sqrt(variance.of(units, runs))
         top = variance.step if runs == 1 and variance.step else 1000.0 * error
-        return _least(lambda difference: self.power_of(difference, variance, units, runs) >= self.power, top)
+        if self.power_of(top, variance, units, runs) < self.power:
+            return None
+        low, high = 0.0, top
+        for _ in range(40):
+            middle = (low + high) / 2
+            is_enough = self.power_of(middle, variance, units, runs) >= self.power
+            low, high = (low, middle) if is_enough else (middle, high)
+        return high
 
     def units_for(self, difference: float, variance: Variance, runs: int) -> int | None:
         """The number of units that a difference needs; None if no number is enough."""
@@ -257,19 +264,9 @@ def _mcnemar_power(units: int, differ: float, apart: float, level: float) -> flo
     return float(weights[tested] @ rejects)
 
 
-def _least(holds: Callable[[float], bool], most: float) -> float | None:
-    """The smallest number for which something holds that also holds for all larger ones; None if not for ``most``."""
-    if not holds(most):
-        return None
-    low, high = 0.0, most
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
 def _least_whole(holds: Callable[[int], bool], most: int) -> int | None:
-    """The same for whole numbers from 2."""
+    """The smallest whole number from 2 for which something holds that also holds for all larger ones; None if not for
+    ``most``."""
     return 2 + bisect_left(range(2, most), True, key=holds) if holds(most) else None
 
 
