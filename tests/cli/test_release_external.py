@@ -188,6 +188,10 @@ def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, ru
     sides = [(demo / f"pool.{side}").read_text().splitlines() for side in ("de", "en")]
     rows = [("x", "y"), *zip(*sides, strict=True)]
     (tmp_path / "pool.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows))
+    (command,) = re.findall("^cgbench restore .*", (out / "README.md").read_text(), re.M)
+    assert (
+        {*re.findall("--[a-z]+", command)} == {"--pool"} <= {*re.findall("--[a-z]+", run("restore", "--help").stdout)}
+    )
     said = run("restore", out, "--pool", tmp_path / "pool.tsv", "--columns", "1,2").stdout
     assert "restored the text of 300 pairs" in said
     for name in ("test.de", "test.en"):
