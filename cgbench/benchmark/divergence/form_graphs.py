@@ -16,6 +16,7 @@ _SCAN_PHRASE = re.compile(
 _COGS_NOUN = re.compile(r"(?:\* )?(\S+) \( (x _ \d+) \)")
 _COGS_ROLE = re.compile(r"(\S+) \. (\S+(?: \. \S+)*) \( (x _ \d+) , (x _ \d+|[^ ()]+) \)")
 _VARIABLE = re.compile(r"x _ \d+")
+_LAMBDA = re.compile(r"(?:LAMBDA \w+ \. )+(?P<body>\S.*)")
 
 
 def scan_graph(line: str) -> Graph:
@@ -53,15 +54,16 @@ def cogs_graph(line: str) -> Graph:
 
     LAMBDA terms and single names are one node.
     """
-    graph = Graph()
     form = line.strip()
-    if " (" not in form:
-        if len(form.split()) != 1:
-            raise InputError(f"{form[:60]!r} is not a logical form of COGS")
-        graph.node(form)
-        return graph
-    if form.startswith("LAMBDA "):
-        return _lambda_graph(form)
+    if len(form.split()) == 1:
+        return Graph([form])
+    function = _LAMBDA.fullmatch(form)
+    if " (" not in form or (form.startswith("LAMBDA ") and function is None):
+        raise InputError(f"{form[:60]!r} is not a logical form of COGS")
+    if function:  # a single word: its predicate, and its roles as atoms
+        terms = [term.split(" ( ")[0].split(" . ") for term in function["body"].split(" AND ")]
+        return Graph([terms[0][0]], atoms=[".".join(role) for _, *role in terms if role])
+    graph = Graph()
     # The nodes of nouns by variable, and all roles.
     words: dict[str, int] = {}
     roles: list[tuple[str, str, str, str]] = []  # variable and word of the predicate, role, argument
@@ -89,18 +91,6 @@ def cogs_graph(line: str) -> Graph:
         graph.edge(words[variable], role, child)
     graph.atoms = [role for _, _, role, _ in roles]
     return graph
-
-
-_LAMBDA = re.compile(r"(?:LAMBDA \w+ \. )+(?P<body>\S.*)")
-
-
-def _lambda_graph(form: str) -> Graph:
-    """A single word, a function in COGS: its predicate, and its roles as atoms."""
-    match = _LAMBDA.fullmatch(form)
-    if match is None:
-        raise InputError(f"{form[:60]!r} is not a logical form of COGS")
-    terms = [term.split(" ( ")[0].split(" . ") for term in match["body"].split(" AND ")]
-    return Graph([terms[0][0]], atoms=[".".join(role) for _, *role in terms if role])
 
 
 def lispress_graph(line: str) -> Graph:
