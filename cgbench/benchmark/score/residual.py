@@ -136,7 +136,7 @@ def compare_composition(
     """:data:`FIGURES` of every system in percent, with intervals and tests; or those of :class:`BeyondControl`.
 
     Tests compare systems with the baseline, or all pairs, if ``comparison`` asks for tests; by Student's t of variance
-    components (:mod:`contrast`) with Holm's correction.
+    components (:mod:`.seeds_test`) with Holm's correction.
 
     :param systems: the names of the systems, and what came out in each of their runs.
     :param control: the same probes with the rows of the control set, and what came out, by system and run.
