@@ -14,7 +14,6 @@ from cgbench.text.columns import read_text
 from cgbench.text.streams import shown
 
 PATH = click.Path(path_type=Path)
-DASH = click.Path(path_type=Path, allow_dash=True)
 EXAMPLE = "cgbench lm train train.en --order 3 --out model.arpa"
 
 
@@ -50,7 +49,7 @@ def train_command(request: LmRequest, form: str) -> None:
 @click.option(
     "--lm", type=PATH, required=True, metavar="FILE", help="Language model: an ARPA file or a KenLM binary file"
 )
-@click.argument("text", type=DASH, default="-")
+@click.argument("text", type=click.Path(path_type=Path, allow_dash=True), default="-")
 @format_option
 def score_command(lm: Path, text: Path, form: str) -> None:
     """Print log10 probability, number of words, number of unknown words and perplexity of each sentence of TEXT.

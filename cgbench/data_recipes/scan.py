@@ -63,12 +63,10 @@ LEXICONS = ("ekinakyurek/SCAN", "74f053693b9ac5836371e5352dfd8124d79625f4")
 LEARNT = ("addprim_jump", "template_around_right")
 
 VERBS = ("walk", "look", "run", "jump")
-DIRECTIONS = ("left", "right")
 REPEATS = {"": 1, " twice": 2, " thrice": 3}
 
 LONGEST_TRAINED = 22  # actions, in the split by length
 SEED = 1234  # of Csordás et al.
-TEMPLATES = ("jump_around_right", "right", "opposite_right", "around_right")
 FILLERS = ("look", "walk", "run")  # in the order in which they are added to training
 
 Row = tuple[str, str]  # command, actions
@@ -95,7 +93,7 @@ def _verb_phrases() -> Iterator[tuple[str, list[str]]]:
         act = [f"I_{verb.upper()}"] if verb != "turn" else []
         if act:
             yield verb, act
-        for direction in DIRECTIONS:
+        for direction in ("left", "right"):
             turn = [f"I_TURN_{direction.upper()}"]
             yield f"{verb} {direction}", turn + act
             yield f"{verb} opposite {direction}", turn * 2 + act
@@ -115,7 +113,7 @@ def rule_splits(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], list[Row]
         alone = [row for row in held_out if row[0] == primitive]
         test = [row for row in held_out if row[0] != primitive]
         yield f"addprim_{primitive.replace(' ', '_')}", shuffled(train + alone * round(len(train) / 9)), test
-    for template in TEMPLATES:
+    for template in ("jump_around_right", "right", "opposite_right", "around_right"):
         form = template.removeprefix("jump_").replace("_", " ")
         yield f"template_{template}", *_template(rows, form, VERBS if form == template.replace("_", " ") else ("jump",))
     _, test = _template(rows, "around right", ("jump",))

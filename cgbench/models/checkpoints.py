@@ -288,9 +288,8 @@ def member_summary(folder: Path) -> dict[str, Any]:
     config = read_config(folder)
     with open_tensors(ordinary_file(folder / MODEL)) as tensors:
         counts = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
-    constants = CONSTANTS
-    if isinstance(config.model, LSTMLexiconConfig) and not config.model.lexicon_is_learned:
-        constants = constants | {LEXICON}
+    is_given = isinstance(config.model, LSTMLexiconConfig) and not config.model.lexicon_is_learned
+    constants = CONSTANTS | ({LEXICON} if is_given else set())
     parameters = sum(count for name, count in counts.items() if name.rpartition(".")[2] not in constants)
     return {"folder": folder.name, "seed": config.seed, "updates": config.updates, "parameters": parameters}
 

@@ -20,7 +20,6 @@ from cgbench.reproduction.running import RESULT, RUNS
 from cgbench.reproduction.tables import PublishedTable, all_benchmarks, all_tables
 from cgbench.tables import Note, OutputTable, counted, fixed
 
-IID = "IID exact match"
 UNDECIDED = 50.0  # points; an interval this wide is compatible with nearly any score
 
 
@@ -158,7 +157,7 @@ def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str]
         ]
         if system_runs:
             # The best on the compositional test, even if another of its scores is shown.
-            chosen_by = "exact match" if metric == IID else metric
+            chosen_by = "exact match" if metric == "IID exact match" else metric
             choices.append(
                 (_summary([run.figures.get(chosen_by, 0.0) for run in system_runs], statistic)[0], system_runs, name)
             )

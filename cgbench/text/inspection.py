@@ -95,7 +95,6 @@ def _is_single(text: str | Path) -> bool:
 
 
 Fault: TypeAlias = "tuple[CorpusSample, list[int]]"
-Wrong: TypeAlias = Callable[[CorpusSample, int], bool]
 
 
 def inspect(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
@@ -129,7 +128,7 @@ def _columns(sample: CorpusSample, languages: tuple[str, str]) -> list[Finding]:
     return [Finding(f"{spec}: {text}; give {argument('columns', right)}", True)]
 
 
-def _faults(samples: Iterable[CorpusSample], wrong: Wrong) -> list[Fault]:
+def _faults(samples: Iterable[CorpusSample], wrong: Callable[[CorpusSample, int], bool]) -> list[Fault]:
     faults = [(sample, [side for side in (0, 1) if wrong(sample, side)]) for sample in samples]
     return [(sample, sides) for sample, sides in faults if sides]
 

@@ -18,7 +18,6 @@ from cgbench.text.limits import PARQUET_FOOTER, PARQUET_MEMORY, PARQUET_MESSAGE,
 
 ROWS = 1 << 14  # of a batch
 BATCH = 8 << 20  # bytes of a batch, estimated from the mean of its row group
-BUFFER = 1 << 20
 
 
 @cache
@@ -182,7 +181,7 @@ def _open(location: Path) -> Any:
     import pyarrow.parquet
 
     limits = {"thrift_string_size_limit": PARQUET_FOOTER, "thrift_container_size_limit": PARQUET_FOOTER}
-    return pyarrow.parquet.ParquetFile(location, buffer_size=BUFFER, **limits)
+    return pyarrow.parquet.ParquetFile(location, buffer_size=1 << 20, **limits)
 
 
 def _read(location: Path, path: Path, columns: Sequence[str]) -> Iterator[Any]:

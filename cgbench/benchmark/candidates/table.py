@@ -20,7 +20,6 @@ from cgbench.text.formats import CorpusSpec
 
 ROW_KEYS = ("line", "pool", "pool_line", "source_length", "target_length", "pieces", "degree")
 DIFFICULTY = "difficulty"  # of a pair, by any external model: an alternative measure to select by
-CONTROL_KEYS = (*ROW_KEYS, *RAREST)
 
 
 def candidate_table(
@@ -56,7 +55,7 @@ def control_table(control: MatchedControl, pools: Sequence[ParallelText]) -> Any
     import pyarrow
 
     columns = control.rows | places(control.rows["line"], control.rows["pool"], pools)
-    names = [*CONTROL_KEYS, *([DOCUMENT] if DOCUMENT in columns else [])]
+    names = [*ROW_KEYS, *RAREST, *([DOCUMENT] if DOCUMENT in columns else [])]
     table = pyarrow.table({name: columns[name].tolist() for name in names})
     # The choice follows from the test set; its probability is unknown.
     return table.append_column(INCLUSION, pyarrow.nulls(len(table), pyarrow.float64()))

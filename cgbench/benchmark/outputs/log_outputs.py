@@ -89,10 +89,7 @@ def read_outputs(text_name: str) -> list[Column] | None:
     return [Column(names[run], texts, ids=ids) for run, (texts, ids) in sorted(runs.items())]
 
 
-_Add = Callable[..., None]
-
-
-def _inspect(samples: Iterable[Any], path: Path, scorer: str | None, add: _Add) -> bool:
+def _inspect(samples: Iterable[Any], path: Path, scorer: str | None, add: Callable[..., None]) -> bool:
     for sample_number, sample in enumerate(samples, 1):
         fields = sample if isinstance(sample, Mapping) else {}
         output, scores = fields.get("output"), fields.get("scores")

@@ -64,7 +64,6 @@ from cgbench.text.streams import split_name
 from cgbench.text.tokenizers import versions
 
 NORMALISED_AGAIN = 1_000  # pairs of a table whose text is normalised again
-PAIR_MEASURES = (DUAL, JOINT)
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, InputError)
 
 Found: TypeAlias = str | Iterable[Check]
@@ -188,7 +187,7 @@ def _check_pairs(release: Release) -> str:
     """Measures that follow from other columns, recomputed."""
     columns = release.table().to_pydict()
     expected = pair_measures(columns, release.manifest["inputs"].get("lm", {}).get("side"))
-    return _differing_columns(columns, expected, PAIR_MEASURES)
+    return _differing_columns(columns, expected, (DUAL, JOINT))
 
 
 def _differing_columns(columns: dict[str, list[Any]], expected: Mapping[str, Any], names: Iterable[str]) -> str:

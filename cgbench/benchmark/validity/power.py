@@ -40,7 +40,6 @@ MOST_UNITS, MOST_RUNS = 10**9, 10_000
 DRAWS = 2000  # of the estimated variance of a few runs
 EXACT = 200
 """Number of examples on which two systems differ, up to which the power of binary examples is summed exactly."""
-_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ class PowerTest:
     @cached_property
     def critical(self) -> float:
         """The number of standard errors that is significant."""
-        return _NORMAL.inv_cdf(1 - self.level / 2)
+        return NormalDist().inv_cdf(1 - self.level / 2)
 
     def power_of(self, difference: float, variance: Variance, units: float, runs: int) -> float:
         """How often the test rejects where the true difference is ``difference``."""

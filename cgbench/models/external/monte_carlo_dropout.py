@@ -13,8 +13,6 @@ from torch import nn
 
 from cgbench.errors import InputError
 
-_LAYERS = ("layerdrop", "encoder_layerdrop", "decoder_layerdrop")
-
 
 @contextlib.contextmanager
 def masks(model: nn.Module, seed: int, sentence: str) -> Iterator[None]:
@@ -37,6 +35,6 @@ def check_dropout(model: nn.Module, config: Any, label: str) -> None:
     if not any(rate > 0 for rate in rates):
         raise InputError(f"{label}: the model has no dropout (its rates are 0), so all members would be identical")
     for module in model.modules():
-        for name in _LAYERS:
+        for name in ("layerdrop", "encoder_layerdrop", "decoder_layerdrop"):
             if hasattr(module, name):
                 setattr(module, name, 0.0)

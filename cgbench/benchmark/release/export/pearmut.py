@@ -17,7 +17,6 @@ from cgbench.benchmark.release.export.pairs import Pairs
 from cgbench.errors import InputError, argument
 from cgbench.files import write_json
 
-CAMPAIGN = "campaign.json"
 _MEDIA = re.compile("<(?:audio|video|img|iframe) ")
 """Texts that begin like this are inserted into Pearmut's page as HTML."""
 
@@ -53,7 +52,7 @@ def write_pearmut(
     ]
     info = {"assignment": "single-stream", "protocol": protocol, "users": users, "shuffle": True, "seed": seed}
     campaign = f"{task_name(pairs.languages)}_{protocol}_{digest}"
-    write_json(folder / CAMPAIGN, {"campaign_id": campaign, "info": info, "data": data})
+    write_json(folder / "campaign.json", {"campaign_id": campaign, "info": info, "data": data})
 
 
 def _text(text: str) -> str:
