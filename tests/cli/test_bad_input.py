@@ -58,13 +58,6 @@ def test_not_utf8(build, name, side):
     assert f"{name}.{('de', 'en')[side]}, line 3: not UTF-8" in message
 
 
-def test_missing_file(run, demo, tmp_path):
-    words = ["--train", demo / "train.de", demo / "train.en", "--out", tmp_path / "out"]
-    result = run("build-react", *words, "--pool", demo / "pool.de", tmp_path / "missing", status=2)
-    assert result.stderr == f"error: {tmp_path / 'missing'}: no such file\n"
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_path):
     words = [f"--set={one}" for one in ("candidates=5000", "drop_reference=0", "drop=100", "window=2380", "select=10")]
     message = run("build-react", *corpora, *SMALL, *words, "--out", tmp_path / "x", status=2).stderr
@@ -85,6 +78,7 @@ def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_pa
         (("--document", "blank-lines"), "--document blank-lines: no line is empty on both sides of"),
         (("--set", "draw_by=document"), "draw_by=document: needs documents; name them with --document"),
         (("--languages", "de,de"), "two different codes are needed"),
+        (("--exclude", "missing", "text.arpa"), "error: missing: no such file"),
         (("--lm", "text.arpa"), "text.arpa: "),
         (("--set", "uncertainty=rmy"), "did you mean rmi?"),
     ],

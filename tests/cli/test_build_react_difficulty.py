@@ -72,7 +72,6 @@ def test_values_that_do_not_fit_are_one_line(folder, corpora, run, tmp_path, cha
         (["--set", "select_by=difficulty"], "select_by=difficulty: needs one value per pair; pass a file with --diff"),
         (["--difficulty", "none"], "none: no such file"),
         (["--difficulty", "a", "--difficulty", "b"], "--difficulty: 2 files for 1 corpora of the pool; give"),
-        (["--members", "1"], "members: rmi measures the disagreement"),
     ],
 )
 def test_what_cannot_be_selected_by_is_one_line(corpora, run, tmp_path, words, message):

@@ -37,10 +37,6 @@ def built(words, small_release, tmp_path_factory):
     return build_release(words, out, "--control")[0]
 
 
-def expected(row):
-    return f"text {(row['line'] - 1) // SIZE}"
-
-
 def test_rows_have_a_document_and_everything_else_is_as_before(built, small_release, run):
     release = Release.open(built)
     for ours, before in (
@@ -48,8 +44,8 @@ def test_rows_have_a_document_and_everything_else_is_as_before(built, small_rele
         (release.set_rows("control"), small_release.set_rows("control")),
         (release.table().to_pylist(), small_release.table().to_pylist()),
     ):
-        assert [row["document"] for row in ours] == [expected(row) for row in ours] and len(ours) == len(before)
-        assert [{key: row[key] for key in row if key != "document"} for row in ours] == before
+        assert [row["document"] for row in ours] == [f"text {(row['line'] - 1) // SIZE}" for row in ours]
+        assert [{key: row[key] for key in row if key != "document"} for row in ours] == before and before
     assert "document" in release.table("test").column_names and "document" in release.table("control").column_names
     assert release.manifest["configuration"]["document"] == "doc" and "document=doc" in release.manifest["command"]
     assert small_release.configuration["document"] is None

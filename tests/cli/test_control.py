@@ -129,9 +129,6 @@ def test_score_with_a_control_set_that_is_not_there_is_one_line(built, release, 
     files = ("--ref", Release.open(built).text_path("target"))
     said = run("score", "bleu", *files, *words, status=2).stderr
     assert "the control set needs references: give --control-ref (or a --release with" in said
-    other = words[3].replace("A=", "B=", 1)
-    said = run("score", "bleu", "--release", built, *words[:2], "--control-hyp", other, status=2).stderr
-    assert "--control-hyp: B is not one of the systems" in said
     said = run("score", "bleu", "--release", built, *words, "--control-hyp", words[3], status=2).stderr
     assert "--control-hyp A=" in said and "given twice" in said
     said = run("score", "bleu", "--release", built, *words[:2], "--control-ref", files[1], status=2).stderr

@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+from text_files import write_table
 
 N = 60
 ROWS = [
@@ -20,15 +21,6 @@ def _answers(wrong):
     ]  # fmt: skip
 
 
-def _write(path, rows):
-    if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return
-    sign = "," if path.suffix == ".csv" else "\t"
-    cells = [list(rows[0]), *([str(value) for value in row.values()] for row in rows)]
-    path.write_text("".join(sign.join(row) + "\n" for row in cells))
-
-
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
     """The same tables in ``right/`` in one order, in ``mixed/`` each in an order of its own, in several forms."""
@@ -43,7 +35,7 @@ def tables(tmp_path, monkeypatch):
             rows = list(rows)
             if folder == "mixed":
                 draw.shuffle(rows)
-            _write(tmp_path / folder / name, rows)
+            write_table(tmp_path / folder / name, rows)
     return tmp_path
 
 
@@ -94,17 +86,17 @@ def test_files_without_the_id_are_refused(tables, run):
     (tables / "plain").write_text("x\n" * N)
     words = ["score", "exact", "--ref", "right/ref.tsv:reference", "--id", "seg_id", "--hyp"]
     assert "names a column; plain is not a table" in run(*words, "a=plain", status=2).stderr
-    _write(tables / "other.jsonl", [{"seg_id": "q", "hypothesis": "x"}])
+    write_table(tables / "other.jsonl", [{"seg_id": "q", "hypothesis": "x"}])
     assert "no column 'seg-id'" in run(*words[:-2], "seg-id", "--hyp", "a=right/a.jsonl", status=2).stderr
     error = run(*words, "a=other.jsonl", status=2).stderr
     assert "right/ref.tsv:reference, row 1 (id 's0') has no row in other.jsonl (60 such rows)" in error
-    _write(tables / "twice.jsonl", [*_answers(5)[:-1], _answers(5)[3]])
+    write_table(tables / "twice.jsonl", [*_answers(5)[:-1], _answers(5)[3]])
     assert "twice.jsonl, row 60: the id 's3' is also in row 4" in run(*words, "a=twice.jsonl", status=2).stderr
 
 
 def test_a_table_may_have_more_rows_than_there_are_examples(tables, run):
     extra = [{**ROWS[0], "seg_id": "more", "kind": "k9"}, *reversed(ROWS)]
-    _write(tables / "meta.csv", extra)
+    write_table(tables / "meta.csv", extra)
     words = "score exact --ref right/ref.tsv:reference --hyp a=right/a.jsonl --by column:kind --id seg_id --format json"
     found, wanted = (json.loads(run(*words.split(), "--table", name).stdout) for name in ("meta.csv", "right/meta.csv"))
     assert _values(found) == _values(wanted)
@@ -115,7 +107,7 @@ def test_ids_that_have_nothing_in_common_are_refused(tables, run):
     for name in "ab":
         made = [{"rank": number, "id": f"{name}-{number}", "doc_id": number // 2, "hypothesis": row["reference"]}
                 for number, row in enumerate(ROWS)]  # fmt: skip
-        _write(tables / f"{name}.jsonl", made)
+        write_table(tables / f"{name}.jsonl", made)
     words = ["score", "exact", "--ref", "right/ref.tsv:reference", "--hyp", "a.jsonl", "--hyp", "b.jsonl"]
     error = run(*words, status=2).stderr
     assert "a.jsonl, row 1, has id 'a-0' where right/ref.tsv has seg_id 's0'" in error and "--id none" in error
@@ -126,9 +118,9 @@ def test_logs_are_joined_to_tables(tables, run):
     log = [
         {"doc_id": row, "doc_hash": f"h{row}", "filter": "none", "metrics": ["acc"], "acc": row % 2} for row in range(N)
     ]
-    _write(tables / "samples_t_1.jsonl", log)
-    _write(tables / "samples_t_2.jsonl", log[::-1])
-    _write(tables / "meta.tsv", [{"doc_id": row, "kind": f"k{row % 2}"} for row in reversed(range(N))])
+    write_table(tables / "samples_t_1.jsonl", log)
+    write_table(tables / "samples_t_2.jsonl", log[::-1])
+    write_table(tables / "meta.tsv", [{"doc_id": row, "kind": f"k{row % 2}"} for row in reversed(range(N))])
     words = "score import --scores a=samples_t_1.jsonl --scores b=samples_t_2.jsonl --by column:kind --table meta.tsv"
     for options in (["--id", "doc_id"], []):
         found = json.loads(run(*words.split(), *options, "--format", "json").stdout)
@@ -140,9 +132,9 @@ def test_rows_as_they_came_beside_plain_text_are_refused(tables, run):
     (tables / "ref").write_text("".join(f"{row['reference']}\n" for row in ROWS))
     for first in (0, 1, 5):
         rows = [{"n": first + number, "hypothesis": row["reference"]} for number, row in enumerate(ROWS)]
-        _write(tables / "sorted.jsonl", rows)
-        _write(tables / "turned.jsonl", rows[::-1])
-        _write(tables / "lost.jsonl", [*rows[:7], *rows[8:], {"n": first + N, "hypothesis": "x"}])
+        write_table(tables / "sorted.jsonl", rows)
+        write_table(tables / "turned.jsonl", rows[::-1])
+        write_table(tables / "lost.jsonl", [*rows[:7], *rows[8:], {"n": first + N, "hypothesis": "x"}])
         assert "100.0" in run("score", "exact", "--ref", "ref", "--hyp", "sorted.jsonl").stdout
         for name in ("turned", "lost"):
             error = run("score", "exact", "--ref", "ref", "--hyp", f"{name}.jsonl", status=2).stderr
@@ -164,7 +156,7 @@ CHANGES = {
 def test_lost_and_repeated_rows_are_refused(tables, run, change, name):
     """A repeated id switched the check off."""
     rows = change(_answers(5))
-    _write(tables / "other.jsonl", [{name if key == "seg_id" else key: row[key] for key in row} for row in rows])
+    write_table(tables / "other.jsonl", [{name if key == "seg_id" else key: row[key] for key in row} for row in rows])
     words = ["score", "exact", "--ref", "right/ref.tsv:reference", "--hyp", "other.jsonl"]
     (error,) = run(*words, status=2).stderr.splitlines()
     assert ", row " in error and "other.jsonl" in error and (name in error or "has no row" in error)
@@ -176,7 +168,7 @@ SPELLINGS = {"case": str.upper, "blanks": " {} ".format, "zeros": lambda key: f"
 @pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
 def test_ids_as_other_programs_write_them(tables, run, values, spell):
     rows = [{"sample_id": spell(row["seg_id"]), **{"hypothesis": row["hypothesis"]}} for row in _answers(5)]
-    _write(tables / "other.jsonl", rows[::-1])
+    write_table(tables / "other.jsonl", rows[::-1])
     assert values("score", "exact", "--ref", "right/ref.tsv:reference", "--hyp", "other.jsonl") == [80.0]
 
 
@@ -186,8 +178,8 @@ def test_sources_identify_examples(tables, run, values):
     (tables / "source").write_text("".join(f"sentence {row} , please .\n" for row in range(N)))
     (tables / "ref").write_text("".join(f"{row['reference']}\n" for row in ROWS))
     rows = [{"src": source, "hypothesis": row["hypothesis"]} for source, row in zip(sources, _answers(5), strict=True)]
-    _write(tables / "other.jsonl", rows[::-1])
+    write_table(tables / "other.jsonl", rows[::-1])
     words = ["score", "exact", "--ref", "ref", "--hyp", "other.jsonl"]
     assert values(*words, "--source", "source") == [80.0]
-    _write(tables / "other.jsonl", [{**rows[3], "src": sources[4]}, *rows[:3], *rows[4:]])
+    write_table(tables / "other.jsonl", [{**rows[3], "src": sources[4]}, *rows[:3], *rows[4:]])
     assert "other.jsonl, row 1, has source" in run(*words, "--source", "source", status=2).stderr

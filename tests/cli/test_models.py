@@ -71,12 +71,6 @@ def test_uncertainty_of_a_translation(ensemble, demo, run):
     assert float(one.split("\t")[1]) == pytest.approx(0, abs=1e-6)  # one model does not disagree with itself
 
 
-def test_bad_models(ensemble, run, tmp_path):
-    assert "missing" in run("translate", "--model", tmp_path / "missing", input="", status=2).stderr
-    (tmp_path / "member-0").mkdir()
-    assert "not finished" in run("translate", "--model", tmp_path, input="", status=2).stderr
-
-
 def test_the_shape_is_checked_before_any_data_is_read(run, tmp_path):
     words = ["train-ensemble", "--train", tmp_path / "a", tmp_path / "b", "--out", tmp_path / "e", "--model", "tiny"]
     assert "model.attention_heads=3" in run(*words, "--set", "model.attention_heads=3", status=2).stderr

@@ -1,12 +1,11 @@
 """What the tests of models over RoBERTa and over BART share: sentences, and what must hold of every such model."""
 
-import json
 import shutil
 
 import pytest
 import torch
 from external_models import LINES
-from training_runs import train_until
+from training_runs import log_of, train_until
 
 from cgbench.models.config.architectures import build_model
 from cgbench.models.external.start import plan_start
@@ -67,7 +66,6 @@ def check_stopped(train, folder):
     assert train(folder / "parts")
     for name in ("config.json", "model.safetensors", "subwords.json", "metrics.jsonl"):
         assert (folder / "whole" / name).read_bytes() == (folder / "parts" / name).read_bytes(), name
-    reports = [json.loads(line) for line in (folder / "whole" / "metrics.jsonl").read_text().splitlines()]
-    losses = [row["valid_loss"] for row in reports if "valid_loss" in row]
+    losses = [row["valid_loss"] for row in log_of(folder / "whole") if "valid_loss" in row]
     assert losses[-1] < losses[0]
     shutil.rmtree(folder / "parts")

@@ -1,5 +1,7 @@
 """Text that tests write line by line, and files that they damage."""
 
+import csv
+import json
 import os
 
 from cgbench.text.corpus import index_pair
@@ -8,6 +10,16 @@ from cgbench.text.corpus import index_pair
 def write_lines(path, lines):
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
+
+
+def write_table(path, rows):
+    """Rows as JSON lines, CSV or TSV, by the name of the file."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        if path.suffix == ".jsonl":
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        else:
+            table = csv.writer(file, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
+            table.writerows([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
 def write_pairs(folder, name, pairs):

@@ -24,7 +24,6 @@ SYSTEMS = {"mine": TEST, "base": OTHER}
 NOT_WHOLE = (1.5, True, math.nan, math.inf, "3", [2])
 BELOW_1 = (0, -1, -5, *NOT_WHOLE)
 BELOW_0 = (-1, *NOT_WHOLE)
-NO_FLAG = ("no", 1, 0, 2.5)
 NO_NUMBER = (0, -1, 1.5, True, math.nan, math.inf, "x", [2])  # of requests, which read "3" as 3
 NO_TRUTH = ("perhaps", 2, 2.5, [True])
 
@@ -140,13 +139,9 @@ def test_what_has_no_request_checks_alike():
             check(int, 1, a=value)
 
 
-class Strange:
-    """A value that nothing takes."""
-
-
 def test_folders_are_names():
     for opened in (cgbench.Release.open, cgbench.Lexicon.load, cgbench.KnownNgrams.load):
-        for wrong in (Strange(), None, 5, ""):
+        for wrong in (object(), None, 5, ""):
             with pytest.raises(InputError, match="it must be the name of a file or folder"):
                 opened(wrong)
 
@@ -163,7 +158,7 @@ def test_no_public_function_ends_in_an_error_of_python(name):
         given = {one.name: TEST for one in needed if one.kind.name.startswith("POSITIONAL_OR")}
         with warnings.catch_warnings(), pytest.raises(InputError):
             warnings.simplefilter("ignore")
-            function(**{**given, wrong: Strange()})
+            function(**{**given, wrong: object()})
     if hasattr(function, "__wrapped__"):
         with pytest.raises(InputError):
             function(**{one.name: TEST for one in needed}, no_such_argument=1)

@@ -143,14 +143,10 @@ def test_an_array_is_read_whole(tmp_path, monkeypatch):
         (tmp_path / "t.json").write_text(json.dumps(rows, indent=indent, ensure_ascii=False), encoding="utf-8")
         assert read_column(tmp_path / "t.json", "text").values == [row["text"] for row in rows]
     (tmp_path / "empty.json").write_text(" [ ] \n")
-    assert read_rows(tmp_path / "empty.json") == []
+    assert list(Table(tmp_path / "empty.json", named=True).read(("text",))) == []
     monkeypatch.setattr("cgbench.text.rows.LARGEST_ARRAY", 1 << 10)
     with pytest.raises(InputError, match="write one object per line"):
         read_column(tmp_path / "t.json", "text")
-
-
-def read_rows(path):
-    return list(Table(path, named=True).read(("text",)))
 
 
 @pytest.mark.parametrize("name", ["x.gz", "x.tsv.gz:1", "x.jsonl.gz:a"])

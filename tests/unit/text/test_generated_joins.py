@@ -1,11 +1,10 @@
 """Tables of the same examples as programs write them: a score is the right one, or the rows are refused."""
 
-import csv
-import json
 import random
 import unicodedata
 
 import pytest
+from text_files import write_table
 
 from cgbench import InputError, exact_match
 
@@ -73,15 +72,6 @@ def tables_of(draw):
     return tables, right, must, [kind, *done, has_id, has_source]
 
 
-def write(path, rows):
-    with path.open("w", encoding="utf-8", newline="") as file:
-        if path.suffix == ".jsonl":
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        else:
-            table = csv.writer(file, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
-            table.writerows([list(rows[0]), *(list(row.values()) for row in rows)])
-
-
 def check_cases(seeds, folder):
     """Score each case; returns how many gave a number."""
     scored = 0
@@ -90,7 +80,7 @@ def check_cases(seeds, folder):
         tables, right, must, description = tables_of(draw)
         paths = {role: folder / f"{seed}{role}{draw.choice(('.tsv', '.csv', '.jsonl'))}" for role in ROLES}
         for role, path in paths.items():
-            write(path, tables[role])
+            write_table(path, tables[role])
         try:
             result = exact_match(
                 f"{paths['hypothesis']}:hypothesis", f"{paths['reference']}:reference",

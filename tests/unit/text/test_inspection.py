@@ -47,12 +47,9 @@ TOKENISED = change(tokenised)
 LOWER = change(lambda line: tokenised(line).lower())
 ESCAPED = change(lambda line: tokenised(line).replace("u", "&apos;", 1))
 BEGUN_IN_LOWER = change(lambda line: (line := tokenised(line))[0].lower() + line[1:])
+SWAPPED = [pair[::-1] for pair in PAIRS]
 TURNED = [{"en": target, "de": source} for source, target in PAIRS]
 EN_ZH, EN_FORMS = (Normalisation(languages=("en", other)) for other in ("zh", "lf"))
-
-
-def swapped(pairs):
-    return [(target, source) for source, target in pairs]
 
 
 def said(train, pool, asked=HELD):
@@ -86,7 +83,7 @@ def test_texts_that_fit_have_no_finding(train, pool, asked):
         (PAIRS, [(a, tokenised(b)) for a, b in PAIRS], HELD, "pool.en: tokenised"),
         (PAIRS, change(str.lower), MOSES, "pool.de pool.en: in lower case, but train.de train.en is cased"),
         (change(str.lower), PAIRS, MOSES, "pool.de pool.en: cased, but train.de train.en is in lower case"),
-        (PAIRS, swapped(PAIRS), replace(MOSES, languages=("a", "b")), "pool.de pool.en: source and target are"),
+        (PAIRS, SWAPPED, replace(MOSES, languages=("a", "b")), "pool.de pool.en: source and target are"),
     ],
 )
 def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):

@@ -24,11 +24,6 @@ GOOD = {
 }
 
 
-def changed(**values):
-    held_out = {key: value for key, value in values.items() if key.endswith("loss")}
-    return {**GOOD, "held_out": GOOD["held_out"] | held_out, "candidates": GOOD["candidates"] | values}
-
-
 def test_the_shape_of_hypotheses():
     repeated = [" ".join(["the"] * number) for number in range(2, 102)]
     assert shape_of(repeated) == {"distinct": 1.0, "repetitive": 0.99}  # two words are one pair
@@ -57,7 +52,8 @@ def test_the_shape_of_hypotheses():
     ],
 )
 def test_each_warning_has_its_cause(values, names):
-    found = changed(**values)
+    held_out = {key: value for key, value in values.items() if key.endswith("loss")}
+    found = {**GOOD, "held_out": GOOD["held_out"] | held_out, "candidates": GOOD["candidates"] | values}
     assert warnings_in(found) == names
     said = warning_of({**found, "warnings": names})
     assert (said is None) == (not names)

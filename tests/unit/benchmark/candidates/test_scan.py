@@ -61,12 +61,6 @@ def read(parts: Sequence[Path], pools: Sequence[ParallelText] = ()) -> list[dict
     return rows
 
 
-def lines_of(result: Cut, pools: Sequence[ParallelText]) -> list[int]:
-    """The lines of the candidates, counted through all pools."""
-    first = np.cumsum([0] + [pool.lines for pool in pools])
-    return (result.rows["line"] + first[result.rows["pool"]]).tolist()
-
-
 TRAIN: list[Pair] = [("a b c", "a b c d"), ("a b d", "b c d"), ("d c a", "a b"), ("c b", "d a é"), ("é a", "é a é")]
 
 
@@ -156,7 +150,8 @@ def test_the_cut_is_its_definition(corpus: list[Pair], exclude: list[Pair], size
         parts, scanned = scan_all(folder, train, pools)
         rows = read(parts, pools)
         result = cut(parts, pools, size=size, bounds=Bounds(min_length), seed=seed, seen=[train, excluded])
-    lines = lines_of(result, pools)
+    first = np.cumsum([0] + [pool.lines for pool in pools])  # lines are counted through all pools
+    lines = (result.rows["line"] + first[result.rows["pool"]]).tolist()
     assert lines == expected_cut(corpus, rows, size, min_length, seed, TRAIN + exclude)
     chosen = [corpus[line] for line in lines]
     assert [text.decode() for text in result.sources] == [" ".join(twins.words_of(source)) for source, _ in chosen]

@@ -12,6 +12,7 @@ import pretrained_models as over
 import transformers
 from external_models import LINES, WORDS, tokenizer, write_roberta
 from few import few
+from training_runs import log_of
 
 from cgbench.errors import InputError, InputWarning
 from cgbench.models.architectures.composition import sublayer_outputs
@@ -175,8 +176,7 @@ def test_a_model_over_it_learns(corpus, roberta, tmp_path):
     own = {"training.max_updates": 100, "training.learning_rate": 0.005, "training.validate_every": 50}
     own |= {"model.dropout": 0.0, "model.encoder_dropout": 0.0, "training.label_smoothing": 0.0, "model.width": 32}
     train(corpus, roberta, tmp_path / "model", "transformer", own.items())
-    reports = [json.loads(line) for line in (tmp_path / "model" / "metrics.jsonl").read_text().splitlines()]
-    assert min(row.get("valid_loss", 9) for row in reports) < 0.4  # of 2.2 where nothing is known
+    assert min(row.get("valid_loss", 9) for row in log_of(tmp_path / "model")) < 0.4  # of 2.2 where nothing is known
     right = [
         one.text == line.upper()
         for one, line in zip(Ensemble.open(tmp_path / "model").translate(LINES), LINES, strict=True)

@@ -12,7 +12,7 @@ pytest.importorskip("transformers")
 import transformers
 from external_models import LINES, WORDS, forced_log_probs, tokenizer, write_model
 from few import few
-from training_runs import train_until
+from training_runs import log_of, train_until
 
 from cgbench.errors import InputError, InputWarning
 from cgbench.models.checkpoints import load_checkpoint, read_config
@@ -91,8 +91,7 @@ def test_logits_are_those_of_the_plain_model(folders, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_saved_is_a_folder_of_transformers_with_our_settings(trained, folders, kind):
-    reports = [json.loads(line) for line in (trained / kind / "metrics.jsonl").read_text().splitlines()]
-    losses = [row["valid_loss"] for row in reports if "valid_loss" in row]
+    losses = [row["valid_loss"] for row in log_of(trained / kind) if "valid_loss" in row]
     assert losses[-1] < losses[0]
     config = read_config(trained / kind)
     assert (config.model.architecture, config.training.max_length) == ("hugging_face", 20)
@@ -174,7 +173,7 @@ def test_adapters_alone_are_trained_and_saved(corpus, folders, tmp_path, kind):
     maps = {name for name, part in plain.named_modules() if isinstance(part, torch.nn.Linear)} - {"lm_head"}
     trained = safetensors.torch.load_file(tmp_path / "whole" / "adapter_model.safetensors")
     assert {name.removeprefix("base_model.model.").partition(".lora_")[0] for name in trained} == maps
-    reports = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    reports = log_of(tmp_path / "whole")
     losses = [row["valid_loss"] for row in reports if "valid_loss" in row]
     assert losses[-1] < losses[0]
     # What peft reads is what was validated; without it the model is what it was.

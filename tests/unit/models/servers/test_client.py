@@ -43,10 +43,6 @@ def texts(answers):
     return [[choice.text for choice in answer] for answer in answers]
 
 
-def events(journal):
-    return [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()[1:]]
-
-
 @pytest.mark.parametrize(
     ("wrong", "lost", "failure"),
     [
@@ -114,7 +110,8 @@ def test_an_error_of_one_thread_ends_the_others_without_loss(tmp_path):
     fake = Fake({"word 2": [400]})
     with pytest.raises(InputError, match=r"the server refuses the request \(status 400: not today\)"):
         ask(fake, tmp_path / "j", lines)
-    kept = [event for event in events(tmp_path / "j") if "reply" in event]
+    events = map(json.loads, (tmp_path / "j").read_text(encoding="utf-8").splitlines()[1:])
+    kept = [event for event in events if "reply" in event]
     assert len(kept) == len(fake.answered)
     again = Fake()
     answers, _ = ask(again, tmp_path / "j", lines)

@@ -34,17 +34,13 @@ def goes_wrong(how, folder):
     time.sleep(600) if how == "input" else dist.barrier()
 
 
-def call(function, *arguments, folder):
-    work = functools.partial(function, *arguments)
-    return train_together(work, count=2, device="cpu", title="member 1 of 4", failed=folder / "failed.log")
-
-
 @pytest.mark.parametrize("how", few(["killed", "input", "system", "other"], "killed"))
 def test_one_fails_and_nobody_is_left(how, tmp_path):
     (tmp_path / "pids").mkdir()
     kinds = {"killed": LostError, "system": OSError}
+    work, options = functools.partial(goes_wrong, how, tmp_path / "pids"), {"count": 2, "device": "cpu"}
     with pytest.raises(kinds.get(how, InputError)) as error:
-        call(goes_wrong, how, tmp_path / "pids", folder=tmp_path)
+        train_together(work, **options, title="member 1 of 4", failed=tmp_path / "failed.log")
     said = str(error.value)
     if how == "input":
         assert said == "a line\tof ours"

@@ -10,7 +10,7 @@ from text_files import flip
 from training_runs import PRESET, contents, killed_before, train
 
 from cgbench.errors import InputError
-from cgbench.models.checkpoints import ensemble_identity, load_checkpoint
+from cgbench.models.checkpoints import ensemble_identity, load_checkpoint, read_config
 from cgbench.models.training import loop, state
 
 PARTS = ("config.json", "model.safetensors", "subwords.json", "SHA256SUMS")
@@ -51,10 +51,6 @@ def model(undisturbed, tmp_path):
     return tmp_path / "model"
 
 
-def updates_of(folder):
-    return json.loads((folder / "config.json").read_text())["updates"]
-
-
 @pytest.mark.parametrize("name", few(KINDS, "best", "prototypes"))
 def test_the_bytes_are_those_of_a_run_as_long_from_the_start(corpus, tmp_path, name):
     for updates in (10, 13):
@@ -84,7 +80,7 @@ def test_a_best_that_only_the_end_had_seen_is_forgotten_and_an_earlier_one_kept(
     monkeypatch.setattr(loop.TrainingRun, "_validate", validate)
     for updates, best in ((10, 10), (12, 8), (18, 8)):
         train(corpus, tmp_path / "grown", long(updates))
-        assert updates_of(tmp_path / "grown") == best
+        assert read_config(tmp_path / "grown").updates == best
     train(corpus, tmp_path / "whole", long(18))
     assert contents(tmp_path / "grown") == contents(tmp_path / "whole")
 

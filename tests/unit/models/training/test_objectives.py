@@ -317,15 +317,11 @@ def objectives_of(config, method):
     return [objective.eval() for objective in build_objectives(model, TrainingConfig(), method, SIZE, False)]
 
 
-def defaults(name):
-    return METHODS[name].config(name)
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_bfloat16_gives_nearly_the_same(name):
     losses = []
     for in_bfloat16 in (False, True):
-        objective = build(defaults(name))[0]
+        objective = build(METHODS[name].config(name))[0]
         objective.in_bfloat16 = in_bfloat16
         torch.manual_seed(2)
         losses.append(float(objective(*batch())[0].detach()))
