@@ -242,10 +242,12 @@ def compare_statistics(
     """
     baseline = _baseline(list(statistics), comparison)
     sets = [np.arange(metric.n)] if sets is None else sets
-    return _adjust([
+    groups = [
         _Slice(metric, sampling, statistics, rows, comparison, confidence, interval, len(sets)).parts(baseline)
         for rows in sets
-    ])  # fmt: skip
+    ]
+    _adjust([subset for group in groups for subset in group])
+    return groups
 
 
 def _baseline(names: Sequence[str], comparison: Comparison) -> int | None:
@@ -426,18 +428,13 @@ def _estimate(values: np.ndarray) -> Score:
     return Score(mean, tuple(values.tolist()), float(values.std(ddof=1)) if len(values) > 1 else None)
 
 
-def _adjust(groups: Sequence[list[SubsetScores]]) -> list[list[SubsetScores]]:
-    """Holm's correction over all subsets of ``groups``, separately for each score."""
-    flat = [subset for group in groups for subset in group]
-    for name in flat[0].figures if flat else ():
-        scores = _adjusted([subset.figures[name] for subset in flat])
+def _adjust(subsets: Sequence[SubsetScores]) -> None:
+    """Apply Holm's correction over all subsets, separately for each score."""
+    for name in subsets[0].figures if subsets else ():
+        scores = _adjusted([subset.figures[name] for subset in subsets])
         pairs = iter(_adjusted([pair for score in scores for pair in score.pairs]))
-        scores = [replace(score, pairs=tuple(next(pairs) for _ in score.pairs)) for score in scores]
-        flat = [
-            replace(subset, figures={**subset.figures, name: score}) for subset, score in zip(flat, scores, strict=True)
-        ]
-    subsets = iter(flat)
-    return [[next(subsets) for _ in group] for group in groups]
+        for subset, score in zip(subsets, scores, strict=True):
+            subset.figures[name] = replace(score, pairs=tuple(next(pairs) for _ in score.pairs))
 
 
 Tested = TypeVar("Tested", Score, Pair)

@@ -71,20 +71,18 @@ def difference_interval(
     """
     if any(np.isnan(covariance.trace()) for covariance, _ in (first, second)):
         return None
-    difference = float(first[1].mean() - second[1].mean())
+    a, b = float(first[1].mean()), float(second[1].mean())
     error = 0.0
     if len(first[1]) > 1:
         error = _squared_error(independent(first[0], second[0]), first[1] - second[1])
     if error < _CLOSE**2:
         first_interval = score_interval(*first, top=top, bottom=bottom)
         second_interval = score_interval(*second, top=top, bottom=bottom)
-        if first_interval is None or second_interval is None:
-            return None
-        a, b = float(first[1].mean()), float(second[1].mean())
+        assert first_interval and second_interval  # their scores are defined on all samples
         below = math.hypot(a - first_interval[0], second_interval[1] - b)
         above = math.hypot(first_interval[1] - a, b - second_interval[0])
-        return difference - below, difference + above
-    return difference - math.sqrt(error), difference + math.sqrt(error)
+        return a - b - below, a - b + above
+    return a - b - math.sqrt(error), a - b + math.sqrt(error)
 
 
 def student_quantile(degrees: float) -> float:

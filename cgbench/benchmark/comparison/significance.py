@@ -221,13 +221,10 @@ def seeds_p_values(
     """
     from scipy.special import stdtr
 
-    runs = first.shape[1], second.shape[1]
-    if max(runs) == 1:
+    if first.shape[1] == second.shape[1] == 1:
         return None
-    if shared_seeds:
-        spreads, weight = [first - second], 1 / runs[0]
-    else:
-        spreads, weight = [first, second], 1 / runs[0] + 1 / runs[1]
+    spreads = [first - second] if shared_seeds else [first, second]
+    weight = sum(1 / values.shape[1] for values in spreads)
     squares = sum(((values - values.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for values in spreads)
     degrees = sum(values.shape[1] - 1 for values in spreads)
     variance = np.asarray(squares / degrees)
