@@ -4,18 +4,17 @@ A crash of the child becomes an :class:`InputError`. The child imports a functio
 requests, with JSON in, JSON and bytes out. Nothing is pickled. The child ends with its parent.
 """
 
-import contextlib
 import json
+import multiprocessing
 import os
-import select
 import signal
-import struct
 import subprocess
 import sys
 import threading
 import weakref
 from collections.abc import Callable
 from importlib import import_module
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,6 @@ from cgbench.errors import InputError
 
 Answer = Callable[[Any], tuple[Any, Any]]
 """Handles a request: returns a JSON value, and bytes."""
-
-_SIZES = struct.Struct("<QQ")
 
 
 class Child:
@@ -35,15 +32,18 @@ class Child:
     """
 
     def __init__(self, handler: str, memory: int | None = None) -> None:
-        serve = f"from cgbench.engines.child import serve; serve({handler!r}, {memory!r})"
+        self._connection, connection = multiprocessing.Pipe()
+        serve = f"from cgbench.engines.child import serve; serve({handler!r}, {memory!r}, {connection.fileno()})"
         code = f"import sys; sys.path[:] = {sys.path!r}; {serve}"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
         self._process = subprocess.Popen(
             [sys.executable, "-c", code],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+            pass_fds=[connection.fileno()],
         )  # fmt: skip
+        connection.close()
         self._lock = threading.Lock()
-        weakref.finalize(self, _end, self._process)
+        weakref.finalize(self, _end, self._process, self._connection)
 
     @property
     def alive(self) -> bool:
@@ -58,17 +58,12 @@ class Child:
         :raises InputError: the handler raised it, or the process ended.
         """
         with self._lock:
-            assert self._process.stdin and self._process.stdout
             try:
-                data = json.dumps(question).encode()
-                self._process.stdin.write(len(data).to_bytes(8, "little") + data)
-                self._process.stdin.flush()
-                if seconds is not None and not select.select([self._process.stdout], [], [], seconds)[0]:
+                self._connection.send_bytes(json.dumps(question).encode())
+                if seconds is not None and not self._connection.poll(seconds):
                     raise EOFError
-                sizes = _SIZES.unpack(self._read(_SIZES.size))
-                if sum(sizes) > most:
-                    raise EOFError
-                answer, attached = json.loads(self._read(sizes[0])), self._read(sizes[1])
+                reply = self._connection.recv_bytes(most)
+                answer, attached = json.loads(reply), self._connection.recv_bytes(most - len(reply))
             except (OSError, EOFError, ValueError):
                 self._process.kill()
                 self._process.wait()  # otherwise `alive` stays true for a moment
@@ -77,43 +72,33 @@ class Child:
             raise InputError(answer["error"])
         return answer["answer"], attached
 
-    def _read(self, count: int) -> bytes:
-        assert self._process.stdout
-        data = self._process.stdout.read(count)
-        if len(data) < count:
-            raise EOFError
-        return data
 
-
-def _end(process: subprocess.Popen) -> None:
+def _end(process: subprocess.Popen, connection: Connection) -> None:
     process.kill()
     process.wait()
-    for pipe in (process.stdin, process.stdout):
-        with contextlib.suppress(OSError):  # unsent data
-            pipe.close()  # type: ignore[union-attr]
+    connection.close()
 
 
-def serve(handler: str, memory: int | None) -> None:
-    """Handle requests from standard input until it closes. The child process runs this."""
+def serve(handler: str, memory: int | None, descriptor: int) -> None:
+    """Handle requests from a connection until it closes. The child process runs this."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # keep a library's prints out of the answers
     module, _, name = handler.partition(":")
     answer: Answer = getattr(import_module(module), name)()
     if memory is not None:
         _limit(memory)
-    while length := sys.stdin.buffer.read(8):
-        question = json.loads(sys.stdin.buffer.read(int.from_bytes(length, "little")))
-        reply, data = None, b""
+    connection = Connection(descriptor)
+    while True:
+        try:
+            question = json.loads(connection.recv_bytes())
+        except EOFError:
+            return
         try:
             result, data = answer(question)
-            reply = json.dumps({"answer": result}).encode()
+            reply = {"answer": result}
         except InputError as error:
-            reply = json.dumps({"error": error.message}).encode()
-        out.write(_SIZES.pack(len(reply), len(data)))
-        out.write(reply)
-        out.write(data)
-        out.flush()
+            reply, data = {"error": error.message}, b""
+        connection.send_bytes(json.dumps(reply).encode())
+        connection.send_bytes(data)
 
 
 def _limit(memory: int) -> None:
