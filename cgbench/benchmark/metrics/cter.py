@@ -227,10 +227,7 @@ class Cter(Metric):
         return Signature(items, {"lexicon": "lex", "group": "g", "case": "c"})
 
     def rules(self) -> list[list[dict[str, Any]]]:
-        """The same errors as rules of each row, for ``cgbench score rules``.
-
-        :raises InputError: the lexicon contains regular expressions.
-        """
+        """The same errors as rules of each row, for ``cgbench score rules``."""
         return [self._rules_of(compound) for compound in self.compounds]
 
     def _rules_of(self, compound: str) -> list[dict[str, Any]]:
@@ -238,10 +235,8 @@ class Cter(Metric):
         texts: dict[str, list[str]] = {}
         rules: list[dict[str, Any]] = []
         for kind, name in self.parsed[compound]:
-            translations = self.lexicon.entries[name]
-            literals = list(map(str.strip, translations.literals))
-            if not translations.free:
-                texts.setdefault(kind, []).extend(literals)
+            literals = list(map(str.strip, self.lexicon.entries[name].literals))
+            texts.setdefault(kind, []).extend(literals)
             if literals and all(literals):  # an empty translation is everywhere
                 rules.append({"type": "contains", "any": literals, "name": name, **options})
         for rule in self.grammar.rules:
@@ -259,8 +254,8 @@ class Cter(Metric):
         flags = []
         for kind, name in self.parsed[compound]:
             translations = self.lexicon.entries[name]
-            span = None if translations.free else translations.find(text)
-            translated = bool(text) and (translations.free or span is not None)
+            span = translations.find(text)
+            translated = bool(text) and (not translations.literals or span is not None)
             flags.append(f"P{int(translated)}")
             if not translated:
                 missing.append(name)

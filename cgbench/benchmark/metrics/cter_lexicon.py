@@ -83,9 +83,8 @@ class Atoms:
 
 @dataclass(frozen=True)
 class Translations:
-    """The alternative translations of an atom. ``free``: it needs none."""
+    """The alternative translations of an atom, none if it needs no translation; ``words``: found as whole words."""
 
-    free: bool
     literals: tuple[str, ...] = ()
     words: bool = False
 
@@ -93,9 +92,9 @@ class Translations:
     def parse(cls, entry: str, match: str = "substring", lowercase: bool = False) -> Translations:
         """Read an entry of the lexicon."""
         if entry == "/":
-            return cls(True)
+            return cls()
         texts = (entry.lower() if lowercase else entry).split("/")
-        return cls(False, tuple(map(_in_words, texts) if match == "word" else texts), words=match == "word")
+        return cls(tuple(map(_in_words, texts) if match == "word" else texts), words=match == "word")
 
     def find(self, text: str) -> tuple[int, int] | None:
         """The first and last position where an alternative begins in the :meth:`~TranslationLexicon.text`."""

@@ -176,7 +176,7 @@ def test_languages_with_blanks(tmp_path, atoms):
 
 def test_translations_stand_as_they_are(tmp_path, atoms):
     assert Translations.parse("a.c/x").find("zabcada.c") == (6, 6)
-    assert Translations.parse("/").free
+    assert not Translations.parse("/").literals
     (tmp_path / "lexicon").write_text("the\t/\ndog\tD/[DE]\n")
     column = Column("c", ["the dog"])
     metric = Cter(column, column, TranslationLexicon.read(str(tmp_path / "lexicon")), atoms, group_size=1)
