@@ -354,5 +354,4 @@ def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Accepts[P, R, 
 
 def changed(request: T2, **values: Any) -> T2:
     """The same request with some values changed; presets are read again."""
-    kind, names = type(request), getattr(request, "given", ())
-    return kind(**{name: getattr(request, name) for name in names} | values)
+    return type(request)(**{name: getattr(request, name) for name in getattr(request, "given", ())} | values)

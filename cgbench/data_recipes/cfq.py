@@ -87,11 +87,8 @@ def tokenize_question(question: str) -> str:
 
 def tokenize_query(query: str) -> str:
     """The query on one line; ``count(*)`` is split, ``ns:`` removed, ``m.`` replaced by ``m_``."""
-    tokens = []
-    for token in query.replace("count(*)", "count ( * )").split():
-        token = token.removeprefix("ns:")
-        tokens.append(f"m_{token[2:]}" if token.startswith("m.") else token)
-    return " ".join(tokens).replace("\\n", " ")
+    tokens = (token.removeprefix("ns:") for token in query.replace("count(*)", "count ( * )").split())
+    return " ".join(f"m_{token[2:]}" if token.startswith("m.") else token for token in tokens).replace("\\n", " ")
 
 
 def merge_triples(query: str, inverse: bool) -> str:

@@ -106,9 +106,7 @@ def _longest_run(shared, low, high, order):
 
 
 @kernel
-def _weigh_contexts(
-    positions, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched
-):  # fmt: skip
+def _weigh_contexts(positions, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched):
     last = np.uint64(counts.shape[0] - 1)
     base = filled = low  # counts after the positions from ``base`` to ``filled`` are fetched
     k = low

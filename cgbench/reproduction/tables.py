@@ -197,13 +197,12 @@ class PublishedTable:
 def _scores_of_texts() -> list[PublishedScore]:
     """The degrees and novel n-grams in Table 2 of Zheng and Lapata 2023."""
     text = resources.files("cgbench.benchmark").joinpath("published", "table2.tsv").read_text(encoding="utf-8")
-    scores = []
-    for row in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
-        figures = {"degree": row["degree"], **{f"novel word {order}-grams": row[f"word {order}"] for order in (2, 3)}}
-        scores += [
-            PublishedScore(row["name"], "test set", *figure, "", "", row["source"]) for figure in figures.items()
-        ]
-    return scores
+    columns = {"degree": "degree", "novel word 2-grams": "word 2", "novel word 3-grams": "word 3"}
+    return [
+        PublishedScore(row["name"], "test set", figure, row[column], "", "", row["source"])
+        for row in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+        for figure, column in columns.items()
+    ]
 
 
 @cache

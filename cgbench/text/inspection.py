@@ -81,10 +81,10 @@ def look_at_texts(train: str | Path, texts: Sequence[str | Path], normalisation:
     """
     if not _is_single(train):
         return []
-    samples = []
-    for text in (train, *filter(_is_single, texts)):
-        pairs = [(line, "") for line in sample_text(text)]
-        samples.append(CorpusSample(CorpusSpec((Path(text), Path(text))), pairs))
+    samples = [
+        CorpusSample(CorpusSpec((Path(text), Path(text))), [(line, "") for line in sample_text(text)])
+        for text in (train, *filter(_is_single, texts))
+    ]
     # the name of a single text does not tell its language
     tokenize = ",".join(f"{side}={name}" for side, name in zip(SIDES, normalisation.tokenizers, strict=True))
     return inspect(samples[0], samples[1:], replace(normalisation, tokenize=tokenize, languages=SIDES))

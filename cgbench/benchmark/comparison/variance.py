@@ -251,11 +251,8 @@ def design_effects(
 
 
 def _jackknife(metric: Summed, runs: Sequence[np.ndarray], rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    replicates = []
-    for run in runs:
-        sums = metric.collect_clusters(run, rows, labels)
-        replicates.append(metric.compute(metric.collect(run, rows).sum(axis=0) - sums))  # [clusters, scores]
-    scores = np.stack(replicates)
+    rest = (metric.collect(run, rows).sum(axis=0) - metric.collect_clusters(run, rows, labels) for run in runs)
+    scores = np.stack([metric.compute(sums) for sums in rest])  # [runs of all, clusters, scores]
     apart = (scores - scores.mean(axis=1, keepdims=True)).transpose(2, 0, 1)  # [scores, runs of all, clusters]
     clusters = scores.shape[1]
     return np.asarray(apart @ apart.swapaxes(-1, -2) * ((clusters - 1) / clusters))

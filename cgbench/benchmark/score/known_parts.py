@@ -195,11 +195,10 @@ def _warnings(scores: PartsScores) -> list[str]:
             f"{counted(single, 'piece')} with one probe: it decides whether the piece is known, and none is left to "
             "predict its error"
         )
-    parts, least = scores.parts, scores.least
     for result, by_parts, runs in zip(scores.residual.results, scores.scored.results, scores.outcomes, strict=True):
         given_count = by_parts.bins[0][1].examples
         if result.whole.figures["residual"].value is None:
-            lines.append(no_residual(result.system, parts, runs, least, given_count))
+            lines.append(no_residual(result.system, scores.parts, runs, scores.least, given_count))
         elif given_count < 20:
             lines.append(f"{result.system}: only {counted(given_count, 'given pair')}, fewer than 20")
     return lines

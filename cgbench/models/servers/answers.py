@@ -75,8 +75,7 @@ def _find(rule: AnswerRule, text: str) -> str:
             f"{argument('answer', rule.pattern)}: takes more than {_SECONDS:g} s on an answer that begins "
             f"{text[:40]!r}; simplify the pattern (the answers are kept)"
         ) from None
-    hypothesis: str | None = match and match[rule.groups]
-    return hypothesis or ""
+    return (match and match[rule.groups]) or ""
 
 
 def read_choice(choice: ReplyChoice, rule: AnswerRule, source: str = "") -> AnswerReading:

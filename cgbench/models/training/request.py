@@ -44,10 +44,8 @@ class ModelOptions:
     )
     method: Name | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Model")
     init: Model | None = option(
-        default=None,
-        help="Start from an external model, hf:ID@REVISION or hf:FOLDER",
-        group="Model",
-    )  # fmt: skip
+        default=None, help="Start from an external model, hf:ID@REVISION or hf:FOLDER", group="Model"
+    )
     lexicon: File | None = option(default=None, help="Lexicon, for a model with model.lexicon", group="Model")
 
 

@@ -72,8 +72,7 @@ def onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | No
     if x.dtype != torch.float32 or weight.dtype != torch.float32:
         return None
     # A part whose rows are apart is copied: on a processor with AVX2 only, it makes oneDNN 100 times as slow.
-    result: Tensor = _Linear.apply(x.flatten(0, -2).contiguous(), weight.contiguous(), bias)
-    return result.unflatten(0, x.shape[:-1])
+    return _Linear.apply(x.flatten(0, -2).contiguous(), weight.contiguous(), bias).unflatten(0, x.shape[:-1])
 
 
 class _Linear(torch.autograd.Function):
