@@ -9,7 +9,6 @@ These models differ in details that are unified here:
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -19,8 +18,8 @@ from torch import Tensor
 
 from cgbench.errors import InputError, argument, reason_of
 from cgbench.models.devices import one_thread
-from cgbench.models.external.member import Done, Head, Member, in_order
-from cgbench.models.external.monte_carlo_dropout import check_dropout, masks
+from cgbench.models.external.member import Done, Head, Member
+from cgbench.models.external.monte_carlo_dropout import check_dropout
 from cgbench.models.lengths import check_positions, positions_of
 from cgbench.models.search import Translation, length_limits
 from cgbench.models.servers.prompt_templates import Pairs, Prompt
@@ -216,8 +215,7 @@ class HuggingFaceMember(Member):
 
         def states_of(batch: np.ndarray) -> list[Tensor]:
             inputs = self._inputs([read[row] for row in batch], [wholes[row] for row in batch])
-            with nullcontext() if seed is None else masks(self.model, seed, lines[batch[0]]):
-                states = _before_last_layer(self.model, inputs)
+            states = _before_last_layer(self.model, inputs)
             ends = [len(wholes[row]) for row in batch]
             return [
                 states[position, end - len(targets[row]) : end].float().cpu()
@@ -225,12 +223,8 @@ class HuggingFaceMember(Member):
             ]
 
         reading, writing = (np.array([len(ids) for ids in rows], np.int64) for rows in (read, wholes))
-        every = np.arange(len(read))
-        batches = make_batches(reading, writing, every, self.batch_tokens)
-        if seed is not None:
-            batches = [every[row : row + 1] for row in every]
-        with one_thread(self._device):
-            return in_order(batches, states_of, int(self.model.get_output_embeddings().weight.shape[1]))
+        width = int(self.model.get_output_embeddings().weight.shape[1])
+        return self._in_batches(states_of, lines, (reading, writing), width, self.model, seed)
 
     def _whole(self, ids: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Decoder input: the prefix, and the target without its last token."""

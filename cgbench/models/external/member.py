@@ -10,21 +10,21 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import read_tensors, write_tensors
-from cgbench.models.devices import batch_tokens_on
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from torch import Tensor
-
-    from cgbench.models.search import Translation
-    from cgbench.models.servers.prompt_templates import Pairs
+from cgbench.models.devices import batch_tokens_on, one_thread
+from cgbench.models.external.monte_carlo_dropout import masks
+from cgbench.models.search import Translation
+from cgbench.models.servers.prompt_templates import Pairs
+from cgbench.models.text.batches import make_batches
 
 Done = Callable[[int], object]
 """Called with the number of sentences of every finished batch."""
@@ -75,6 +75,24 @@ class Member(ABC):
         :raises InputError: a sentence or a target is longer than the model's positions.
         """
 
+    def _in_batches(
+        self, states_of: Callable[[np.ndarray], Iterable[Tensor]], lines: Sequence[str],
+        lengths: tuple[np.ndarray, np.ndarray], width: int, model: nn.Module, seed: int | None,
+    ) -> Tensor:  # fmt: skip
+        """The states ``[T, width]`` of all sentences in their order, from those of each batch of rows.
+
+        :param lengths: on both sides.
+        :param seed: of the masks of Monte-Carlo dropout, with which every sentence is its own batch; None: no dropout.
+        """
+        rows = np.arange(len(lines))
+        batches = make_batches(*lengths, rows, self.batch_tokens) if seed is None else np.split(rows, rows[1:])
+        by_row: dict[int, Tensor] = {}
+        with one_thread(self._device):
+            for batch in batches if lines else ():
+                with nullcontext() if seed is None else masks(model, seed, lines[batch[0]]):
+                    by_row.update(zip(batch.tolist(), states_of(batch), strict=True))
+        return torch.cat([by_row[row] for row in sorted(by_row)]) if by_row else torch.zeros(0, width)
+
     @abstractmethod
     def head(self) -> Head:
         """The last layer.
@@ -98,8 +116,6 @@ class Head:
 
     def logits(self, states: Tensor, out: Tensor | None = None) -> Tensor:
         """Logits ``[T, vocabulary]`` of states ``[T, width]``; ``out`` is an optional buffer to save allocation."""
-        import torch
-
         if out is None:
             logits = torch.nn.functional.linear(states, self.weight, self.bias)
         elif self.bias is None:
@@ -124,13 +140,3 @@ class Head:
         """Read a file from :meth:`save`."""
         tensors, text = read_tensors(path)
         return cls(tensors["weight"], tensors.get("bias"), **json.loads(text or "{}"))
-
-
-def in_order(batches: Iterable[np.ndarray], states_of: Callable[[np.ndarray], Iterable[Tensor]], width: int) -> Tensor:
-    """The states ``[T, width]`` of all sentences in row order, from those of each batch of rows."""
-    import torch
-
-    by_row: dict[int, Tensor] = {}
-    for batch in batches:
-        by_row.update(zip(batch.tolist(), states_of(batch), strict=True))
-    return torch.cat([by_row[row] for row in sorted(by_row)]) if by_row else torch.zeros(0, width)

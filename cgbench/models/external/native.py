@@ -1,7 +1,6 @@
 """A native model (a cgbench checkpoint) as a member."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,12 @@ from torch import Tensor
 
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import read_config
-from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Ensemble
-from cgbench.models.external.member import Done, Head, Member, in_order
-from cgbench.models.external.monte_carlo_dropout import check_dropout, masks
+from cgbench.models.external.member import Done, Head, Member
+from cgbench.models.external.monte_carlo_dropout import check_dropout
 from cgbench.models.lengths import check_positions, longer_than_trained
 from cgbench.models.search import Translation
-from cgbench.models.text.batches import Rows, make_batches
+from cgbench.models.text.batches import Rows
 from cgbench.models.text.subwords import Subwords
 
 
@@ -71,16 +69,11 @@ class NativeMember(Member):
 
         def states_of(batch: np.ndarray) -> list[Tensor]:
             source, target = source_rows.take(batch, self._device), target_rows.take(batch, self._device)
-            with nullcontext() if self._seed is None else masks(self._model, self._seed, lines[batch[0]]):
-                states = self._decode(source, target)
+            states = self._decode(source, target)
             return [sentence_states.float().cpu() for sentence_states in states.split(target.layout.lengths.tolist())]
 
-        every = np.arange(len(lines))
-        batches = make_batches(source_rows.lengths, target_rows.lengths, every, self.batch_tokens)
-        if self._seed is not None:
-            batches = [every[row : row + 1] for row in every]
-        with one_thread(self._device):
-            return in_order(batches, states_of, self._model.config.width)
+        lengths, width = (source_rows.lengths, target_rows.lengths), self._model.config.width
+        return self._in_batches(states_of, lines, lengths, width, self._model, self._seed)
 
     def _decode(self, source: Any, target: Any) -> Tensor:
         states = self._model.decode(self._model.encode(source), target.shifted())
