@@ -234,7 +234,14 @@ JOBS = "Number of parallel tasks, which does not change the output [default: all
 explain_option = grouped_option(
     "Advanced", "--explain", is_flag=True, help="Print for each step why it runs or is kept"
 )
-format_option = grouped_option(
-    "Output", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="Output format",
-)  # fmt: skip
+
+
+def formats(*forms: str) -> Callable[[Any], Any]:
+    """``--format``, the argument ``form``, for these forms."""
+    return grouped_option(
+        "Output", "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True,
+        help="Output format",
+    )  # fmt: skip
+
+
+format_option = formats("text", "json")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cgbench.commands.click_types import spans
-from cgbench.commands.command import Command, Group, Resumable, engine_options, format_option, grouped_option
+from cgbench.commands.command import Command, Group, Resumable, engine_options, format_option, formats, grouped_option
 from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
@@ -177,10 +177,7 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     "--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True,
     help="Training schedule of the runs to show",
 )  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
-    help="Output format",
-)  # fmt: skip
+@formats("text", "markdown", "json")
 def show_command(folder: Path, names: tuple[str, ...], scale: str, form: str) -> None:
     """Compare the scores of the runs in FOLDER with the published ones."""
     from cgbench.reproduction import report

@@ -6,7 +6,7 @@ import click
 
 from cgbench.benchmark.stats.request import StatsRequest
 from cgbench.commands.click_types import orders
-from cgbench.commands.command import Command, grouped_option
+from cgbench.commands.command import Command, formats
 from cgbench.commands.lines import warn_of_texts
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
@@ -32,10 +32,7 @@ def _labelled(tests: tuple[tuple[Path, ...], ...]) -> list[tuple[str, list[Path]
 
 @click.command("stats", cls=Command, example="cgbench stats --train train.en --test test.en --orders 1-4")
 @takes(StatsRequest, read={"orders": orders, "tests": _labelled})
-@grouped_option(
-    "Output", "--format", "form", type=click.Choice(["text", "json", "tsv", "markdown", "latex"]), default="text",
-    show_default=True, help="Output format",
-)  # fmt: skip
+@formats("text", "json", "tsv", "markdown", "latex")
 def stats_command(request: StatsRequest, form: str) -> None:
     """Measure what is new in test texts: compositional degree, and novel n-grams of words and parts of speech.
 

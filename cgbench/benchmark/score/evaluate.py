@@ -5,7 +5,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 from cgbench.benchmark.comparison.drop import ControlSet
 from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
-from cgbench.benchmark.outputs.systems import Runs, System, check_same_runs
+from cgbench.benchmark.outputs.systems import Runs, check_same_runs
 from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_control_set, read_test_set
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.benchmark.score.hypotheses import check_form, check_training
@@ -77,13 +77,17 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     check_resampled(request, control)
     comparison, breakdown = request.comparison, request.breakdown
     # How examples were drawn and count, in both sets.
-    systems, lines = with_outputs(request, test, context.outputs)
+    systems, lines = test.systems, list(test.warnings)
+    if test.references and (with_texts := [system for system in systems if system.texts]):
+        # Only --differences compares the words behind external scores.
+        accept = request.examples.accept_text or not breakdown.differences
+        lines += check_form(request, Reading(), with_texts, test.references, accept=accept)
     text = test.sources if breakdown.side == "source" else test.targets
     inputs = FeatureInputs(text, breakdown, test.table, test.metric, test.examples, test.columns)
     sampling = context.once("sampling", lambda: sampling_of(request, test))
     control_set = None
     if control:
-        check_same_runs("control_systems", control.systems, test.systems)
+        check_same_runs("control_systems", control.systems, systems)
         control_sampling = context.once("control sampling", lambda: sampling_of(request, control))
         control_set = ControlSet(control.metric, control_sampling, control.systems)
     if breakdown.train is not None and text is not None:
@@ -93,13 +97,13 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     binning = binning_of(breakdown, test.metric.n, inputs) if breakdown.by is not None else None
     published = published_beside(request, test)
     scored = score(
-        test.metric, test.systems, comparison, binning, test.human, published, control_set, sampling, test.normalised
+        test.metric, systems, comparison, binning, test.human, published, control_set, sampling, test.normalised
     )
     if comparison.confidence or comparison.paired:
         lines += unused_clusters(scored, sources)
     # Warnings, then the further analyses.
     lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
-    lines += scoring_warnings(test.metric, sampling, test.systems, comparison, bool(binning or control_set))
+    lines += scoring_warnings(test.metric, sampling, systems, comparison, bool(binning or control_set))
     lines += made_otherwise(systems, control.systems if control else ())
     values = {
         "request": request, "test": test, "control": control, "systems": systems, "references": references,
@@ -214,19 +218,6 @@ def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:
             raise InputError(
                 f"{argument(name)} needs {argument('confidence')}, {argument('paired')} or {argument('by')}"
             )
-
-
-def with_outputs(
-    request: ScoreRequest, test: ExampleSet, outputs: Mapping[str, tuple[Sequence[str], ...]]
-) -> tuple[tuple[System, ...], list[str]]:
-    """The systems with the texts behind their scores, and warnings about the form of all texts."""
-    systems = tuple(replace(system, texts=tuple(outputs.get(system.name, ()))) for system in test.systems)
-    lines = list(test.warnings)
-    if outputs and test.references:  # with external scores, only --differences compares words
-        accept = request.examples.accept_text or not request.breakdown.differences
-        with_texts = [system for system in systems if system.texts]
-        lines += check_form(request, Reading(), with_texts, test.references, accept=accept)
-    return systems, lines
 
 
 def binning_of(breakdown: Breakdown, n: int, inputs: FeatureInputs) -> Binning:

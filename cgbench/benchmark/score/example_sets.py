@@ -1,7 +1,7 @@
 """Prepare a test set or a control set for scoring: read and join texts, create the metric, normalise hypotheses."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -218,6 +218,8 @@ def _read(
             sources = normalised_sources or sources
             metric = make_metric(metric_name, ExampleTexts(references, sources, roles["compounds"]), options)
     prepared, normalised, warnings = prepare(request, metric, read, references, release_form=release_form)
+    outputs = {} if control else context.outputs
+    with_texts = tuple(replace(system, texts=tuple(outputs.get(system.name, ()))) for system in prepared)
     files = [*([sources.name] if sources else []), *names]
     if not metric.of_texts:
         given_scores = [run.name for runs_of_system in runs.values() for run in runs_of_system]
@@ -226,7 +228,7 @@ def _read(
     paths = (split_name(name)[0] for name in files)
     table = table or next((str(path) for path in paths if form(path) != "plain"), None)
     return ExampleSet(
-        metric, tuple(prepared), references, names, sources, roles["human"], examples, table, warnings, control,
+        metric, with_texts, references, names, sources, roles["human"], examples, table, warnings, control,
         normalised, context.control_columns if control else context.columns,
     )  # fmt: skip
 
