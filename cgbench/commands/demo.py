@@ -34,10 +34,8 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     from cgbench.files import write_atomic
     from cgbench.report.release_page import release_page
 
-    def say(times: dict[str, float | None]) -> None:
-        note(f"\n{cost_table(times)}\n")
-
-    demo = run_demo(out, seed, parse_assignments(assignments), engine, say)
+    settings = parse_assignments(assignments)
+    demo = run_demo(out, seed, settings, engine, lambda times: note(f"\n{cost_table(times)}\n"))
     page = str(out / "report.html") if demo.release.has_text else None
     if page:
         write_atomic(Path(page), release_page(demo.release))

@@ -3,8 +3,10 @@
 Scores are in percent, also those that a paper prints as fractions (devil and lexicon: exact match).
 """
 
+import csv
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
@@ -36,9 +38,6 @@ class PublishedScore:
 @cache
 def all_published() -> tuple[PublishedScore, ...]:
     """All rows of the table."""
-    import csv
-    from importlib.resources import files
-
     text = (files("cgbench.benchmark") / "published" / "results.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     return tuple(PublishedScore(**row) for row in rows)

@@ -96,14 +96,14 @@ def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str
     """
     lines = []
     for system in systems:
-        for run_number, record in enumerate(system.made, 1):
+        for run_number, record in enumerate(system.made):
             counts = (record or {}).get("answers") or {}
             answer_count, incomplete = counts.get("asked", 0), counts.get("incomplete", 0)
             if not incomplete:
                 continue
-            run = f", run {run_number}" if len(system.made) > 1 else ""
             causes = ", ".join(f"{name} {count:,}" for name, count in counts.get("causes", {}).items())
-            line = f"{system.name}{run}: {incomplete:,} of {answer_count:,} answers are empty or cut short ({causes})"
+            name = _named(system, run_number)
+            line = f"{name}: {incomplete:,} of {answer_count:,} answers are empty or cut short ({causes})"
             if incomplete > MOST_INCOMPLETE * answer_count and not request.examples.accept_text:
                 raise InputError(
                     f"{line}, more than {100 * MOST_INCOMPLETE:g}%; translate again with a larger "
@@ -121,16 +121,18 @@ def check_translated(
     :param normalised: the sources in the normalised form of a release.
     :raises InputError: one translated another text.
     """
-    digests = {system.name: [record["source"] for record in system.made if record and record.get("source")]
-               for system in systems}  # fmt: skip
-    if sources is None or sources.rows is not None or request.examples.accept_text or not any(digests.values()):
+    digests = [
+        (system.name, record["source"])
+        for system in systems
+        for record in system.made
+        if record and record.get("source")
+    ]
+    if sources is None or sources.rows is not None or request.examples.accept_text or not digests:
         return
     from cgbench.steps import hash_value
 
     expected = {hash_value(text.values) for text in (sources, normalised) if text}
-    if strange := next(
-        (name for name, of_runs in digests.items() if any(digest not in expected for digest in of_runs)), None
-    ):
+    if strange := next((name for name, digest in digests if digest not in expected), None):
         raise InputError(
             f"{strange}: its record says that it translated another text than {sources.name}; translate that, or give "
             f"the hypotheses of this set; {argument('accept_text')} scores them as they are"

@@ -56,17 +56,17 @@ def clusters_of(comparison: Comparison, test: ExampleSet) -> Clusters | None:
             f"{argument('paired', CALIBRATED)}"
         )
     rows = test.metric.counted(np.arange(test.metric.n))
-    found = {}
+    clusters = {}
     for name in names or (OF_CTER if isinstance(test.metric, Cter) else ()):
         labels = cluster_numbers(_labels(name, test))
         if len(np.unique(labels[rows])) > 1:
-            found[name] = labels
+            clusters[name] = labels
         elif names:
             raise InputError(
                 f"{argument('cluster', name)}: all {len(rows):,} examples are in one cluster, but intervals need at "
                 "least two; leave it out"
             )
-    return Clusters(tuple(found), tuple(found.values()), rows) if found else None
+    return Clusters(tuple(clusters), tuple(clusters.values()), rows) if clusters else None
 
 
 def _labels(name: str, test: ExampleSet) -> Sequence[str]:

@@ -1,5 +1,6 @@
 """Systems with their scores: the comparison, its signature, and warnings about it."""
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -333,8 +334,6 @@ def _made(system: System) -> str:
     """The generation settings of a system as one word; ``unknown`` if not recorded."""
     words = ["unknown" if record is None else settings_label(record) for record in system.made]
     if runs_are_prompts(system):
-        import hashlib
-
         shared_settings = words[0].rpartition("-prompt@")[0]
         return f"{shared_settings}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"
     return words[0] if len(set(words)) == 1 else ",".join(words)

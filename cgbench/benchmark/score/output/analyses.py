@@ -52,7 +52,7 @@ LAYOUTS = {
     "differences": AnalysisLayout(
         lambda pairs, scored: [row for pair in pairs for row in differences_rows(scored, pair)],
         lambda pairs, width, one_line: differences_tables(pairs, width),
-        lambda pairs, systems: [differences_as_json(pairs, system) for system in systems],
+        lambda pairs, systems: list(map({pair.system: differences_as_json(pair) for pair in pairs}.get, systems)),
     ),
 }
 """Layouts of their own, by name."""

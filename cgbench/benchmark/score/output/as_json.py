@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from cgbench.benchmark.score.output.rows import Row, rounded
 from cgbench.benchmark.score.scored import ScoredSystems, describe
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.score.differences import Differences, FoundDifference
+    from cgbench.benchmark.score.differences import Differences
 
 
 def as_json(scored: ScoredSystems) -> list[dict[str, Any]]:
@@ -100,17 +99,21 @@ def _values(entry: Any, *but: str) -> dict[str, Any]:
     return {name: rounded(value) if isinstance(value, float) else value for name, value in values.items()}
 
 
-def differences_as_json(found: Iterable[Differences], system: str) -> dict[str, Any] | None:
-    """The system's differences from the baseline; None for the baseline."""
-    pair = next((pair for pair in found if pair.system == system), None)
-    if pair is None:
-        return None
+def differences_as_json(pair: Differences) -> dict[str, Any]:
+    """The differences of a system from the baseline."""
+    entries = {
+        name: [
+            {"what": entry.what, "examples": entry.count, **_values(entry, "what", "count")}
+            for entry in getattr(pair, name)
+        ]
+        for name in ("ngrams", "words", "kinds")
+    }
     return {
         "against": pair.against,
         "level": LEVEL,
         "tested_ngrams": pair.tested,
         "seeds_tested": pair.seeds_tested,
-        **{name: [_entry(entry) for entry in getattr(pair, name)] for name in ("ngrams", "words", "kinds")},
+        **entries,
         "examples": [_values(example) for example in pair.examples],
     }
 
@@ -119,7 +122,3 @@ def row_as_json(row: Row) -> dict[str, Any]:
     """The columns of a row that have a value, without the signature."""
     values = _values(row, "signature", "signature_short", "analysis")
     return {name: value for name, value in values.items() if value not in (None, "")}
-
-
-def _entry(entry: FoundDifference) -> dict[str, Any]:
-    return {"what": entry.what, "examples": entry.count, **_values(entry, "what", "count")}
