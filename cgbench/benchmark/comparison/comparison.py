@@ -169,8 +169,8 @@ class SystemScores:
     system: str
     runs: int
     whole: SubsetScores
-    bins: tuple[tuple[Bin, SubsetScores], ...] = ()
-    statistics: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+    bins: tuple[tuple[Bin, SubsetScores], ...]
+    statistics: np.ndarray = field(repr=False)
 
     @property
     def parts(self) -> list[SubsetScores]:

@@ -170,21 +170,20 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
 
 
 def _edges(values: np.ndarray, how: str) -> np.ndarray:
-    kind, sign, count_text = how.partition(":")
+    kind, sign, count_text = how.rpartition(":")
     try:
-        if sign and kind == "quantiles":
-            count = int(count_text)
-            if not 1 <= count <= MOST:
+        if kind != ("quantiles" if sign else ""):
+            raise ValueError
+        if sign or "," not in how:
+            if not 1 <= (count := int(count_text)) <= MOST:
                 raise ValueError
+            if not sign:
+                return np.unique(np.linspace(values.min(), values.max(), count + 1)[1:-1])
             ordered = np.sort(values)
             cuts = [ordered[len(ordered) * cut // count] for cut in range(1, count)]
             return np.unique([cut for cut in cuts if cut > ordered[0]])
-        if "," not in how and not sign:
-            if not 1 <= int(how) <= MOST:
-                raise ValueError
-            return np.unique(np.linspace(values.min(), values.max(), int(how) + 1)[1:-1])
         edges = np.array([float(edge) for edge in how.split(",") if edge.strip()])
-        if sign or not len(edges) or not np.all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0):
+        if not len(edges) or not np.all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0):
             raise ValueError
     except ValueError:
         raise InputError(
