@@ -10,7 +10,7 @@ import multiprocessing
 import sys
 from collections.abc import Callable
 from pickle import UnpicklingError
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from numba import njit
 from numba.core import caching, event
@@ -44,22 +44,18 @@ class _CachedCode(caching.IndexDataCacheFile):
 _UNREADABLE = (AttributeError, ImportError, EOFError, ValueError, TypeError, KeyError, IndexError, UnpicklingError)
 
 
-def kernel(function: F) -> F:
+def kernel(function: F, **options: Any) -> F:
     """Compile a loop that Python calls, without the interpreter lock; its code is cached."""
-    return _kernel(function)
-
-
-def sums_kernel(function: F) -> F:
-    """Compile a kernel that may fuse a multiplication and an addition into one instruction, rounded once."""
-    return _kernel(function, error_model="numpy", fastmath={"contract"})
-
-
-def _kernel(function: F, **options: Any) -> F:
     compiled = _compile(nogil=True, cache=True, no_cfunc_wrapper=True, **options)(function)
     if cached := getattr(getattr(compiled, "_cache", None), "_cache_file", None):
         cached.__class__ = _CachedCode
     KERNELS.append(compiled)
-    return cast(F, compiled)
+    return compiled
+
+
+def sums_kernel(function: F) -> F:
+    """Compile a kernel that may fuse a multiplication and an addition into one instruction, rounded once."""
+    return kernel(function, error_model="numpy", fastmath={"contract"})
 
 
 def part(function: F) -> F:
@@ -87,9 +83,7 @@ class Notice(event.Listener):
     def on_start(self, event: Any) -> None:
         """Show that compilation of a loop, or of a part of one, starts."""
         self.depth += 1
-        if self.depth > 1 or multiprocessing.parent_process() is not None:
-            return
-        if not lines_every():
+        if self.depth > 1 or multiprocessing.parent_process() is not None or not lines_every():
             return
         self.loops += 1
         if self.loops == 1:

@@ -182,9 +182,7 @@ def check_effects(request: ScoreRequest, test: ExampleSet) -> None:
     elsewhere = {"table": request.release is not None or request.comparison.cluster, "train": breakdown.differences}
     for name, features in FEATURES_OF.items():
         values = request.examples if name == "table" else breakdown
-        if name not in values.given or getattr(values, name) is None:
-            continue
-        if elsewhere.get(name):
+        if name not in values.given or getattr(values, name) is None or elsewhere.get(name):
             continue
         if by is None:
             raise InputError(f"{argument(name)} needs {argument('by')}")
