@@ -113,13 +113,13 @@ def _estimate(
     judged = np.isfinite(human)
     names, strata = np.unique(np.zeros(len(human)) if strata is None else strata, return_inverse=True)
     shares = np.bincount(strata) / len(strata)
+    weights = np.zeros(len(names))
     for stratum, name in enumerate(names):
-        _check(system if against is None else f"{system} and {against}", judged, strata == stratum, clusters,
+        rows = strata == stratum
+        _check(system if against is None else f"{system} and {against}", judged, rows, clusters,
                f" of stratum {name}" if len(names) > 1 else "")  # fmt: skip
-    weights = np.array([
-        regression_weight(human[rows & judged], proxy[rows & judged], int((rows & ~judged).sum()))
-        for rows in (strata == stratum for stratum in range(len(shares)))
-    ])  # fmt: skip
+        known = rows & judged
+        weights[stratum] = regression_weight(human[known], proxy[known], int((rows & ~judged).sum()))
     # The estimates, their intervals and the test.
     tuned = _Sums(human, proxy * weights[strata], judged, strata, shares, int(weights.any()))
     plain = _Sums(human, np.zeros(len(proxy)), judged, strata, shares)

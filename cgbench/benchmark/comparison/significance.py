@@ -1,7 +1,7 @@
 """Significance tests for every metric: bootstrap, paired tests, Holm's correction. Intervals are in ``intervals.py``.
 
 All functions use sums of sufficient statistics. A system is an array ``[runs, units, k]``: the same units (examples, or
-groups of them) for every system, one run per training seed. Tests of systems with several runs are in ``contrast.py``.
+groups of them) for every system, one run per training seed. Systems with several runs are tested in ``seeds_test.py``.
 
 The same seed gives the same samples as in sacrebleu. Its p-value of the paired bootstrap (Koehn 2004, as in Moses and
 MultEval) centres the absolute differences and therefore rejects too often; :func:`bootstrap_p` computes it for
@@ -161,7 +161,7 @@ def calibrated_test(runs: Sequence[int], clustered: bool = False) -> str:
     """The calibrated test for these numbers of runs.
 
     Approximate randomisation if each system has one run and examples are not in clusters, else Student's t with
-    variance components (``contrast.py``).
+    variance components (``seeds_test.py``).
     """
     return "randomization" if set(runs) == {1} and not clustered else SEVERAL_RUNS
 
