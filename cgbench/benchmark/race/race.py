@@ -37,7 +37,6 @@ from cgbench.models.servers.client import BudgetError, Client
 from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, read_answer
 from cgbench.models.servers.journal import cost_of, journal_path
-from cgbench.models.servers.prompt_templates import template_columns
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
 from cgbench.tables import counted, fixed, p_text, render
@@ -140,10 +139,9 @@ class Race:
             system = name if sign else server.model
             output = self.folder / f"{run_number}-{re.sub(r'[^A-Za-z0-9.-]+', '_', system)}"
             translation = TranslateRequest([], system=server.text, output=output, prompting=self.request.prompting)
-            conversation = Conversation.of(translation, server)
-            columns = template_columns(sources, conversation.prompt, conversation.system)
+            conversation = Conversation(translation, server)
             client = Client(server, journal_path(output), price=price, budget=self.request.budget)
-            requests = conversation.requests(self.lines, columns, self.request.prompting.examples)
+            requests = conversation.requests(self.lines, sources)
             yield AskedRun(system, client, conversation, requests, np.full(self.n, np.nan))
 
     def run(self) -> Iterator[str]:

@@ -9,7 +9,7 @@ from cgbench.benchmark.shots.choose import ChosenShots, choose_shots
 from cgbench.benchmark.shots.request import PromptOptions, ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_json_lines
-from cgbench.models.servers.prompt_templates import messages, read_prompts, read_system_message, template_columns
+from cgbench.models.servers.prompt_templates import messages, read_prompts, read_system_message
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.requests import changed, fields_of
 from cgbench.tables import counted
@@ -57,8 +57,7 @@ def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[Chose
     system = None if message is None else read_system_message(message)
     lines, _ = lines_of(request.sources, "sources")
     shots = None if choices is None else [choice.pairs for choice in choices]
-    columns = template_columns(request.sources, prompts[0], system)
-    prompts_of_lines = messages(prompts[0], system, lines, shots, columns)
+    prompts_of_lines = messages(prompts[0], system, lines, shots, request.sources)
     rows = []
     for index, (line, prompt) in enumerate(zip(lines, prompts_of_lines, strict=True), 1):
         row: dict[str, Any] = {"id": index, "source": line}

@@ -125,14 +125,17 @@ def check_shots(prompts: Iterable[Prompt], shots: object | None) -> None:
 
 def messages(
     prompt: Prompt, system: Prompt | None, lines: Sequence[str], shots: Sequence[Pairs] | None = None,
-    columns: Sequence[Mapping[str, str]] | None = None,
+    sources: Any = None,
 ) -> list[list[dict[str, str]]]:  # fmt: skip
     """The messages of a chat for each sentence: the system message if there is one, and the prompt as the user's.
 
-    :param shots: the examples of each prompt; ``columns``: the values of the templates' columns in each row.
-    :raises InputError: a template uses shots and there are none, or the reverse; it fails on a row.
+    :param shots: the examples of each prompt; ``sources``: where the sentences were read from, a column of a table if
+        a template uses other columns.
+    :raises InputError: a template uses shots and there are none, or the reverse; there is no such column; it fails on
+        a row.
     """
     templates = {"system": system, "user": prompt} if system else {"user": prompt}
+    columns = _columns(sources, templates.values())
     check_shots(templates.values(), shots)
     rendered = [template.render(lines, shots, columns) for template in templates.values()]
     return [
@@ -141,12 +144,12 @@ def messages(
     ]
 
 
-def template_columns(sources: Any, *templates: Prompt | None) -> list[dict[str, str]] | None:
+def _columns(sources: Any, templates: Iterable[Prompt]) -> list[dict[str, str]] | None:
     """The values of the templates' columns by row, of the table whose column is the source; None without columns.
 
     :raises InputError: the source is no column of a table, or the table has no such column.
     """
-    names = sorted({name for prompt in templates if prompt for name in prompt.uses - {SOURCE, SHOTS}})
+    names = sorted({name for prompt in templates for name in prompt.uses - {SOURCE, SHOTS}})
     if not names:
         return None
     table, column = split_name(sources) if is_path(sources) else (None, None)

@@ -17,7 +17,6 @@ from cgbench.models.servers.client import Client
 from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, Usage
 from cgbench.models.servers.journal import Journal, cost_of, journal_path
-from cgbench.models.servers.prompt_templates import template_columns
 from cgbench.models.servers.samples import sample_measures
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.steps import hash_value
@@ -39,13 +38,12 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
         check_output(path, files_of(request.sources))
     server = parse_server(str(request.system))
     lines, _ = lines_of(request.sources, "sources")
-    conversation = Conversation.of(request, server)
-    system, source = {**server.identity, **conversation.identity, **request.prompting.shots_identity}, hash_value(lines)
+    conversation = Conversation(request, server)
+    system, source = conversation.identity, hash_value(lines)
     check_earlier(output, {**system, "source": source})
-    columns = template_columns(request.sources, conversation.prompt, conversation.system)
     # One request per sentence that is not blank; then count, write or ask.
-    every_request = conversation.requests(lines, columns, request.prompting.examples)
-    by_line = [sent if line.strip() else None for line, sent in zip(lines, every_request, strict=True)]
+    every_request = zip(lines, conversation.requests(lines, request.sources), strict=True)
+    by_line = [sent if line.strip() else None for line, sent in every_request]
     requests = [sent for sent in by_line if sent is not None]
     if request.server.dry_run:
         return _estimate(request, _client(request, server, journal), requests)
