@@ -48,20 +48,17 @@ class Atoms:
         forms: dict[tuple[str, ...], str] = {}
         rows = list(read_lines(path))
         for line_number, line in enumerate(rows, 1):
-            row = line.rstrip("\r").split("\t")
+            where, row = f"{path}, line {line_number}", line.rstrip("\r").split("\t")
             if len(row) != 3 or not all(field.strip() for field in row):
-                raise InputError(f"{path}, line {line_number}: write type, name and words, separated by tabs")
+                raise InputError(f"{where}: write type, name and words, separated by tabs")
             kind, name, words = row
             if kind not in grammar.types:
-                raise InputError(f"{path}, line {line_number}: type {kind!r}{did_you_mean(kind, grammar.types)}")
+                raise InputError(f"{where}: type {kind!r}{did_you_mean(kind, grammar.types)}")
             if name.split() != [name]:
-                raise InputError(f"{path}, line {line_number}: the name {name!r} contains a blank; join its parts")
-            if types.get(name, kind) != kind or forms.get(tuple(words.split()), name) != name:
-                raise InputError(
-                    f"{path}, line {line_number}: {name!r} or {words!r} is another atom above; give each atom one type"
-                )
-            types[name] = kind
-            forms[tuple(words.split())] = name
+                raise InputError(f"{where}: the name {name!r} contains a blank; join its parts")
+            # Two rows may agree, but not differ.
+            if types.setdefault(name, kind) != kind or forms.setdefault(tuple(words.split()), name) != name:
+                raise InputError(f"{where}: {name!r} or {words!r} is another atom above; give each atom one type")
         if not types:
             raise InputError(f"{path}: no atoms")
         return cls("cognition" if given == "cognition" else path.name, types, forms, grammar, content_hash(rows))
