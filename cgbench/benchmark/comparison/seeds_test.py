@@ -61,8 +61,6 @@ class Contrast:
         """
         from scipy.special import stdtr
 
-        if self.examples < FEWEST_UNITS:
-            return np.full(self.value.shape, np.nan)
         distance, error = np.abs(self.value), self.error
         with np.errstate(divide="ignore", invalid="ignore"):
             degrees = degrees_of_freedom(self.seeds, self.common, self.of_seeds, self.of_examples)
@@ -77,7 +75,7 @@ class Contrast:
         least = [2.0 ** max(1 - count, -1000) for count in (self.examples, self.units)]
         p = np.maximum(np.where(error > _CLOSE, p, least[1]), least[0])
         p = np.where(distance <= _CLOSE, 1.0, p)
-        return np.where(np.isnan(self.value + error), np.nan, p)
+        return np.where(np.isnan(self.value + error) | (self.examples < FEWEST_UNITS), np.nan, p)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
         """The ends of the interval of the difference; NaN where :meth:`p_value` is, or where nothing varies."""
