@@ -66,18 +66,6 @@ def test_values_that_do_not_fit_are_one_line(folder, corpora, run, tmp_path, cha
     assert not (tmp_path / "out/manifest.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--set", "select_by=difficulty"], "select_by=difficulty: needs one value per pair; pass a file with --diff"),
-        (["--difficulty", "none"], "none: no such file"),
-        (["--difficulty", "a", "--difficulty", "b"], "--difficulty: 2 files for 1 corpora of the pool; give"),
-    ],
-)
-def test_what_cannot_be_selected_by_is_one_line(corpora, run, tmp_path, words, message):
-    assert message in run("build-react", *corpora, *SMALL, *words, "--out", tmp_path / "out", status=2).stderr
-
-
 def test_the_same_candidates_without_a_difficulty_keep_their_steps(folder, corpora, run):
     """What is given beside the pool is no part of what the ensemble does."""
     copy_build(folder / "release", folder / "again")

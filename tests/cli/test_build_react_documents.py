@@ -14,18 +14,12 @@ SIZE = 20  # pairs per document
 
 
 @pytest.fixture(scope="module")
-def table(demo, tmp_path_factory):
-    """The demo's pool as a table that names documents."""
-    path = tmp_path_factory.mktemp("documents") / "pool.tsv"
+def words(corpora, demo, tmp_path_factory):
+    """The words that build from a table, which has the demo's pool and names documents."""
+    table = tmp_path_factory.mktemp("documents") / "pool.tsv"
     sides = [(demo / f"pool.{language}").read_text().splitlines() for language in ("de", "en")]
     rows = [f"text {number // SIZE}\t{one}\t{two}\n" for number, (one, two) in enumerate(zip(*sides, strict=True))]
-    path.write_text("".join(["doc\tsource\ttarget\n", *rows]))
-    return path
-
-
-@pytest.fixture(scope="module")
-def words(corpora, table):
-    """The words that build from the table."""
+    table.write_text("".join(["doc\tsource\ttarget\n", *rows]))
     place = corpora.index("--pool")
     return [*corpora[:place], "--pool", table, *corpora[place + 3 :], "--columns", "source,target", "--document", "doc"]
 
@@ -95,8 +89,7 @@ def test_scores_and_drops_by_document(built, run, tmp_path):
     own = ("--cluster", "document", "--control-ref", tmp_path / "control.tsv")
     assert json.loads(run(*score, *own).stdout)["control"] == found["control"]
     plain = ("--cluster", "document", "--control-ref", control)
-    said = run(*score, *plain, status=2).stderr
-    assert "--cluster document: the control set has no column document" in said
+    assert "--cluster document: the control set has no column document" in run(*score, *plain, status=2).stderr
     # Rows joined by their ids, in another order.
     mixed = []
     for stem, rows in (("test", release.split()), ("control", release.set_rows("control"))):

@@ -100,8 +100,7 @@ def test_an_uncertainty_that_is_stopped_goes_on(models, source, run, tmp_path, m
         return forced(*given)
 
     monkeypatch.setattr(token_space, "_write_states", stop)
-    error = run(*command, "-o", tmp_path / "stopped", status=130).stderr
-    assert "the same command resumes" in error
+    assert "the same command resumes" in run(*command, "-o", tmp_path / "stopped", status=130).stderr
     run(*command, "-o", tmp_path / "stopped")
     assert len(calls) == 7 and calls[4] == calls[5]
     assert (tmp_path / "stopped").read_bytes() == (tmp_path / "whole").read_bytes()

@@ -24,8 +24,7 @@ def options(given):
 
 
 def test_from_a_model_to_translations(given, run, tmp_path):
-    said = run("train", *options(given), "--out", tmp_path / "model").output
-    assert f"--system hf:{tmp_path / 'model'}" in said
+    assert f"--system hf:{tmp_path / 'model'}" in run("train", *options(given), "--out", tmp_path / "model").output
     run("translate", given[1], "--system", f"hf:{tmp_path / 'model'}", "--output", tmp_path / "out")
     assert len((tmp_path / "out").read_text(encoding="utf-8").splitlines()) == len(LINES)
     assert "kept" in run("train", *options(given), "--out", tmp_path / "model", "--dry-run").stdout

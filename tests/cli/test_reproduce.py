@@ -212,8 +212,7 @@ def test_ctrl_c_says_that_the_command_goes_on(run, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(running, "prepare_benchmark", stopped)
-    error = run(*RUN, "--out", tmp_path, status=130).stderr
-    assert "the same command resumes" in error
+    assert "the same command resumes" in run(*RUN, "--out", tmp_path, status=130).stderr
 
 
 def test_a_run_that_another_process_makes_is_not_made_twice(folder, tmp_path):

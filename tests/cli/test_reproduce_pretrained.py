@@ -122,5 +122,4 @@ def test_bad_input_has_one_line(run, tmp_path, monkeypatch, more, said):
 
 def test_another_kind_of_model_is_refused(run, tmp_path, downloads):
     bart = write_bart(tmp_path / "bart", words=WORDS)
-    said = run(*words(tmp_path / "out", downloads, "--init", bart), status=2).stderr
-    assert "bart is not roberta" in said
+    assert "bart is not roberta" in run(*words(tmp_path / "out", downloads, "--init", bart), status=2).stderr

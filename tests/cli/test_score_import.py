@@ -130,8 +130,7 @@ def test_lower_is_better(tmp_path, run):
     write_lines(tmp_path / "a", [1, 2] * 8)
     write_lines(tmp_path / "b", [2, 3] * 8)
     words = ["--scores", tmp_path / "a", "--scores", tmp_path / "b", "--lower-is-better", "--name", "MetricX"]
-    text = run("score", "import", *words, "--format", "latex").stdout
-    assert "textbf" not in text  # no test said which is better
+    assert "textbf" not in run("score", "import", *words, "--format", "latex").stdout  # no test said which is better
     text = run("score", "import", *words, "--format", "latex", "--paired").stdout
     assert r"\textbf{1.5}" in text and r"\textbf{2.5}" not in text
     assert "MetricX" in text
@@ -218,8 +217,7 @@ def test_bad_tables_are_one_line(tmp_path, run):
     assert "a.tsv:score, row 2: the id 'x' is also in row 1" in twice
     words = ["score", "import", "--scores", tmp_path / "b.tsv", "--scores", tmp_path / "c.tsv", "--id", "key"]
     assert "b.tsv:score, row 2 (id 'y') has no row in " in run(*words, status=2).stderr
-    which = run("score", "import", "--scores", tmp_path / "d.tsv", status=2).stderr
-    assert "which column? Write " in which
+    assert "which column? Write " in run("score", "import", "--scores", tmp_path / "d.tsv", status=2).stderr
     (tmp_path / "e.json").write_text("{")
     assert "not valid JSON" in run("score", "import", "--scores", tmp_path / "e.json", status=2).stderr
     for text, message in (
@@ -231,8 +229,7 @@ def test_bad_tables_are_one_line(tmp_path, run):
         (tmp_path / "e.json").write_text(text)
         assert message in run("score", "import", "--scores", tmp_path / "e.json", status=2).stderr
     (tmp_path / "M.seg.score").write_text("a\t1\nb\t2\n")
-    strange = run("score", "import", "--scores", f"c={tmp_path / 'M.seg.score'}", status=2).stderr
-    assert "no system 'c'" in strange
+    assert "no system 'c'" in run("score", "import", "--scores", f"c={tmp_path / 'M.seg.score'}", status=2).stderr
     write_lines(tmp_path / "ref", ["x"])
     words = ["score", "import", "--scores", tmp_path / "b.tsv", "--ref", tmp_path / "ref"]
     assert "has 2 scores and " in run(*words, status=2).stderr

@@ -167,8 +167,7 @@ def test_a_completion_ends_at_a_line_break_unless_a_rule_reads_on(ask):
 )
 def test_bad_batch_files(content, said, ask, tmp_path):
     (tmp_path / "done").write_text(content)
-    error = ask("openai:http://127.0.0.1:9/v1", "out", "--batch-in", tmp_path / "done", status=2).stderr
-    assert said in error
+    assert said in ask("openai:http://127.0.0.1:9/v1", "out", "--batch-in", tmp_path / "done", status=2).stderr
 
 
 def test_a_server_with_another_model_is_reported_once(ask):

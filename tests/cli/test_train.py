@@ -78,8 +78,7 @@ def test_other_units_of_text(unit, corpus, few_lines, run, tmp_path):
     subwords = json.loads((tmp_path / "m/subwords.json").read_text())
     assert subwords["unit"] == unit and subwords["source"] == subwords["target"]
     assert (unit == "characters") == (" " in subwords["source"])
-    out = run("translate", few_lines / "valid.de", "--model", tmp_path / "m", "--beam", "2").stdout
-    assert out.count("\n") == 4
+    assert run("translate", few_lines / "valid.de", "--model", tmp_path / "m", "--beam", "2").stdout.count("\n") == 4
 
 
 def test_models_of_whole_answers_are_translated_as_they_are_validated(corpus, run, tmp_path):

@@ -178,8 +178,7 @@ def test_degree_and_uncertainty_in_four_cells(with_cells, run, tmp_path):
     assert changed.count("- **Memory.** Far.") == 1
     (with_cells / "README.md").write_text("# Card\n")
     assert not add_results(with_cells / "README.md", {"Memory": "Far."})
-    refused = run(*words[:4], "--measures", status=2).stderr
-    assert "--cells needs --hyp with the hypotheses of the cells" in refused
+    assert "--cells needs --hyp with the hypotheses of the cells" in run(*words[:4], "--measures", status=2).stderr
 
 
 def test_bad_input_is_one_line(releases, run, tmp_path):

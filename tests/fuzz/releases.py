@@ -48,11 +48,10 @@ def unchanged(name, data):
     return lambda folder: "" if ours((folder / name).read_bytes()) == ours(data) else "accepted, though it was changed"
 
 
-def _metadata(data):
-    return {key: value for key, value in json.loads(data).items() if key not in MANUAL_FIELDS}
-
-
-EDITABLE = {"README.md": lambda data: without_notes(data.decode()), "croissant.json": _metadata}
+EDITABLE = {
+    "README.md": lambda data: without_notes(data.decode()),
+    "croissant.json": lambda data: {key: value for key, value in json.loads(data).items() if key not in MANUAL_FIELDS},
+}
 
 
 def _verified(kind, files):

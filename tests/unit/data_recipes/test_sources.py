@@ -101,11 +101,6 @@ def test_a_network_that_fails_is_an_error_that_says_the_same(tmp_path, monkeypat
         find(tmp_path, Source("x.txt", "http://127.0.0.1:9/x.txt"))
 
 
-def test_a_source_without_address_is_described(tmp_path):
-    _, sources = find(tmp_path, Source("x.txt", by_hand="ask its authors for it"))
-    assert sources.missing["x.txt"].startswith("ask its authors for it and put it at ")
-
-
 def test_a_file_in_an_archive_is_taken_out_and_cleared_away(tmp_path, place):
     inner = tmp_path / "x.txt"
     inner.write_bytes(GOOD)

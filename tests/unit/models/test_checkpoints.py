@@ -93,17 +93,6 @@ def test_a_file_that_is_cut_short_or_missing_is_named(checkpoint, name):
         load_checkpoint(folder)
 
 
-def edit(folder, **changes):
-    (folder / "SHA256SUMS").unlink()
-    data = json.loads((folder / "config.json").read_text())
-    for key, value in changes.items():
-        if key in data["model"]:
-            data["model"][key] = value
-        else:
-            data[key] = value
-    (folder / "config.json").write_text(json.dumps(data))
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -125,7 +114,11 @@ def edit(folder, **changes):
 )
 def test_a_wrong_configuration_is_refused_before_a_model_is_built(checkpoint, changes, message):
     folder = checkpoint[0]
-    edit(folder, **changes)
+    (folder / "SHA256SUMS").unlink()
+    data = json.loads((folder / "config.json").read_text())
+    for key, value in changes.items():
+        (data["model"] if key in data["model"] else data)[key] = value
+    (folder / "config.json").write_text(json.dumps(data))
     with pytest.raises(InputError, match=message):
         load_checkpoint(folder)
 

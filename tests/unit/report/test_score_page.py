@@ -224,8 +224,7 @@ def test_from_the_command_line(run, tmp_path):
     assert f"cgbench score exact --ref {tmp_path}/ref" in html
     run(*words, "--report", out)
     assert out.read_text(encoding="utf-8") == html
-    said = run(*words, "--report", tmp_path / "ref", status=2).stderr
-    assert "is also an input" in said
+    assert "is also an input" in run(*words, "--report", tmp_path / "ref", status=2).stderr
     assert "no folder" in run(*words, "--report", tmp_path / "a/b.html", status=2).stderr
 
 

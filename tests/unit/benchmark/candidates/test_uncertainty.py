@@ -79,32 +79,25 @@ def test_a_length_limit_reaches_the_search(tmp_path, opened):
     assert read_uncertainty(tmp_path)["hypothesis"] == ["A 1 ('max_length_ratio', 4.0)"]
 
 
-@pytest.fixture(scope="module")
-def ensemble_folder(tmp_path_factory):
-    from small_ensemble import learn_subwords, write_member
-
-    root = tmp_path_factory.mktemp("ensemble")
-    subwords = learn_subwords(root / "text")
-    for number in range(2):
-        write_member(root / "all" / f"member-{number}", subwords, number)
-    return root / "all"
-
-
 SOURCES = ["der vogel singt laut", "die katze sieht den hund", "ein hund"]
 TARGETS = ["the cat sings", "the dog sees a bird that nobody knows", "sleeps"]
 
 
-def test_what_is_said_of_the_reference_is_what_the_definition_gives(ensemble_folder):
+def test_what_is_said_of_the_reference_is_what_the_definition_gives(tmp_path):
     """Batched and by running sums, against one pair at a time by definition."""
+    from small_ensemble import learn_subwords, write_member
     from twins_uncertainty import measures_of_pair
 
     from cgbench.models.ensemble import Ensemble
 
-    members = member_folders(ensemble_folder)
+    subwords = learn_subwords(tmp_path / "text")
+    for number in range(2):
+        write_member(tmp_path / "all" / f"member-{number}", subwords, number)
+    members = member_folders(tmp_path / "all")
     rows = candidate_uncertainty.measure_sources(members, SOURCES, TARGETS, beam=2, device="cpu")
     alone = candidate_uncertainty.measure_sources(members, SOURCES, beam=2, device="cpu")
     candidate_uncertainty.open_ensemble.cache_clear()
-    ensemble = Ensemble.open(ensemble_folder)
+    ensemble = Ensemble.open(members)
     for source, target, row, own in zip(SOURCES, TARGETS, rows, alone, strict=True):
         expected = measures_of_pair(ensemble, source, target)
         for name, value in expected.items():
