@@ -152,16 +152,12 @@ def read_config(folder: Path) -> CheckpointConfig:
         raise InputError(f"{path}: not a checkpoint configuration ({error})") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    _check_sizes(config.model, path)
-    return config
-
-
-def _check_sizes(model: ModelConfig, path: Path) -> None:
-    """Check that a model of this configuration can be built in reasonable time."""
-    for name, value in vars(model).items():
+    # A model of this configuration can be built in reasonable time.
+    for name, value in vars(config.model).items():
         most = MOST_LAYERS if "layers" in name else MOST_WIDTH
         if type(value) is int and value > most:
             raise InputError(f"{path}: model.{name} is {value:,}, above the maximum of {most:,}; {DAMAGED}")
+    return config
 
 
 def check_native(folder: Path, config: CheckpointConfig) -> None:

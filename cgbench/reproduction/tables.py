@@ -137,9 +137,16 @@ class PublishedTable:
     @property
     def figures(self) -> list[PublishedScore]:
         """The published scores in this table, in the order of the list."""
-        if self.source == TEXTS:
-            return _scores_of_texts()
-        return [row for row in all_published() if self._shows(row)]
+        if self.source != TEXTS:
+            return [row for row in all_published() if self._shows(row)]
+        # The degrees and novel n-grams in Table 2 of Zheng and Lapata 2023.
+        text = resources.files("cgbench.benchmark").joinpath("published", "table2.tsv").read_text(encoding="utf-8")
+        columns = {"degree": "degree", "novel word 2-grams": "word 2", "novel word 3-grams": "word 3"}
+        return [
+            PublishedScore(row["name"], "test set", figure, row[column], "", "", row["source"])
+            for row in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+            for figure, column in columns.items()
+        ]
 
     def _shows(self, row: PublishedScore) -> bool:
         if row.source == self.source:
@@ -192,17 +199,6 @@ class PublishedTable:
             return list(self.seeds[benchmark])
         counts = [int(figure.runs) for figure in self.figures if figure.benchmark == benchmark and figure.runs]
         return list(range(1, max(counts, default=1) + 1))
-
-
-def _scores_of_texts() -> list[PublishedScore]:
-    """The degrees and novel n-grams in Table 2 of Zheng and Lapata 2023."""
-    text = resources.files("cgbench.benchmark").joinpath("published", "table2.tsv").read_text(encoding="utf-8")
-    columns = {"degree": "degree", "novel word 2-grams": "word 2", "novel word 3-grams": "word 3"}
-    return [
-        PublishedScore(row["name"], "test set", figure, row[column], "", "", row["source"])
-        for row in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-        for figure, column in columns.items()
-    ]
 
 
 @cache

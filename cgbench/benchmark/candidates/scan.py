@@ -366,8 +366,7 @@ def arrow() -> Any:
 
 def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, Any]) -> None:
     pyarrow = arrow()
-    table = pyarrow.table(columns)
-    table = table.replace_schema_metadata({_KEY: json.dumps(counts, sort_keys=True).encode()})
+    table = pyarrow.table(columns).replace_schema_metadata({_KEY: json.dumps(counts, sort_keys=True).encode()})
     with atomic_path(path) as temporary:
         pyarrow.parquet.write_table(
             table,

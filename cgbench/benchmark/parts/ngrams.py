@@ -102,7 +102,10 @@ class Search:
         for hashes, excluded in zip(codes, self.excluded[work.number], strict=True):
             fits &= ~np.isin(hashes, excluded)
         content, own_lengths = pair_hash(*codes), lengths[self.own]
-        rank = _rank(self.known.count_pieces(ids, own_lengths)[0], lengths[0] + lengths[1], content)
+        # The order of preference: pieces of the cover, words of both sides, a hash.
+        rank = content >> np.uint64(32)
+        for values, shift in ((self.known.count_pieces(ids, own_lengths)[0], 47), (lengths[0] + lengths[1], 32)):
+            rank |= np.minimum(values, (1 << 15) - 1).astype(np.uint64) << np.uint64(shift)
         lines, pieces, starts = self.find(ids, own_lengths)
         remaining = fits[lines] & (rank[lines] <= self._worst[pieces])
         lines, pieces, new = self.lines_with(ids, own_lengths, (lines[remaining], pieces[remaining], starts[remaining]))
@@ -191,11 +194,3 @@ def _ordered(rows: Rows, *names: str) -> Rows:
 def _places(sorted_pieces: np.ndarray) -> np.ndarray:
     """The place of each row among those of its piece."""
     return np.arange(len(sorted_pieces)) - np.searchsorted(sorted_pieces, sorted_pieces)
-
-
-def _rank(covers: np.ndarray, words: np.ndarray, content: np.ndarray) -> np.ndarray:
-    """The order of preference: pieces of the cover, words of both sides, a hash."""
-    rank = content >> np.uint64(32)
-    for values, shift in ((covers, 47), (words, 32)):
-        rank |= np.minimum(values, (1 << 15) - 1).astype(np.uint64) << np.uint64(shift)
-    return rank

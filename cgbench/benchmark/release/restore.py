@@ -102,8 +102,7 @@ def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) 
 
 
 def _write(release: Release, tables: dict[str, Any], texts: Restored, to: Path) -> None:
-    manifest = dict(release.manifest)
-    manifest |= {"text": "restored", "published": manifest["files"]}
+    manifest = release.manifest | {"text": "restored", "published": release.manifest["files"]}
     full_tables: dict[str, Any] = {}
     for name, table in tables.items():
         keys = list(zip(table["pool"].to_pylist(), table["content"].to_pylist(), strict=True))

@@ -398,8 +398,7 @@ def _check_draws(release: Release) -> str:
 def _check_inputs(release: Release) -> Iterator[Check]:
     """The inputs, if they are still here; a release is complete without them."""
     inputs = release.manifest["inputs"]
-    corpora = [("train", inputs["train"])]
-    corpora += [(role, entry) for role in ("pool", "exclude") for entry in inputs[role]]
+    corpora = [("train", inputs["train"]), *((role, entry) for role in ("pool", "exclude") for entry in inputs[role])]
     files = [(role, file) for role, entry in corpora for file in entry["files"]]
     files += [("lm", inputs["lm"])] if "lm" in inputs else []
     files += [("difficulty", file) for file in inputs.get("difficulty", [])]

@@ -103,20 +103,17 @@ class TrainableModel(nn.Module):
                 save_adapter(self._adapter[0], temporary)
             write_tensors(temporary / MODEL, tensors)  # with our names, so that the run can be extended
         else:
-            model_config = self._save_whole(temporary, tensors, subwords)
+            weights = {name.removeprefix("inner."): tensor.detach().cpu() for name, tensor in tensors.items()}
+            with quietly():
+                self.inner.save_pretrained(temporary, state_dict=weights, max_shard_size="1000GB")  # one file
+                subwords.save(temporary)
+            model_config = read_json(temporary / CONFIG)
         names = sorted(path.name for path in temporary.iterdir() if path.is_file() and path.name != CONFIG)
         for name in names:
             (temporary / name).replace(folder / name)
         shutil.rmtree(temporary)
         own_config = config_dict(config)
         seal_checkpoint(folder, names, {**model_config, OURS: own_config} if model_config else own_config)
-
-    def _save_whole(self, folder: Path, tensors: Mapping[str, Tensor], subwords: TokenizerText) -> dict[str, Any]:
-        weights = {name.removeprefix("inner."): tensor.detach().cpu() for name, tensor in tensors.items()}
-        with quietly():
-            self.inner.save_pretrained(folder, state_dict=weights, max_shard_size="1000GB")  # one file
-            subwords.save(folder)
-        return read_json(folder / CONFIG)
 
     def state_dict(self, *arguments: Any, prefix: str = "", **options: Any) -> Any:
         """See :class:`torch.nn.Module`; tied tensors are listed once, under their first name."""
