@@ -77,9 +77,7 @@ class ServerOptions:
         default=None, help="Write the requests without answers as a batch file of OpenAI, and send nothing",
         group="Server",
     )  # fmt: skip
-    batch_in: Paths = option(
-        default=(), help="Read answers from a batch output file; repeatable", group="Server", metavar="FILE"
-    )
+    batch_in: Paths = option(default=(), help="Read answers from a batch output file; repeatable", group="Server")
 
     @property
     def sends_nothing(self) -> bool:

@@ -11,9 +11,8 @@ class ItemsRequest:
 
     text: Text = option(help="Monolingual text, one sentence per line", python_only=True)
     pieces: Text | None = option(
-        default=None, help="Draw contexts of these pieces: a list, or a column of a table", group="Items",
-        metavar="FILE",
-    )  # fmt: skip
+        default=None, help="Draw contexts of these pieces: a list, or a column of a table", group="Items"
+    )
     _: KW_ONLY
     out: File = option(help="Table of the items, a .tsv file", group="Output", metavar="FILE.tsv")
     swap: bool = option(
@@ -21,13 +20,11 @@ class ItemsRequest:
         group="Items",
     )  # fmt: skip
     synonyms: Text | None = option(
-        default=None, help="Replace each piece by its synonym: a list as long as that of --pieces", group="Items",
-        metavar="FILE",
-    )  # fmt: skip
+        default=None, help="Replace each piece by its synonym: a list as long as that of --pieces", group="Items"
+    )
     conjunction: str | None = option(
-        default=None, help="Join sentences by this text, such as ', and ', with its blanks", group="Items",
-        metavar="TEXT",
-    )  # fmt: skip
+        default=None, help="Join sentences by this text, such as ', and ', with its blanks", group="Items"
+    )
     contexts: int = option(default=5, help="Maximum number of sentences per piece", group="Items", least=2)
 
 

@@ -80,9 +80,7 @@ class ScoredTexts:
     hypotheses: Systems | None = option(
         default=None, help="Hypotheses behind the scores, for the report and --differences", flag="hyp"
     )
-    references: References | None = option(
-        default=None, help="References, for --by and the report", flag="ref", metavar="FILE"
-    )
+    references: References | None = option(default=None, help="References, for --by and the report", flag="ref")
     sources: Text | None = option(
         default=None, help="Sources, for --side source, additional references and the report", flag="source"
     )

@@ -22,7 +22,7 @@ class OverlapRequest(TextOptions):
     min_count: int = option(default=1, help="Minimum count for an n-gram to be known", group="N-grams", least=1)
     out: Folder | None = option(
         default=None, help="Folder for the counts, which --known-from reads; an interrupted run resumes from it",
-        metavar="FOLDER", group="Output",
+        group="Output",
     )  # fmt: skip
     engine: AnyEngine | None = option(
         default=None, help="Engine that runs the tasks [default: local processes]", python_only=True

@@ -33,11 +33,11 @@ class RaceRequest:
     release: Folder | None = option(default=None, help="Release whose test set gives --source and --ref", group="Input")
     sources: Text | None = option(default=None, help="Sources of the test set", group="Input", flag="source")
     references: References | None = option(
-        default=None, help="References, one per example; repeatable", group="Input", flag="ref", metavar="FILE"
+        default=None, help="References, one per example; repeatable", group="Input", flag="ref"
     )
     cluster: Text | None = option(
         default=None, help="Cluster of each example, such as its document: TABLE:COLUMN, or a file with one per line; "
-        "whole clusters are sent, and each counts as one example", group="Input", metavar="FILE",
+        "whole clusters are sent, and each counts as one example", group="Input",
     )  # fmt: skip
     rules: File | None = option(
         default=None, help="Rules of each example, for --metric rules; their `source` is sent", group="Input"

@@ -177,7 +177,7 @@ class RankingOptions:
     difficulty: Paths = option(
         default=(),
         help="File with one value per pair of a pool, from any model; give one per --pool, and --set "
-        "select_by=difficulty", metavar="FILE", group="Advanced",
+        "select_by=difficulty", group="Advanced",
     )  # fmt: skip
 
 

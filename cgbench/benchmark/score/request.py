@@ -173,7 +173,7 @@ class Control:
         flag="control-hyp",
     )  # fmt: skip
     control_references: References | None = option(
-        default=None, help="References of the control set", flag="control-ref", metavar="FILE"
+        default=None, help="References of the control set", flag="control-ref"
     )
     _: KW_ONLY
     control_sources: Text | None = option(
@@ -198,7 +198,7 @@ class ScoreRequest:
     )  # fmt: skip
     systems: Systems = option(help="Hypotheses of a system, one file per seed; repeatable", group="Input", flag="hyp")
     references: References | None = option(
-        default=None, help="References, one per example; repeatable", group="Input", flag="ref", metavar="FILE"
+        default=None, help="References, one per example; repeatable", group="Input", flag="ref"
     )
     _: KW_ONLY
     sources: Text | None = option(

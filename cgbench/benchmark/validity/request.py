@@ -16,13 +16,12 @@ class ValidateRequest:
     release: AnyRelease = option(help="Release to validate", python_only=True)
     systems: Annotated[Any, _SYSTEMS] | None = option(
         default=None, help="Hypotheses for the candidates, or for the test set with --control-hyp; one file per seed",
-        group="Systems", flag="hyp", metavar="SYSTEM=FILE[,FILE...]",
+        group="Systems", flag="hyp",
     )  # fmt: skip
     _: KW_ONLY
     control_systems: Annotated[Any, _SYSTEMS] | None = option(
-        default=None, help="Hypotheses for the control set", group="Systems", flag="control-hyp",
-        metavar="SYSTEM=FILE[,FILE...]",
-    )  # fmt: skip
+        default=None, help="Hypotheses for the control set", group="Systems", flag="control-hyp"
+    )
     name: str | None = option(default=None, help="Family of the ensemble that selected the release", python_only=True)
     measures: bool = option(
         default=False, help="Show how well each measure of the candidates predicts errors of the ensemble and of --hyp",
@@ -34,8 +33,7 @@ class ValidateRequest:
     )  # fmt: skip
     cells: int | None = option(
         default=None, help="Is degree hard, or uncertainty? Compare systems in four matched cells of at most N "
-        "candidates; --sources writes their sources, --hyp reads the translations", group="Systems", metavar="N",
-        least=25,
+        "candidates; --sources writes their sources, --hyp reads the translations", group="Systems", least=25,
     )  # fmt: skip
     metric: Literal["bleu", "chrf", "ter", "exact"] = option(default="bleu", help="Metric", group="Systems")
     preset: str = option(

@@ -27,7 +27,7 @@ class UncertaintyRequest(SearchOptions, TaskOptions):
     sources: Text = option(help="Sentences to measure", python_only=True)
     members: Models = option(
         help="Member: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the first one translates",
-        flag="member", metavar="MODEL", group="Models",
+        flag="member", group="Models",
     )  # fmt: skip
     _: KW_ONLY
     output: File | None = option(
