@@ -62,8 +62,9 @@ class ModelConfig(Section):
         """Whether the logits depend only on the decoder's states; some training methods compare these."""
         return True
 
-    def _divides(self, name: str) -> None:
-        self._require(name, self.width % getattr(self, name) == 0, f"a divisor of model.width ({self.width})")
+    def _divides(self, name: str, of: str = "width") -> None:
+        width = getattr(self, of)
+        self._require(name, width % getattr(self, name) == 0, f"a divisor of model.{of} ({width})")
 
 
 @dataclass(frozen=True)

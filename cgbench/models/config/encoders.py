@@ -42,9 +42,7 @@ class OverEncoderConfig(TransformerConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pretrained_encoder:
-            heads = self.encoder_attention_heads
-            rule = f"a divisor of model.encoder_width ({self.encoder_width})"
-            self._require("encoder_attention_heads", self.encoder_width % heads == 0, rule)
+            self._divides("encoder_attention_heads", "encoder_width")
             self._require("begin_source", not self.begin_source, "false with a pre-trained encoder (encoder_marks)")
         if self.pretrained_decoder:
             self._require("encoder", self.may_be_decoder, f"own or roberta with model.architecture={self.architecture}")

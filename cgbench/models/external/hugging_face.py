@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from cgbench.errors import InputError, argument, reason_of
 from cgbench.models.devices import one_thread
@@ -245,12 +246,9 @@ class HuggingFaceMember(Member):
 
     def _grid(self, rows: Sequence[Any], pad_left: bool = False) -> tuple[Tensor, Tensor]:
         """Ids padded on the right or on the left, and their mask."""
-        width = max(map(len, rows))
-        ids, mask = np.full((len(rows), width), self._pad), np.zeros((len(rows), width), np.int64)
-        for position, row in enumerate(rows):
-            columns = slice(width - len(row), width) if pad_left else slice(0, len(row))
-            ids[position, columns], mask[position, columns] = row, 1
-        return torch.from_numpy(ids).to(self._device), torch.from_numpy(mask).to(self._device)
+        tensors, side = [torch.as_tensor(row, dtype=torch.int64) for row in rows], "left" if pad_left else "right"
+        ids = pad_sequence(tensors, batch_first=True, padding_value=-1, padding_side=side).to(self._device)
+        return ids.masked_fill(ids < 0, self._pad), (ids >= 0).long()
 
     @torch.inference_mode()
     def head(self) -> Head:

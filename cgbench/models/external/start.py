@@ -101,7 +101,7 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
 
     # Check the combination of model and preset.
     both_sides, option = preset.model.architecture in OUTSIDE, argument("init", text)
-    if not both_sides and not needs_encoder(preset):
+    if not both_sides and not getattr(preset.model, "pretrained_encoder", False):
         raise InputError(
             f"{option}: {preset.model.architecture} has its own encoder; to fine-tune the model itself, leave out "
             f"{argument('model')} and {argument('arch')}; to use its encoder, choose a preset for one (cgbench models) "
@@ -131,13 +131,7 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
         note = f"{text} has positions for {longest:,} tokens, so training.max_length={preset.training.max_length} is"
         warn(f"{note} lowered to {longest:,}: longer pairs are skipped")
         changes["training.max_length"] = longest
-    decodes = isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_decoder
-    return Start(planned, both_sides, decodes), preset.replace(changes)
-
-
-def needs_encoder(preset: Preset) -> bool:
-    """Whether a preset needs a pre-trained encoder."""
-    return isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_encoder
+    return Start(planned, both_sides, getattr(preset.model, "pretrained_decoder", False)), preset.replace(changes)
 
 
 _MODEL_TYPES = {"roberta": ("roberta", "xlm-roberta", "camembert"), "bart": ("bart",)}

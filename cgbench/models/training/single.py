@@ -15,7 +15,7 @@ from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, o
 from cgbench.models.config.architectures import OUTSIDE, check_lexicon
 from cgbench.models.config.presets import Preset
 from cgbench.models.devices import choose_device
-from cgbench.models.external.start import Start, needs_encoder
+from cgbench.models.external.start import Start
 from cgbench.models.training.request import TrainRequest, begin, planned_texts
 from cgbench.requests import accepts
 from cgbench.steps import STEPS, Step, Workspace, check_folder
@@ -117,7 +117,8 @@ def learn_subwords(
 
 def check_whole(preset: Preset, outside: Start | None) -> None:
     """Check that a preset for pre-trained weights has an external model."""
-    if outside is None and (preset.model.architecture in OUTSIDE or needs_encoder(preset)):
+    needed = preset.model.architecture in OUTSIDE or getattr(preset.model, "pretrained_encoder", False)
+    if needed and outside is None:
         raise InputError(
             f"model {preset.name or preset.model.architecture}: needs the weights of an external model: "
             f"{argument('init', 'hf:ID@REVISION')} or {argument('init', 'hf:FOLDER')}"
