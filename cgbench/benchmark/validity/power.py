@@ -98,15 +98,14 @@ def variance_of(
     if drawn.covariance is None:
         raise InputError("one example, or one cluster of them: there is nothing to resample")
     covariance, rows, runs = drawn.covariance.of_runs(0, slice(None)), drawn.rows, first.runs
-    values = [scores[:, 0] for scores in drawn.values]
+    values = np.stack(drawn.values)[:, :, 0]  # [2, runs]
     units, trace = covariance.units, float(covariance.trace())
-    if math.isnan(trace) or any(np.isnan(run_values).any() for run_values in values):
+    if math.isnan(trace) or np.isnan(values).any():
         raise InputError("the score is not defined on every sample of these examples; more examples are needed")
     # The variance of the difference; none means that the systems differ by a constant.
     signs = np.repeat((1.0, -1.0), runs) / runs
     of_units = float(covariance.variance(lambda matrix: np.asarray(signs @ matrix @ signs))[0])
-    largest = max(float(np.abs(run_values).max()) for run_values in values)
-    if trace <= 0 or (runs == 1 and of_units <= (1e-9 * largest) ** 2):  # 1e-9: rounding
+    if trace <= 0 or (runs == 1 and of_units <= (1e-9 * np.abs(values).max()) ** 2):  # 1e-9: rounding
         raise InputError(
             "the two systems of the pilot differ by the same amount on every example, so the variance of differences "
             f"is unknown; give more examples, or {argument('variance')}"
