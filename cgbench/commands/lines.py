@@ -55,7 +55,14 @@ class Failure(click.ClickException):
 def failure_of(error: Exception, context: click.Context) -> Failure | None:
     """The line for an error that a user can cause; None for an error of the program."""
     if isinstance(error, InputError):
-        return Failure(with_file(as_given(as_options(error.message, context)), context))
+        message = as_given(as_options(error.message, context))
+        # A message about a setting of a file comes after the name of the file.
+        names = (
+            f"{path}: "
+            for key, path in context.meta.get(FROM_FILE, {}).items()
+            if re.match(rf"(unknown setting )?{re.escape(key)}(?![\w.])", message)
+        )
+        return Failure(next(names, "") + message)
     if isinstance(error, ModuleNotFoundError):
         missing = missing_package(error)
         return Failure(missing.message) if missing else None
@@ -183,14 +190,6 @@ def warnings_as_lines() -> Iterator[None]:
 
 
 FROM_FILE = f"{__name__}.from_file"  # in a context: the file of each setting that comes from one
-
-
-def with_file(message: str, context: click.Context) -> str:
-    """A message about a setting, after the file that the setting comes from."""
-    for key, path in context.meta.get(FROM_FILE, {}).items():
-        if re.match(rf"(unknown setting )?{re.escape(key)}(?![\w.])", message):
-            return f"{path}: {message}"
-    return message
 
 
 def note(line: str) -> None:

@@ -116,7 +116,11 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     if binning and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
     warned = tuple(map(InputWarning, [*lines, *disagreements(scored), *out_of_reach(scored, comparison)]))
-    made_from = EvaluationInputs(comparison, inputs, sources, references, warned, _benchmark(request, test))
+    if request.release is not None:
+        benchmark = Path(request.release.folder).resolve().name
+    else:  # the file with references or sources
+        benchmark = short_name(test.names[0] if test.names else test.metric.name).partition(":")[0]
+    made_from = EvaluationInputs(comparison, inputs, sources, references, warned, benchmark)
     return Evaluation(scored, systems, made_from, analyses)
 
 
@@ -161,14 +165,6 @@ def analyses_of(request: ScoreRequest, values: Mapping[str, Any]) -> tuple[dict[
             results[name] = result
             lines += getattr(result, "warnings", ())
     return results, lines
-
-
-def _benchmark(request: ScoreRequest, test: ExampleSet) -> str:
-    """The name of the test set: that of the release, or of the file with its references or sources."""
-    if request.release is not None:
-        return Path(request.release.folder).resolve().name
-    name = test.names[0] if test.names else test.metric.name
-    return short_name(name).partition(":")[0]
 
 
 def check_effects(request: ScoreRequest, test: ExampleSet) -> None:

@@ -160,8 +160,7 @@ class Evaluation:
 
         :param reasons: for CTER, also the reasons of errors.
         """
-        options: dict[str, Any] = {"form": form, "width": width, "reasons": reasons}
-        ReportRequest(**options)  # checks them
+        ReportRequest(form=form, width=width, reasons=reasons)  # checks them
         if width is None:
             width = max(evaluation.scored.metric.width for evaluation in self.by_metric)
         return FORMS[form](self, width, reasons)
