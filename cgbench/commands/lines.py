@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LONGEST = 2000  # characters of a message, which may quote a line of a file
 SETTINGS = ("case_sensitive",)  # of sacrebleu, which no request has as a field
 REQUEST = f"{__name__}.request"  # in a context: the fields of the command's requests
+FROM_FILE = f"{__name__}.from_file"  # in a context: the file of each setting that comes from one
 
 
 class Stopped(click.ClickException):
@@ -187,9 +188,6 @@ def warnings_as_lines() -> Iterator[None]:
         warnings.simplefilter("always", InputWarning)
         warnings.showwarning = show
         yield
-
-
-FROM_FILE = f"{__name__}.from_file"  # in a context: the file of each setting that comes from one
 
 
 def note(line: str) -> None:
