@@ -84,8 +84,7 @@ def free_memory() -> int | None:
     with contextlib.suppress(OSError, ValueError, ImportError):
         import resource
 
-        most_here = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if most_here != resource.RLIM_INFINITY:
+        if (most_here := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
             used_here = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             limits.append(max(0, most_here - used_here))
     return min(limits)

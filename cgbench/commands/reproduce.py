@@ -163,8 +163,7 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
         return
     from cgbench.reproduction.running import run_all
 
-    failed = run_all(runs, changed(request, say=note))
-    if failed:
+    if failed := run_all(runs, changed(request, say=note)):
         raise InputError(f"{counted(len(failed), 'problem')}, listed above; finished runs are in {out}")
     option = "" if scale == "full" else f" --scale {scale}"
     click.echo(f"{counted(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{option}")

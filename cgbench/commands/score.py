@@ -101,8 +101,7 @@ class Scores(Hinting, Group):
         if args and self.get_command(ctx, name) is None and (Path(args[0]).is_file() or name in HINTS):
             ctx.fail(f"{args[0]}: {HINTS.get(name, _FILES_BY_NAME).format(metric='bleu')}")
         words = takewhile(lambda word: not word.startswith("-"), map(str.lower, args))
-        names = list(takewhile(is_metric, words))
-        if len(names) > 1:
+        if len(names := list(takewhile(is_metric, words))) > 1:
             return " ".join(names), score_command(*names), args[len(names) :]
         return super().resolve_command(ctx, [name, *args[1:]] if args else args)
 

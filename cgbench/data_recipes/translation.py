@@ -149,8 +149,7 @@ def prepare_react(sources: Sources, out: Writer) -> None:
 def prepare_wmt14(sources: Sources, out: Writer) -> None:
     """Write the pool, tokenised and lowercased like IWSLT14; no pair is dropped."""
     stems = [Path(path).name for path in WMT_TRAIN.values()]
-    corpora = [sources.find(*(f"{stem}.{language}" for language in LANGUAGES)) for stem in stems]
-    if all(corpora):
+    if all(corpora := [sources.find(*(f"{stem}.{language}" for language in LANGUAGES)) for stem in stems]):
         pairs = chain.from_iterable(read_pairs(CorpusSpec(files)) for files in corpora if files)
         out.split("train", tokenized(pairs, "training", sources.engine))
     if files := sources.find("newstest2013.de", "newstest2013.en"):

@@ -115,13 +115,11 @@ def scoring_warnings(
         if empty := sum(not words_of(text) for run in system.runs for text in run):
             many = "hypotheses are" if empty > 1 else "hypothesis is"
             lines.append(f"{system.name}: {empty:,} {many} empty and {'count' if empty > 1 else 'counts'} as wrong")
-        pieces = sum("@@ " in text for run in system.runs for text in run)
-        if pieces and not metric.joins_pieces:
+        if (pieces := sum("@@ " in text for run in system.runs for text in run)) and not metric.joins_pieces:
             lines.append(
                 f"{system.name}: {pieces:,} lines contain '@@ ', the mark of BPE pieces; join them before scoring"
             )
-        ended = sum(text.endswith(" .") for run in system.runs for text in run)
-        if metric.tokenises and ended >= 100:
+        if metric.tokenises and (ended := sum(text.endswith(" .") for run in system.runs for text in run)) >= 100:
             lines.append(
                 f"{system.name}: {ended:,} lines end in ' .', so the text looks tokenised and will be tokenised again; "
                 f"detokenise it, or give {argument('tokenize', 'none')} ({argument('preset', 'react')})"

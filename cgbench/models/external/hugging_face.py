@@ -423,8 +423,7 @@ class _EndAtLimit:
         written = input_ids.shape[1] - self._begin
         if written < 0:
             return scores  # a forced token comes next
-        over = np.repeat(self._limits <= written, len(scores) // len(self._limits))
-        if over.any():
+        if (over := np.repeat(self._limits <= written, len(scores) // len(self._limits))).any():
             rows = torch.from_numpy(np.flatnonzero(over)).to(scores.device)
             end = scores[rows, self._end]
             scores = scores.index_fill(0, rows, -torch.inf)
