@@ -335,7 +335,7 @@ def enough(
     """All results of a power analysis.
 
     :param units: numbers of units (default: half, once, twice, four and ten times those of the pilot).
-    :raises InputError: a number is not above 0, differences do not vary, several runs are requested but the pilot has
+    :raises InputError: a difference is 0, differences do not vary, several runs are requested but the pilot has
         one, or one run of each system with a variance between runs.
     """
     differences = request.differences
@@ -355,15 +355,10 @@ def enough(
     if variance.step and (bad := [difference for difference in differences if abs(difference) > variance.step]):
         raise InputError(f"{argument('differences', bad[0])}: a difference in percent is at most {variance.step:g}")
     numbers = sorted(set(units) or {max(2, round(variance.units * times)) for times in (0.5, 1, 2, 4, 10)})
-    bad = [amount for amount in (*numbers, count) if amount < 1]
-    bad += [difference for difference in differences if not 0 < abs(difference) < math.inf]
-    if bad:
-        raise InputError(f"{bad[0]:g}: numbers of examples and seeds, and differences, must be above 0")
-    smallest: list[tuple[int | None, float | None]] = [
-        (unit_count, test.smallest(variance, unit_count, count)) for unit_count in numbers
-    ]
-    if variance.between:  # more examples cannot remove that
-        smallest.append((None, test.smallest(variance, math.inf, count)))
+    if 0 in differences:
+        raise InputError("0: numbers of examples and seeds, and differences, must be above 0")
+    sizes: list[int | None] = [*numbers, *([None] if variance.between else [])]  # more examples cannot remove that
+    smallest = tuple((size, test.smallest(variance, size or math.inf, count)) for size in sizes)
     pilot_units = variance.units or numbers[0]
     needs = tuple(
         DifferenceNeeds(
@@ -374,7 +369,7 @@ def enough(
         )
         for difference in differences
     )
-    return PowerResult(metric, variance, test, count, tuple(smallest), needs)
+    return PowerResult(metric, variance, test, count, smallest, needs)
 
 
 @accepts(PowerRequest)
