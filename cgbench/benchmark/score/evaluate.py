@@ -7,7 +7,6 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -61,7 +60,9 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
 
         request = replace(request, release=Release.of(request.release))  # its files are read once
     if request.control.memory is not None:
-        request = import_module(f"{__package__}.with_memory").with_memory(request)
+        from cgbench.benchmark.score.with_memory import with_memory
+
+        request = with_memory(request)
     first, *more = (_by_one_metric(of_metric, context) for of_metric in request.by_metric())
     evaluation = replace(first, more=tuple(more))
     for warning in evaluation.warned:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -179,7 +178,8 @@ def _exposure(name: str, inputs: FeatureInputs, n: int) -> Feature:
         raise InputError(
             f"{argument('by', name)} needs the corpus; give {argument('exposure')} (from cgbench overlap --out)"
         )
-    exposure_of = import_module("cgbench.benchmark.score.exposure").exposure_of
+    from cgbench.benchmark.score.exposure import exposure_of
+
     train = None if inputs.breakdown.train is None else training_lines(inputs.breakdown.train)
     return Feature(
         name, exposure_of(_text(inputs, name).values, inputs.breakdown.exposure, train, inputs.breakdown.min_count)
