@@ -114,11 +114,8 @@ class Workspace:
         name = first_damaged(result, record["outputs"])
         return None if name is None else result / name
 
-    def smaller(self, step: Step) -> Path | None:
-        """The intact result with the largest smaller value of the setting ``step.grows``, to start from, or None."""
-        return self.result(step_before) if (step_before := self._smaller(step)) else None
-
-    def _smaller(self, step: Step) -> Step | None:
+    def smaller(self, step: Step) -> Step | None:
+        """The step with the largest smaller value of the setting ``step.grows`` and an intact result to start from."""
         if step.grows is None:
             return None
         setting, file = step.grows
@@ -144,7 +141,7 @@ class Workspace:
             return f"{step.name}: resumes (an earlier run was stopped)"
         if self._finished(step) and (damaged := self.damaged(step)):
             return f"{step.name}: runs ({damaged.relative_to(self.result(step))} of its result is damaged)"
-        if step.grows and (smaller := self._smaller(step)):
+        if step.grows and (smaller := self.smaller(step)):
             setting = step.grows[0]
             change = f"config.{setting} {smaller.config[setting]} -> {step.config[setting]}"
             return f"{step.name}: continues an earlier result (changed: {change})"

@@ -78,10 +78,10 @@ def _fitting(folders: Sequence[Path]) -> list[CheckpointConfig]:
 
 
 def _mean(folders: Sequence[Path]) -> dict[str, Tensor]:
-    first = _tensors(folders[0])
+    first = load_checkpoint(folders[0])[0].state_dict()
     totals = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in first.items()}
     for folder in folders[1:]:
-        for name, tensor in _tensors(folder).items():
+        for name, tensor in load_checkpoint(folder)[0].state_dict().items():
             if tensor.is_floating_point():
                 totals[name] += tensor
             elif not torch.equal(tensor, totals[name]):
@@ -92,8 +92,3 @@ def _mean(folders: Sequence[Path]) -> dict[str, Tensor]:
         name: (total / len(folders)).to(first[name].dtype) if total.is_floating_point() else total
         for name, total in totals.items()
     }
-
-
-def _tensors(folder: Path) -> dict[str, Tensor]:
-    model, _, _ = load_checkpoint(folder)
-    return model.state_dict()

@@ -274,11 +274,6 @@ def _digest(tensors: Mapping[str, Tensor], text: str | None) -> bytes:
     return digest.digest()
 
 
-def subset(prefix: str, tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries whose names begin with ``prefix``, without it."""
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-
-
 def member_summary(folder: Path) -> dict[str, Any]:
     """Return ``folder`` (its name), ``seed``, ``updates`` and number of ``parameters`` of a checkpoint."""
     config = read_config(folder)

@@ -150,12 +150,12 @@ def test_a_step_that_grows_starts_from_the_next_smaller_whole_result(tmp_path):
     assert workspace.smaller(step(5)) is None
     folders = {size: workspace.run(step(size), make, spare=("state",)) for size in (2, 4, 8)}
     other = workspace.run(step(5, other=2), make, spare=("state",))
-    assert workspace.smaller(step(6)) == folders[4] and workspace.smaller(step(3)) == folders[2]
+    assert workspace.smaller(step(6)) == step(4) and workspace.smaller(step(3)) == step(2)
     assert workspace.smaller(step(2)) is None and other not in folders.values()
     assert "continues an earlier result (changed: config.size 4 -> 6)" in workspace.why(step(6))
     assert workspace.smaller(replace(step(6), grows=None)) is None
     # Spare files are no part of a result, and without them it is no start; a damaged one is none either.
     (folders[4] / "state").unlink()
-    assert workspace.done(step(4)) and workspace.smaller(step(6)) == folders[2]
+    assert workspace.done(step(4)) and workspace.smaller(step(6)) == step(2)
     (folders[2] / "out").write_text("0ut")
     assert workspace.smaller(step(6)) is None and "runs (changed: " in workspace.why(step(6))

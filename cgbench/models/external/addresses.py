@@ -67,9 +67,7 @@ def parse_address(text: str) -> Address:
     # A folder, or an ID on the hub with a revision.
     if not name:
         raise InputError(f"{text}: names no model; write {FORM}")
-    if kind == "own":
-        return Address(text, kind, name, seed=seed)
-    if Path(name).is_dir():
+    if kind == "own" or Path(name).is_dir():
         return Address(text, kind, name, seed=seed, options=options)
     identifier, at, revision = name.partition("@")
     if not _ID.fullmatch(identifier) or ".." in identifier:

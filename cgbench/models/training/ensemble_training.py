@@ -181,11 +181,10 @@ def warn_of_length(workspace: Workspace, plan: EnsemblePlan) -> None:
         return
     for step in plan.members:
         if (shorter := workspace.smaller(replace(step, grows=(LENGTH, CONFIG)))) and not workspace.done(step):
-            updates, before = step.config[LENGTH], read_config(shorter).training.max_updates
             text = (
-                f"the existing members with {before:,} updates cannot be extended, because with "
-                f"training.schedule=linear every rate depends on that number: those with {updates:,} are trained from "
-                "scratch"
+                f"the existing members with {shorter.config[LENGTH]:,} updates cannot be extended, because with "
+                "training.schedule=linear every rate depends on that number: those with "
+                f"{step.config[LENGTH]:,} are trained from scratch"
             )
             warn(text)
             return
@@ -196,7 +195,7 @@ def _train_one(root: Path, step: Step, train_member: Callable[..., bool], title:
 
     def make(out: Path) -> None:
         if not (out / STATE).is_file() and (shorter := workspace.smaller(step)):
-            _start_from(shorter, out)
+            _start_from(workspace.result(shorter), out)
         work = functools.partial(train_member, seed=step.config["seed"], out=out, title=title)
         if processes == 1:
             work()

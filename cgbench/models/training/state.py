@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
-from cgbench.models.checkpoints import CONFIG, STATE, read_tensors, subset, write_tensors
+from cgbench.models.checkpoints import CONFIG, STATE, read_tensors, write_tensors
 from cgbench.models.config.common import LENGTH
 from cgbench.models.training.distributed import Processes
 
@@ -54,13 +54,15 @@ def restore_tensors(
     tensors: Mapping[str, Tensor], objective: nn.Module, optimizer: torch.optim.Optimizer, processes: Processes
 ) -> None:
     """Restore parameters, moments and random state from :func:`read_state`."""
-    objective.load_state_dict(subset("objective.", tensors))
-    moments = subset("optimizer.", tensors)
+    prefix = "objective."
+    objective.load_state_dict(
+        {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    )
     for name, parameter in objective.named_parameters():
         optimizer.state[parameter] = {
-            key: moments[f"{key}.{name}"].to(parameter.device)
+            key: tensors[f"optimizer.{key}.{name}"].to(parameter.device)
             for key in ("step", "exp_avg", "exp_avg_sq")
-            if f"{key}.{name}" in moments  # a stage may not use every parameter
+            if f"optimizer.{key}.{name}" in tensors  # a stage may not use every parameter
         }
     torch.set_rng_state(tensors[f"random.{processes.rank}"])
     if f"random_cuda.{processes.rank}" in tensors:
