@@ -148,7 +148,7 @@ def _open_column(
 ) -> tuple[Table, str]:
     """A table and the column to read.
 
-    :param ids: the column with the example ids, which is read too.
+    :param ids: also read this column, which has the example ids.
     :param of_texts: the column has texts: a table whose first row is a sentence has no header.
     :raises InputError: there is no such column.
     """
