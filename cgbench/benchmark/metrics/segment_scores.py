@@ -120,9 +120,6 @@ class SegmentScores(Metric):
         self.check_hypotheses(hypotheses)
         values = scores_of(hypotheses, self.name)
         kept = self._kept
-        bad = np.flatnonzero(kept & ~np.isfinite(values))
-        if len(bad):
-            raise InputError(f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]!r} is not a finite score")
         bad = np.flatnonzero(kept & (np.abs(values) > BEYOND))
         if len(bad):
             raise InputError(
