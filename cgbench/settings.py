@@ -105,9 +105,7 @@ def metadata_of(kind: Any) -> dict[str, Mapping[str, Any]]:
     return metadata
 
 
-@cache
-def _types(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+_types = cache(typing.get_type_hints)
 
 
 def did_you_mean(word: object, choices: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE, added_architectures
@@ -18,8 +18,6 @@ from cgbench.models.config.common import MethodConfig, ModelConfig, TextConfig, 
 from cgbench.models.config.methods import METHODS, check_method
 from cgbench.settings import did_you_mean, make_settings, unknown_setting
 from cgbench.yaml_text import load_yaml
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Preset:
         if config is not type(before):
             # Drop fields that the new architecture or method does not have.
             values = {key: value for key, value in values.items() if key in _names(config)}
-        return _build(config, section, {**values, **fields})
+        return section_config(section, {**values, **fields})
 
 
 _SECTIONS: dict[str, Any] = {
@@ -129,7 +127,16 @@ def architecture_preset(architecture: str) -> Preset:
 
 def section_config(section: str, values: Mapping[str, Any]) -> Any:
     """Return the configuration of a section, ``model``, ``training``, ``text`` or ``method``, from plain values."""
-    return _build(_class_of(section, values), section, values)
+    config = _class_of(section, values)
+    choice, table = _FAMILIES.get(section, ("", {}))
+    for key in values:
+        owners = [name for name, entry in table.items() if key in _names(entry.config)]
+        if owners and key not in _names(config):
+            raise InputError(
+                f"{section}.{key}: not a setting of {_noun(section)} {values.get(choice, next(iter(table)))}, "
+                f"but of {', '.join(owners)}"
+            )
+    return make_settings(config, values, section, _all_keys)
 
 
 def _class_of(section: str, values: Mapping[str, Any]) -> Any:
@@ -142,18 +149,6 @@ def _class_of(section: str, values: Mapping[str, Any]) -> Any:
     if name not in table:
         raise InputError(f"{section}.{choice}={name}: unknown {_noun(section)}{did_you_mean(name, table)}")
     return table[name].config
-
-
-def _build(config: type[T], section: str, values: Mapping[str, Any]) -> T:
-    choice, table = _FAMILIES.get(section, ("", {}))
-    for key in values:
-        owners = [name for name, entry in table.items() if key in _names(entry.config)]
-        if owners and key not in _names(config):
-            raise InputError(
-                f"{section}.{key}: not a setting of {_noun(section)} {values.get(choice, next(iter(table)))}, "
-                f"but of {', '.join(owners)}"
-            )
-    return make_settings(config, values, section, _all_keys)
 
 
 def _noun(section: str) -> str:

@@ -98,8 +98,8 @@ def plan_ensemble(
     inputs = {name: key for name, key in keys.items() if key}
     # With the linear schedule every rate depends on the number of updates, so a longer run starts from scratch.
     grows = None if preset.training.schedule == "linear" else (LENGTH, STATE)
-    sections: dict[str, Any] = {"model": preset.model, "training": preset.training, "method": preset.method}
-    config = {f"{section}.{key}": value for section in sections for key, value in asdict(sections[section]).items()}
+    sections = ("model", "training", "method")
+    config = {f"{name}.{key}": value for name in sections for key, value in asdict(getattr(preset, name)).items()}
     config |= {"device": device} | ({"processes": processes} if processes > 1 else {})
     steps = tuple(
         Step(MEMBER.format(index), {**config, "seed": seed + index}, inputs, grows=grows) for index in range(members)
