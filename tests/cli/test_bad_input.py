@@ -54,8 +54,7 @@ def test_texts_of_which_nothing_can_be_built(build, texts, expected):
 def test_not_utf8(build, name, side):
     texts = [b"a b c\n" * 9, b"x y z\n" * 9]
     texts[side] = texts[side][:12] + "a Mädchen\n".encode("latin-1") + texts[side][18:]
-    message = build(**{name: texts})
-    assert f"{name}.{('de', 'en')[side]}, line 3: not UTF-8" in message
+    assert f"{name}.{('de', 'en')[side]}, line 3: not UTF-8" in build(**{name: texts})
 
 
 def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_path):
@@ -119,8 +118,7 @@ def test_a_full_disk(build, monkeypatch, tmp_path):
 
 def test_fewer_candidates_than_asked_for_is_a_warning(build):
     words = ("--set", "min_length=1", "--set", "candidates=7")
-    message = build(*words, pool=("c b a\n", "z y x\n"), status=0)
-    assert "only 1 candidates are left, of 7 requested" in message
+    assert "only 1 candidates are left, of 7 requested" in build(*words, pool=("c b a\n", "z y x\n"), status=0)
     assert "candidates are left, of" not in build(*words[:3], "candidates=1", pool=("c b a\n", "z y x\n"), status=0)
 
 
@@ -166,8 +164,7 @@ def test_moses_needs_to_know_the_languages(run, demo, tmp_path):
 def test_an_ensemble_folder_without_members(run, corpora, tmp_path):
     (tmp_path / "e").mkdir()
     words = [*corpora, "--preset", "demo", "--ensemble", tmp_path / "e", "--out", tmp_path / "x"]
-    result = run("build-react", *words, status=2)
-    assert "contains no trained model" in result.stderr
+    assert "contains no trained model" in run("build-react", *words, status=2).stderr
 
 
 @pytest.mark.parametrize(

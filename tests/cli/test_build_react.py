@@ -185,8 +185,7 @@ def test_an_ensemble_trained_before_can_be_used_and_one_of_another_corpus_cannot
     assert "trained on another source text" in run("build-react", *other, "--dry-run", status=2).stderr
     shortened = tmp_path / "ensemble" / "member-1" / "model.safetensors"
     shortened.write_bytes(shortened.read_bytes()[:-100])
-    result = run("build-react", *corpora, *small, "--out", tmp_path / "c", status=2)
-    assert "model.safetensors" in result.stderr
+    assert "model.safetensors" in run("build-react", *corpora, *small, "--out", tmp_path / "c", status=2).stderr
     assert not (tmp_path / "c" / "manifest.json").exists()
 
 
@@ -225,7 +224,6 @@ def test_the_estimate_is_printed_and_is_not_in_the_release(release, corpora, run
     monkeypatch.setattr(cost, "_time_model", lambda *model: (1e6, 1e-3))
     shutil.rmtree(copy_build(release, tmp_path / "release"))
     shutil.rmtree(tmp_path / "release.work/.cgbench/member-1")
-    result = run(*words)
-    assert "CPU cores; a GPU (--device cuda), --preset small" in result.stderr
+    assert "CPU cores; a GPU (--device cuda), --preset small" in run(*words).stderr
     assert release_bytes(tmp_path / "release") == release_bytes(release)
     assert "total" not in run(*words).stderr  # all steps are kept: there is nothing to wait for

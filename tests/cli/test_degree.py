@@ -47,8 +47,7 @@ def test_bad_input(train, run, tmp_path):
     assert "missing: no such file" in run("degree", "--train", tmp_path / "missing", input="", status=2).stderr
     assert "give --train, or --known-from instead" in run("degree", input="a b\n", status=2).stderr
     (tmp_path / "x.tsv").write_text("a\tb\n")
-    result = run("degree", "--train", tmp_path / "x.tsv", input="a\n", status=2)
-    assert "which column? Write" in result.stderr
+    assert "which column? Write" in run("degree", "--train", tmp_path / "x.tsv", input="a\n", status=2).stderr
     (tmp_path / "empty").write_text("")
     assert "empty" in run("degree", "--train", tmp_path / "empty", input="a\n", status=2).stderr
     result = run("degree", "--train", train, input=b"good\n\xff\n", status=2)

@@ -150,8 +150,7 @@ def test_prompts(whole, refused, tmp_path):
 
 def test_lengths(whole, refused, tmp_path):
     (tmp_path / "source").write_text("der hund\n" + "der " * 40 + "\n")
-    said = refused(f"hf:{whole / 'marian'}")
-    assert "line 2 has 41 tokens, but the model has positions for 32" in said
+    assert "line 2 has 41 tokens, but the model has positions for 32" in refused(f"hf:{whole / 'marian'}")
     said = refused(f"hf:{whole / 'gpt2'}", "--prompt", "die {source} the")
     assert "the prompt and the longest translation of line 2 has" in said
 

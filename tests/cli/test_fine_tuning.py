@@ -59,8 +59,7 @@ def test_over_an_encoder_the_checkpoint_is_ours(given, run, tmp_path):
     assert f"--model {tmp_path / 'model'}" in run("train", *start, "--out", tmp_path / "model").output
     run("translate", given[1], "--model", tmp_path / "model", "--output", tmp_path / "out")
     assert len((tmp_path / "out").read_text(encoding="utf-8").splitlines()) == len(LINES)
-    found = run("train", *start[2:], "--out", tmp_path / "none", status=2)
-    assert "--init hf:ID@REVISION" in found.stderr
+    assert "--init hf:ID@REVISION" in run("train", *start[2:], "--out", tmp_path / "none", status=2).stderr
 
 
 @pytest.mark.parametrize("kind", few(["dangle", "r_dangle"], "r_dangle"))

@@ -38,8 +38,7 @@ def test_degree_and_stats_of_a_kept_result(texts, run):
     run("overlap", texts / "test.en", "--corpus", texts / "corpus" / "a.txt", "--out", out, "--jobs", 1)
     for more in (("--min-count", 1), ("--min-count", 2)):
         usual = run("degree", texts / "test.en", "--train", texts / "corpus" / "a.txt", "--cover", *more)
-        kept = run("degree", texts / "test.en", "--known-from", out, "--cover", *more)
-        assert kept.stdout == usual.stdout
+        assert run("degree", texts / "test.en", "--known-from", out, "--cover", *more).stdout == usual.stdout
     found = run("stats", "--known-from", out, "--test", texts / "test.en", "--format", "json")
     assert json.loads(found.stdout)["novel_words"]["2"] == 2  # the dog, dog slept
 

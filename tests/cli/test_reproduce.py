@@ -170,8 +170,7 @@ def test_data_that_have_changed_are_made_again(run, copied):
     path = copied / "data" / "colors" / "train.tgt"
     before = path.read_bytes()
     path.write_bytes(before.replace(b"RED", b"BLUE"))
-    said = run(*RUN, *THREE, "--out", copied).stderr
-    assert "6 of 6 runs are done" in said and path.read_bytes() == before
+    assert "6 of 6 runs are done" in run(*RUN, *THREE, "--out", copied).stderr and path.read_bytes() == before
 
 
 def test_what_is_no_result_is_passed_over_and_what_there_is_is_said(run, copied):
@@ -280,8 +279,7 @@ def test_older_settings_are_left_out_with_a_warning(run, copied):
 )
 def test_bad_input_has_one_line(run, tmp_path, monkeypatch, words, said):
     monkeypatch.chdir(tmp_path)
-    result = run("reproduce", *words, status=2)
-    assert said in result.stderr and not (tmp_path / "reproduction").exists()
+    assert said in run("reproduce", *words, status=2).stderr and not (tmp_path / "reproduction").exists()
 
 
 def test_seeds_by_number_or_by_name():

@@ -9,10 +9,8 @@ import sys
 import pytest
 from sacrebleu.metrics import BLEU
 from shared_data import SHARED, needs
-from small_build import list_files, rewrite
+from small_build import rewrite, write_release
 from text_files import write_lines
-
-from cgbench.benchmark.release.manifest import FORMAT
 
 REFERENCES = ["the dog saw a cat .", "a cat ran away .", "we saw it .", "it is red ."] * 3
 KEYS = {
@@ -273,20 +271,15 @@ def test_several_references(files, run, values):
 
 
 def test_a_release_brings_its_own_files(tmp_path, files, run):
-    folder = tmp_path / "release"
-    folder.mkdir()
-    manifest = {"format": FORMAT, "until": "release", "languages": ["de", "en"]}
-    manifest |= {key: {} for key in ("files", "counts", "figures", "configuration", "inputs")}
-    write_lines(folder / "test.de", REFERENCES)
-    write_lines(folder / "test.en", REFERENCES)
-    write_lines(folder / "split.jsonl", [json.dumps({"rmi": number / 10, "degree": 0.5}) for number in range(12)])
-    list_files(folder, manifest)
+    texts = dict.fromkeys(("test.de", "test.en"), "".join(f"{line}\n" for line in REFERENCES))
+    rows = "".join(json.dumps({"rmi": number / 10, "degree": 0.5}) + "\n" for number in range(12))
+    folder = write_release(tmp_path / "release", {**texts, "split.jsonl": rows})
     words = ["score", "exact", "--release", folder, "--hyp", files / "a1"]
     words += ["--by", "uncertainty", "--bins", "quantiles:3"]
     assert [one["n"] for one in json.loads(run(*words, "--format", "json").stdout)["bins"]] == [4, 4, 4]
     write_lines(folder / "test.de", [*REFERENCES[1:], REFERENCES[0]])
     assert "test.de: was changed: it does not match manifest.json; see cgbench verify" in run(*words, status=2).stderr
-    rewrite(folder, {**manifest, "until": "candidates"})
+    rewrite(folder, json.loads((folder / "manifest.json").read_text()) | {"until": "candidates"})
     assert "not a finished release" in run(*words, status=2).stderr
 
 

@@ -3,7 +3,7 @@
 import json
 
 from cgbench.benchmark.release.listed_digests import listed_digest, listed_digests
-from cgbench.benchmark.release.manifest import digest, signature
+from cgbench.benchmark.release.manifest import FORMAT, digest, signature
 from cgbench.files import write_json
 from cgbench.steps import hash_file
 
@@ -71,6 +71,17 @@ def rehash(release):
 def rewrite(release, manifest):
     """A manifest with the digest of what it says."""
     write_json(release / "manifest.json", {**manifest, "digest": digest(manifest)})
+
+
+def write_release(folder, files, **manifest):
+    """A finished release of these files by their names, as far as its manifest knows it."""
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    plain = {"format": FORMAT, "until": "release", "languages": ["de", "en"], "signature": "x"}
+    parts = ("files", "counts", "figures", "configuration", "inputs")
+    list_files(folder, {**plain, **{name: {} for name in parts}, **manifest})
+    return folder
 
 
 def list_files(release, manifest=None):

@@ -16,8 +16,7 @@ from cgbench.text.word_counts import estimate_words
 @pytest.mark.skipif(sys.platform != "linux", reason="the system is asked as Linux does it")
 def test_free_memory_is_what_the_system_says(monkeypatch, tmp_path):
     monkeypatch.delenv("CGBENCH_MEMORY", raising=False)
-    whole = free_memory()
-    assert 1 << 20 < whole < 1 << 50
+    assert 1 << 20 < free_memory() < 1 << 50
     for most, used, files, free in (
         (3 << 20, 1 << 20, 5, (2 << 20) + 5),
         (1 << 20, 2 << 20, 0, 0),

@@ -42,8 +42,7 @@ def test_plain_text_is_used_where_it_is(tmp_path):
     (tmp_path / "a.en").write_text("A house\n")
     spec = CorpusSpec((tmp_path / "a.de", tmp_path / "a.en"))
     workspace = Workspace(tmp_path / "work")
-    text = plan_text("train", spec, Normalisation()).realise(workspace)
-    assert text.source.path == tmp_path / "a.de"
+    assert plan_text("train", spec, Normalisation()).realise(workspace).source.path == tmp_path / "a.de"
     assert not (tmp_path / "work").exists()
 
 

@@ -198,8 +198,7 @@ def test_intervals_of_differences_at_the_limits_of_what_there_is():
     assert difference_interval(given, (covariance_of_examples(np.full((2, 2), np.nan), 50), np.zeros(2))) is None
     # Runs that do not differ and units that do not vary: as of a single one.
     one = score_interval(*given)
-    found = difference_interval(given, given)
-    assert found == pytest.approx((-one[1], one[1]))
+    assert difference_interval(given, given) == pytest.approx((-one[1], one[1]))
 
 
 def test_resamples_of_one_seed_are_those_of_a_number():

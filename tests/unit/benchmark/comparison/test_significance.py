@@ -112,8 +112,7 @@ def test_randomization_agrees_with_the_exact_permutation_test():
     for mask in range(256):
         distance = sum((a - b) * (-1 if mask >> place & 1 else 1) for place, (a, b) in enumerate(zip(first, second)))  # noqa: B905
         extreme += abs(distance) >= observed
-    found = randomization_p(ones(first), ones(second), 20_000, 3)[0]
-    assert found == pytest.approx(extreme / 256, abs=0.01)
+    assert randomization_p(ones(first), ones(second), 20_000, 3)[0] == pytest.approx(extreme / 256, abs=0.01)
 
 
 def test_equal_systems_do_not_differ():

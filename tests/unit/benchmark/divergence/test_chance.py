@@ -74,8 +74,7 @@ def test_stats_shows_them(run, tmp_path):
     assert f"{chance['mean']:.4f} ± {chance['sd']:.4f}" in run(*words, "--random-splits", "20").stdout
     table = run(*words, "--random-splits", "20", "--format", "tsv").stdout
     cells = [line.split("\t") for line in table.splitlines()]
-    row = dict(zip(*cells[-2:], strict=True))
-    assert float(row["random atom sd"]) == chance["sd"]
+    assert float(dict(zip(*cells[-2:], strict=True))["random atom sd"]) == chance["sd"]
     without = json.loads(run(*words, "--format", "json", "--random-splits", "0").stdout)
     assert without["divergence"]["atom_chance"] is None
     refused = run(*words, "--random-splits", "1", status=2).stderr

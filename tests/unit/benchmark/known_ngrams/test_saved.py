@@ -33,13 +33,6 @@ def drop_digests(folder: Path) -> None:
         (folder / name).write_text(json.dumps(sizes))
 
 
-def edit(folder: Path, name: str, change) -> None:
-    array = np.load(folder / name)
-    changed = change(array)
-    (folder / name).unlink()
-    np.save(folder / name, array if changed is None else changed)
-
-
 def test_every_flipped_bit_is_found(tmp_path: Path):
     save(tmp_path)
     chance = random.Random(1)
@@ -92,7 +85,10 @@ def test_bounds_are_checked_where_there_are_no_digests(tmp_path: Path, name, cha
     save(tmp_path)
     drop_digests(tmp_path)
     KnownNgrams.load(tmp_path)
-    edit(tmp_path, name, change)
+    array = np.load(tmp_path / name)
+    changed = change(array)
+    (tmp_path / name).unlink()
+    np.save(tmp_path / name, array if changed is None else changed)
     with pytest.raises(InputError, match=str(tmp_path)):
         KnownNgrams.load(tmp_path)
 

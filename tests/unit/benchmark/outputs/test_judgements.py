@@ -164,8 +164,7 @@ def test_judgements_are_joined_with_texts_by_id(pearmut, tmp_path):
     (tmp_path / "table.tsv").write_text("line\tkind\n12\tq\n9\tp\n10\tp\n11\tq\n")
     table = tmp_path / "table.tsv"
     found = import_scores({"a": pearmut}, by="column:kind", examples={"table": table, "ids": "line"})
-    found = json.loads(found.report("json"))
-    assert [part["value"] for part in found["bins"]] == pytest.approx([32.5, 40])
+    assert [part["value"] for part in json.loads(found.report("json"))["bins"]] == pytest.approx([32.5, 40])
     with pytest.raises(InputError, match="judgements are joined with other texts and scores by the example"):
         import_scores({"a": pearmut}, by="column:kind", examples={"table": table})
 

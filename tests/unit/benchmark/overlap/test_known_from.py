@@ -142,8 +142,7 @@ def test_the_release_says_so_and_is_verified(built, results, tmp_path):
     shutil.copytree(built.folder, tmp_path / "alone")
     found = find_material(type(built).open(tmp_path / "alone"))
     assert found.ngrams is None and "no such file" in found.missing[0]
-    found = find_material(built)
-    assert found.ngrams.measure(lines)[0].tolist() == expected
+    assert find_material(built).ngrams.measure(lines)[0].tolist() == expected
 
 
 def test_statistics_of_such_a_release(built, tmp_path):
@@ -220,5 +219,4 @@ def test_the_command_and_a_file_of_settings(built, arguments, corpora, results, 
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     assert (tmp_path / "one/candidates.en").read_bytes() == built.path("candidates.en").read_bytes()
     request = BuildRequest(known_from=known, out=tmp_path / "two", **arguments)
-    said = explain(plan_build(request), workspace_of(request))
-    assert all("kept" in line for line in said)
+    assert all("kept" in line for line in explain(plan_build(request), workspace_of(request)))

@@ -63,8 +63,7 @@ def test_why_there_are_none(tmp_path):
         "man sleeps": "absent", "old": "absent", "cat": "absent", "sleeps": "few", "zebra": "unknown",
     }  # fmt: skip
     assert found.manifest["reasons"] == {"unknown": 1, "absent": 3, "few": 1}
-    again = _parts(tmp_path, test, ["sleeps", *corpus], k=1)
-    assert _probes_of(again)["sleeps"] == ["sleeps"]
+    assert _probes_of(_parts(tmp_path, test, ["sleeps", *corpus], k=1))["sleeps"] == ["sleeps"]
     again = _parts(tmp_path, test, ["sleeps", *corpus], k=1, train=[*TRAIN, "sleeps"])
     assert _probes_of(again)["sleeps"] == ["man the sleeps man"]
     again = _parts(tmp_path, test, corpus, max_length=32)

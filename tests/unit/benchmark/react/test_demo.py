@@ -17,8 +17,7 @@ def test_noise_left_by_hand():
         ["dropped", "dropped_reference", "dropped", "selected", "window", "selected", "dropped_reference", "window"]
         + ["rest"] * 7
     )
-    found = noise_left(noise, -np.arange(15.0), stages)
-    assert found == {"window": 1 / 4, "test set": 0, "kept": 2 / 4}
+    assert noise_left(noise, -np.arange(15.0), stages) == {"window": 1 / 4, "test set": 0, "kept": 2 / 4}
 
 
 def test_the_table_has_a_row_a_way():

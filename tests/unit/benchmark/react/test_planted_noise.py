@@ -79,5 +79,4 @@ def test_other_kinds(planting, monkeypatch):
 )
 def test_negations(planting, target, expected):
     text = planting.Text([("x", target)], [[]], Vocabulary.learn([target], min_count=1))
-    found = planting.negation(0, text, random.Random(1))
-    assert found == (None if expected is None else ("x", expected))
+    assert planting.negation(0, text, random.Random(1)) == (None if expected is None else ("x", expected))

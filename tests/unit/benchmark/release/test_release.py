@@ -6,11 +6,10 @@ import shutil
 import pyarrow
 import pyarrow.parquet
 import pytest
-from small_build import list_files
+from small_build import list_files, write_release
 
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.release.card import _code, _escape, write_card
-from cgbench.benchmark.release.manifest import FORMAT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, InputWarning
@@ -34,14 +33,10 @@ def candidates(demo, tmp_path_factory):
 @pytest.fixture
 def finished(tmp_path):
     """The smallest release that can be opened."""
-    manifest = {"format": FORMAT, "until": "release", "languages": ["de", "<b>"], "signature": "react|<i>"}
-    manifest |= {key: {} for key in ("files", "figures", "configuration", "inputs")}
-    manifest["counts"] = {"pool": 9, "candidates": 4, "selected": 2}
-    (tmp_path / "test.de").write_text("\ufeffa b\nc\n", encoding="utf-8")
-    (tmp_path / "test.<b>").write_text("x y\nz\n")
-    (tmp_path / "split.jsonl").write_text('{"line": 3, "degree": 0.5}\n{"line": 8, "degree": 1.0}\n')
-    list_files(tmp_path, manifest)
-    return tmp_path
+    files = {"test.de": "\ufeffa b\nc\n", "test.<b>": "x y\nz\n"}
+    files["split.jsonl"] = '{"line": 3, "degree": 0.5}\n{"line": 8, "degree": 1.0}\n'
+    counts = {"pool": 9, "candidates": 4, "selected": 2}
+    return write_release(tmp_path, files, languages=["de", "<b>"], signature="react|<i>", counts=counts)
 
 
 def test_a_release_as_data_frames(finished, candidates):

@@ -130,8 +130,7 @@ def test_given_values_are_bins():
 
 
 def test_a_metric_made_before_is_taken():
-    found = evaluate(ExactMatch([["a"], ["b"]]), {"x": ["a", "c"]})
-    assert found.score == 50
+    assert evaluate(ExactMatch([["a"], ["b"]]), {"x": ["a", "c"]}).score == 50
     with pytest.raises(InputError, match="hypotheses has 1 lines and the metric has 2"):
         evaluate(ExactMatch([["a"], ["b"]]), ["a"])
 

@@ -4,11 +4,10 @@ import itertools
 import warnings
 
 import pytest
-from small_build import list_files
+from small_build import list_files, write_release
 
 from cgbench.benchmark.imported.import_scores import import_scores
 from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.release.manifest import FORMAT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.hypotheses import normalisation_of
@@ -196,17 +195,10 @@ def test_texts_beside_scores_stop_where_their_words_are_compared():
 
 def release(folder, tokenize="moses", **configuration):
     """The folder of a release as far as normalisation knows it, with its texts."""
-    folder.mkdir()
-    manifest = {
-        "format": FORMAT, "languages": ["de", "en"], "until": "release",
-        "inputs": {}, "files": {}, "counts": {}, "figures": {},
-        "configuration": {"tokenize": tokenize, "lowercase": True, **configuration},
-    }  # fmt: skip
-    for name, lines in (("test.de", DE), ("test.norm.de", DE), ("test.en", EN), ("test.norm.en", moses_of(EN))):
-        (folder / name).write_text("".join(line + "\n" for line in lines))
-    (folder / "split.jsonl").write_text("{}\n" * len(EN))
-    list_files(folder, manifest)
-    return folder
+    texts = {"test.de": DE, "test.norm.de": DE, "test.en": EN, "test.norm.en": moses_of(EN)}
+    texts["split.jsonl"] = ["{}"] * len(EN)
+    files = {name: "".join(line + "\n" for line in lines) for name, lines in texts.items()}
+    return write_release(folder, files, configuration={"tokenize": tokenize, "lowercase": True, **configuration})
 
 
 def moses_of(lines):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pyarrow.parquet
 import pytest
 import yaml
-from small_build import list_files
+from small_build import write_release
 
 from cgbench.benchmark.release.export import export as module
 from cgbench.benchmark.release.export import lm_eval
@@ -16,7 +16,6 @@ from cgbench.benchmark.release.export.behavioural import write_rules
 from cgbench.benchmark.release.export.export import export
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.pairs import Pairs
-from cgbench.benchmark.release.manifest import FORMAT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.rules.rule import passed
 from cgbench.benchmark.rules.rule_file import read_rules
@@ -28,14 +27,8 @@ RAW = [("Dogs sleep, too.", "狗也睡觉。"), ("Cats don't.", "猫不睡觉。
 @pytest.fixture
 def pairs(tmp_path, monkeypatch):
     """A release of two of the three pairs of a pool, in lower case and cut into characters."""
-    folder = tmp_path / "release"
-    folder.mkdir()
-    manifest = {
-        "format": FORMAT, "languages": ["en", "zh"], "until": "release", "signature": "x",
-        "inputs": {}, "files": {}, "counts": {}, "figures": {},
-        "configuration": {"tokenize": "zh=char", "lowercase": True},
-    }  # fmt: skip
-    list_files(folder, manifest)
+    form = {"tokenize": "zh=char", "lowercase": True}
+    folder = write_release(tmp_path / "release", {}, languages=["en", "zh"], configuration=form)
     monkeypatch.setattr(lm_eval, "shots_of", lambda pairs: {"source": ["a"], "target": ["b"]})
     rows = [
         {
