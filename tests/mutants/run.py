@@ -41,6 +41,8 @@ def main(*names: str) -> int:
     """Print a line per mutant; 1 unless all were killed."""
     lines = (Path(__file__).parent / "mutants.jsonl").read_text(encoding="utf-8").splitlines()
     mutants = [mutant for mutant in map(json.loads, lines) if not names or mutant["name"] in names]
+    if len(mutants) < len(names):
+        sys.exit(f"no such mutant: {', '.join({*names} - {mutant['name'] for mutant in mutants})}")
     with tempfile.TemporaryDirectory() as folder:
         ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "site", "dist")
         copy = Path(shutil.copytree(ROOT, Path(folder) / "copy", ignore=ignored))
