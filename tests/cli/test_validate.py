@@ -187,7 +187,7 @@ def test_bad_input_is_one_line(releases, run, tmp_path):
     three = hyp(releases)[:6]
     for words, message in (
         ((a, *hyp(releases)[:4]), "--hyp: 2 systems, but a ranking needs at least 3"),
-        ((a, *three[:4], "--hyp", f"x={tmp_path / 'short'}"), "has 1 lines and the candidates has 300"),
+        ((a, *three[:4], "--hyp", f"x={tmp_path / 'short'}"), "has 1 lines and the table of candidates has 300"),
         ((a, *hyp(releases, "--control-hyp", "control")), "--control-hyp needs --hyp"),
         ((a, *hyp(releases, stem="test"), "--control-hyp", f"z={releases / 'control.a1'}"), "z is not one of"),
         ((b, *hyp(releases, stem="test"), *hyp(releases, "--control-hyp", "control")), "no control set"),

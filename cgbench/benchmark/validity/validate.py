@@ -198,7 +198,7 @@ def _candidates(release: Release) -> Pairs:
     rows = release.table().num_rows
     if len(targets) != rows:
         raise InputError(f"{release.folder}: {len(targets):,} candidates in the workspace for {rows:,} in the table")
-    return Pairs("the candidates", sources, targets, release.path(table_file("candidates")))
+    return Pairs("the table of candidates", sources, targets, release.path(table_file("candidates")))
 
 
 def _ranked(release: Release, request: ValidateRequest, systems: Mapping[str, Runs]) -> RankedSystems:
