@@ -39,8 +39,6 @@ ROWS = {
     "R-Dangle_sep o=2": ("ReaCT", OWN["r_dangle"]),
     "R-Dangle_sep o=4": ("ReaCT", OWN["r_dangle"]),
     "R-Dangle_sep o=8": ("ReaCT", OWN["r_dangle"]),
-    "R-Dangle_sep (values anew) o=1": ("ReaCT", OWN["r_dangle"] | {"model.interval": 4}),
-    "R-Dangle_sep (both anew) o=1": ("ReaCT", OWN["r_dangle"] | {"model.interval": 4}),
 }
 
 

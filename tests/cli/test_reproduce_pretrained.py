@@ -79,7 +79,7 @@ def test_rows_over_roberta_run_on_the_data_of_their_papers(run, tmp_path, downlo
     assert {name for name in read if name.endswith("tgt")} == {
         f"dangle-mcd2/{part}.tgt" for part in ("train", "valid", "test")
     }
-    shown = run("reproduce", "show", out, "--scale", "smoke").stdout
+    shown = " ".join(run("reproduce", "show", out, "--scale", "smoke").stdout.split())  # lines break where they must
     assert "composition-2: CFQ" in shown and "lrf-2: CFQ" in shown and "from hf:roberta" in shown
     # Other weights are another run.
     other = write_deep(tmp_path / "other", 1)
