@@ -39,7 +39,7 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     page = str(out / "report.html") if demo.release.has_text else None
     if page:
         write_atomic(Path(page), release_page(demo.release))
-    summary = {"out": str(demo.release.folder), "report": page, "kinds": demo.kinds, "noise": demo.noise}
+    summary = {"out": str(demo.release.folder), "report": page, "kinds": demo.kinds, "known_noise": demo.noise}
     last = f"report: {page or 'none, because the release has no text'}"
     blocks = [report(demo.release), kinds_table(demo.kinds), noise_table(demo.noise), last]
     show(form, {**summary, **demo.release.manifest}, "\n\n".join(blocks))

@@ -22,9 +22,9 @@ def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     result = json.loads(first.stdout)
     kinds = result["kinds"]
     assert list(kinds) == ["pool", "known_words", "candidates", "dropped_reference", "dropped", "window", "selected"]
-    assert set(result["noise"]) == {"the paper's way", "this build"}
+    assert set(result["known_noise"]) == {"the paper's way", "this build"}
     total = sum(kinds["window"].values())
-    assert result["noise"]["this build"]["window"] == kinds["window"]["noise"] / total
+    assert result["known_noise"]["this build"]["window"] == kinds["window"]["noise"] / total
     assert result["configuration"]["drop_by"] == "joint_cross_entropy" and result["configuration"]["drop"] == 0
     assert sum(kinds["pool"].values()) == result["counts"]["pool"] == 3_000
     for stage, counts in kinds.items():

@@ -15,7 +15,7 @@ def test_the_demo_finds_what_was_planted(run, tmp_path):
     assert selected["unknown-word"] == 0
     assert selected["near-copy"] <= 0.02 * total
     # Noise goes, what is hard stays; the paper's way, by the same figures, leaves several times as much.
-    paper, ours = result["noise"]["the paper's way"], result["noise"]["this build"]
+    paper, ours = result["known_noise"]["the paper's way"], result["known_noise"]["this build"]
     assert ours["window"] <= 0.01 and ours["test set"] <= 0.01 and ours["kept"] >= 0.95
     assert paper["window"] > 3 * ours["window"]
     # Its cut takes noise first, too, clearly and not by chance.
