@@ -322,7 +322,7 @@ def _kinds(pair: ScoredSystems, comparison: Comparison, bins: Sequence[Bin]) -> 
         _difference(bin_.label, scores, pair.metric.figures[0])
         for bin_, scores in zip(bins, scores_of_bins, strict=True)
     )
-    return _adjusted([found for found in differences if not math.isnan(found.ours + found.theirs)])
+    return _adjusted([kind for kind in differences if not math.isnan(kind.ours + kind.theirs)])
 
 
 def _examples(
