@@ -1,4 +1,5 @@
-"""cgbench: build benchmarks of compositional generalisation, score systems on them, train the published ones.
+"""cgbench: build benchmarks of compositional generalisation, score systems on them, train the
+published ones.
 
 Names are loaded on first use: ``import cgbench`` reads only this file.
 """
@@ -8,7 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for editors and type checkers (`as`: the name is public); the table below is used at run time
+if (
+    TYPE_CHECKING
+):  # for editors and type checkers (`as`: the name is public); the table below is used at run time
     from cgbench.benchmark.comparison.comparison import Comparison as Comparison
     from cgbench.benchmark.comparison.sequential import sequential as sequential
     from cgbench.benchmark.consistency.linked_translations import consistency as consistency
@@ -55,7 +58,10 @@ __version__ = "0.3.0"
 
 _MODULES = {
     **dict.fromkeys(("Breakdown", "Control", "ExampleOptions"), "cgbench.benchmark.score.request"),
-    **dict.fromkeys(("HumanJudgements", "ImportedMetric", "ScoredTexts"), "cgbench.benchmark.imported.import_scores"),
+    **dict.fromkeys(
+        ("HumanJudgements", "ImportedMetric", "ScoredTexts"),
+        "cgbench.benchmark.imported.import_scores",
+    ),
     **dict.fromkeys(("RuleJudgements", "rules"), "cgbench.benchmark.imported.rule_scores"),
     "Comparison": "cgbench.benchmark.comparison.comparison",
     "Ensemble": "cgbench.models.ensemble",
@@ -84,7 +90,10 @@ _MODULES = {
     "uncertainty": "cgbench.models.external.ensemble_uncertainty",
     "validate": "cgbench.benchmark.validity.validate",
     "verify": "cgbench.benchmark.release.verify",
-    **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.score.evaluate"),
+    **dict.fromkeys(
+        ("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"),
+        "cgbench.benchmark.score.evaluate",
+    ),
 }
 """Where each name is defined."""
 

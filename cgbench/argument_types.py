@@ -1,4 +1,6 @@
-"""Types of arguments that requests share: a text, a corpus, a file, a model, the hypotheses of systems."""
+"""Types of arguments that requests share: a text, a corpus, a file, a model, the hypotheses of
+systems.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +13,8 @@ from typing import Annotated, Any, TypeAlias
 class Kind:
     """A type of this package: a text, a corpus, the hypotheses of systems.
 
-    :param name: what options of this kind are called on the command line (:mod:`cgbench.commands.options`).
+    :param name: what options of this kind are called on the command line
+        (:mod:`cgbench.commands.options`).
     :param what: what it is, in messages: "a file, or a list of strings".
     :param fits: whether a value can be one. What the value holds is checked where it is read.
     :param many: whether the value is several of these, and the option repeatable.
@@ -31,7 +34,9 @@ def _is_path(value: Any) -> bool:
 
 def is_text(value: Any) -> bool:
     """Whether a value may be a text: the name of a file, or strings."""
-    return _is_path(value) or (isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)))
+    return _is_path(value) or (
+        isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+    )
 
 
 def are_paths(value: Any) -> bool:
@@ -46,7 +51,9 @@ def _is_bitext(value: Any) -> bool:
 def are_pairs(value: Any) -> bool:
     """Whether a value is a list of pairs of strings."""
     return isinstance(value, (list, tuple)) and all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(side, str) for side in pair)
+        isinstance(pair, (list, tuple))
+        and len(pair) == 2
+        and all(isinstance(side, str) for side in pair)
         for pair in value
     )
 
@@ -62,34 +69,56 @@ def _names(value: Any) -> tuple[str, str] | None:
 
 PATH = Kind("path", "the name of a file or folder", _is_path)
 AnyPath: TypeAlias = str | os.PathLike[str]
-Name: TypeAlias = Annotated[str, Kind("name", "a name", lambda value: isinstance(value, str) and bool(value))]
+Name: TypeAlias = Annotated[
+    str, Kind("name", "a name", lambda value: isinstance(value, str) and bool(value))
+]
 """A text that is used as it is, even ``none``."""
 File: TypeAlias = Annotated[AnyPath, Kind("file", "the name of a file", _is_path)]
 Folder: TypeAlias = Annotated[AnyPath, Kind("folder", "the name of a folder", _is_path)]
 AnyRelease: TypeAlias = Annotated[
-    Any, Kind("folder", "a release, or its folder", lambda value: _is_path(value) or hasattr(value, "manifest"))
+    Any,
+    Kind(
+        "folder",
+        "a release, or its folder",
+        lambda value: _is_path(value) or hasattr(value, "manifest"),
+    ),
 ]
 Text: TypeAlias = Annotated[Any, Kind("text", "the name of a file, or a list of strings", is_text)]
-"""One text: a file (plain, compressed, ``TABLE:COLUMN``), or its lines in memory (a list, a pandas Series)."""
-Paths: TypeAlias = Annotated[Any, Kind("paths", "the name of a file, or a list of such names", are_paths, many=True)]
-Files: TypeAlias = Annotated[Any, Kind("files", "the name of a file, or a list of such names", are_paths, many=True)]
+"""One text: a file (plain, compressed, ``TABLE:COLUMN``), or its lines in memory (a list, a pandas
+Series).
+"""
+Paths: TypeAlias = Annotated[
+    Any, Kind("paths", "the name of a file, or a list of such names", are_paths, many=True)
+]
+Files: TypeAlias = Annotated[
+    Any, Kind("files", "the name of a file, or a list of such names", are_paths, many=True)
+]
 """Like :data:`Paths`, but an option takes every word up to the next option."""
 Bitext: TypeAlias = Annotated[
     Any, Kind("corpus", "a file with both sides, two files, or two lists of sentences", _is_bitext)
 ]
 """A text in two languages: a :class:`~cgbench.text.formats.CorpusSpec` or what one is made from."""
-Bitexts: TypeAlias = Annotated[Any, Kind("corpora", "a corpus, or a list of corpora", _is_bitext, many=True)]
+Bitexts: TypeAlias = Annotated[
+    Any, Kind("corpora", "a corpus, or a list of corpora", _is_bitext, many=True)
+]
 Pairs: TypeAlias = Annotated[Any, Kind("pairs", "a list of pairs, (source, target)", are_pairs)]
 AnyEngine: TypeAlias = Annotated[
     Any, Kind("engine", "an engine of cgbench.engines", lambda value: hasattr(value, "at_once"))
 ]
 AnyFunction: TypeAlias = Annotated[Any, Kind("function", "a function", callable)]
 Model: TypeAlias = Annotated[AnyPath, Kind("model", "the name of a model", _is_path)]
-Models: TypeAlias = Annotated[Any, Kind("model", "the name of a model, or a list of such names", are_paths, many=True)]
+Models: TypeAlias = Annotated[
+    Any, Kind("model", "the name of a model, or a list of such names", are_paths, many=True)
+]
 NamePair: TypeAlias = Annotated[
-    Any, Kind("pair", "two names, the source's and the target's, such as de,en", lambda value: bool(_names(value)),
-              read=_names)
-]  # fmt: skip
+    Any,
+    Kind(
+        "pair",
+        "two names, the source's and the target's, such as de,en",
+        lambda value: bool(_names(value)),
+        read=_names,
+    ),
+]
 Systems: TypeAlias = Annotated[
     Any,
     Kind(

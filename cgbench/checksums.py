@@ -1,7 +1,8 @@
 """Checksums of files: check that files are as they were written, and name the first that is not.
 
-A file is hashed once per process (:func:`known_digest`). The checksums of a folder are kept in its own JSON file, or in
-SHA256SUMS, which ``sha256sum -c SHA256SUMS`` also checks; that of a single file F is in F.sha256.
+A file is hashed once per process (:func:`known_digest`). The checksums of a folder are kept in its
+own JSON file, or in SHA256SUMS, which ``sha256sum -c SHA256SUMS`` also checks; that of a single
+file F is in F.sha256.
 """
 
 import hashlib
@@ -38,7 +39,9 @@ def digests_of(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """The checksum of each file by its name in ``folder``, computed in parallel."""
     names = list(names)
     with ThreadPoolExecutor(usable_cores()) as threads:
-        return dict(zip(names, threads.map(lambda name: known_digest(folder / name), names), strict=True))
+        return dict(
+            zip(names, threads.map(lambda name: known_digest(folder / name), names), strict=True)
+        )
 
 
 def first_damaged(folder: Path, digests: Mapping[str, str]) -> str | None:
@@ -79,10 +82,14 @@ def sums_beside(path: Path) -> Path:
 
 
 def write_recorded(path: Path, data: str) -> None:
-    """Write a text file atomically, with its checksum file; to a device or a pipe, write only the text."""
+    """Write a text file atomically, with its checksum file; to a device or a pipe, write only the
+    text.
+    """
     if path.parent == Path("/dev") or (path.exists() and not path.is_file()):
         return write_atomic(path, data)
-    sums_beside(path).unlink(missing_ok=True)  # so that an interruption never leaves a wrong checksum
+    sums_beside(path).unlink(
+        missing_ok=True
+    )  # so that an interruption never leaves a wrong checksum
     write_atomic(path, data)
     write_atomic(sums_beside(path), _rows({path.name: hashlib.sha256(data.encode()).hexdigest()}))
 
@@ -101,7 +108,9 @@ def check_recorded(path: Path, sums: Path | None = None) -> None:
         rows = [line.split("  ") for line in sums.read_text(encoding="utf-8").splitlines()]
         recorded = {name: digest for digest, name in rows}
     except ValueError:
-        raise InputError(f"{sums}: is damaged: a line is not a checksum and a name; copy the folder again") from None
+        raise InputError(
+            f"{sums}: is damaged: a line is not a checksum and a name; copy the folder again"
+        ) from None
     if path.name not in recorded:
         raise InputError(f"{sums}: is damaged: {path.name} is not in it; copy the folder again")
     remedy = f"copy it again, or delete {sums.name} if you changed the file on purpose"

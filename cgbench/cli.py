@@ -1,4 +1,6 @@
-"""The ``cgbench`` command: the commands of :mod:`cgbench.commands`, each imported when it is used."""
+"""The ``cgbench`` command: the commands of :mod:`cgbench.commands`, each imported when it is
+used.
+"""
 
 from importlib import import_module
 
@@ -11,15 +13,24 @@ from cgbench.commands.command import Group
 COMMANDS = {
     "Build": {
         "demo": ("demo:demo_command", "Build a test set from a synthetic corpus with known noise"),
-        "build-react": ("build_react:build_react_command", "Build a test set from a pool of sentence pairs"),
+        "build-react": (
+            "build_react:build_react_command",
+            "Build a test set from a pool of sentence pairs",
+        ),
         "split": ("split:split_command", "Split a corpus for compositional generalisation"),
-        "validate": ("validate:validate_command", "Check whether a test set is compositional or only hard"),
+        "validate": (
+            "validate:validate_command",
+            "Check whether a test set is compositional or only hard",
+        ),
         "report": ("report:report_command", "Write an HTML report on a release"),
         "export": ("export:export_command", "Export a test set to the format of another tool"),
     },
     "Score": {
         "score": ("score:score_group", "Score systems, with significance tests and breakdowns"),
-        "consistency": ("consistency:consistency_group", "Score how alike systems translate the same piece"),
+        "consistency": (
+            "consistency:consistency_group",
+            "Score how alike systems translate the same piece",
+        ),
         "race": ("race:race_command", "Ask servers until it is certain which one is better"),
         "power": ("power:power_command", "Compute how many examples and seeds are enough"),
         "reproduce": ("reproduce:reproduce_group", "Reproduce published tables"),
@@ -27,9 +38,18 @@ COMMANDS = {
     "Models": {
         "models": ("models:models_command", "List architectures, training methods and presets"),
         "train": ("train:train_command", "Train one model"),
-        "train-ensemble": ("train:train_ensemble_command", "Train models that differ only in their seed"),
-        "translate": ("translate:translate_command", "Translate sentences with one model or an ensemble"),
-        "uncertainty": ("uncertainty:uncertainty_command", "Measure the uncertainty of an ensemble per sentence"),
+        "train-ensemble": (
+            "train:train_ensemble_command",
+            "Train models that differ only in their seed",
+        ),
+        "translate": (
+            "translate:translate_command",
+            "Translate sentences with one model or an ensemble",
+        ),
+        "uncertainty": (
+            "uncertainty:uncertainty_command",
+            "Measure the uncertainty of an ensemble per sentence",
+        ),
         "average": ("average:average_command", "Average the checkpoints of a training run"),
         "lm": ("lm:lm_group", "Train n-gram language models and score sentences"),
         "lexicon": ("lexicon:lexicon_group", "Learn word-translation lexicons"),
@@ -49,7 +69,9 @@ COMMANDS = {
         "warm-up": ("warm_up:warm_up_command", "Precompile and cache code"),
     },
 }
-"""By group of ``cgbench --help``: the place of each command (``FILE:NAME`` in ``commands/``) and its summary."""
+"""By group of ``cgbench --help``: the place of each command (``FILE:NAME`` in ``commands/``) and
+its summary.
+"""
 _ALL = {name: entry for commands in COMMANDS.values() for name, entry in commands.items()}
 
 
@@ -71,11 +93,20 @@ class Commands(Group):
         """List the commands by group."""
         for group, commands in COMMANDS.items():
             with formatter.section(group):
-                formatter.write_dl([(name.ljust(max(map(len, _ALL))), text) for name, (_, text) in commands.items()])
+                formatter.write_dl(
+                    [
+                        (name.ljust(max(map(len, _ALL))), text)
+                        for name, (_, text) in commands.items()
+                    ]
+                )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the name of a command."""
-        items = [CompletionItem(name, help=text) for name, (_, text) in _ALL.items() if name.startswith(incomplete)]
+        items = [
+            CompletionItem(name, help=text)
+            for name, (_, text) in _ALL.items()
+            if name.startswith(incomplete)
+        ]
         return items or click.Command.shell_complete(self, ctx, incomplete)
 
 
@@ -86,4 +117,6 @@ class Commands(Group):
 )
 @click.version_option(__version__)
 def main() -> None:
-    """Build benchmarks of compositional generalisation from real text, score systems, train models."""
+    """Build benchmarks of compositional generalisation from real text, score systems, train
+    models.
+    """

@@ -16,7 +16,9 @@ _ARGUMENT = re.compile("\x01(\\w+)(?:\x02(.*?)\x02(.*?))?\x03", re.DOTALL)
 
 
 class _Message(Exception):  # noqa: N818 - of errors and warnings
-    """``message`` is the text with the marks of :func:`argument`; ``str`` shows Python arguments."""
+    """``message`` is the text with the marks of :func:`argument`; ``str`` shows Python
+    arguments.
+    """
 
     @property
     def message(self) -> str:
@@ -24,14 +26,16 @@ class _Message(Exception):  # noqa: N818 - of errors and warnings
         return super().__str__()
 
     def __str__(self) -> str:
-        return with_arguments(self.message, lambda name, text, written: name if text is None else f"{name}={written}")
+        return with_arguments(
+            self.message, lambda name, text, written: name if text is None else f"{name}={written}"
+        )
 
 
 class InputError(_Message):
     """The call or its input is wrong.
 
-    The message is one line with the file, the row, the fault and how to fix it. The command line prints it after
-    ``error:`` and exits with status 2; no partial output is left behind.
+    The message is one line with the file, the row, the fault and how to fix it. The command line
+    prints it after ``error:`` and exits with status 2; no partial output is left behind.
     """
 
 
@@ -52,7 +56,8 @@ def warn(text: str) -> None:
 
 
 def argument(name: str, value: object = None, text: str | None = None) -> str:
-    """An argument in an error message, optionally with its value, which is cut if it is long: ``paired='mcnemar'``.
+    """An argument in an error message, optionally with its value, which is cut if it is long:
+    ``paired='mcnemar'``.
 
     The command line shows it as an option: ``--paired mcnemar``.
 
@@ -69,12 +74,16 @@ def shortened(text: str, most: int = 80) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """The message of another library's error, on one line of limited length; its type if it has none."""
+    """The message of another library's error, on one line of limited length; its type if it has
+    none.
+    """
     return shortened(" ".join(str(error).split()), 300) or type(error).__name__
 
 
 def with_arguments(message: str, say: Callable[[str, str | None, str | None], str]) -> str:
-    """A message with each :func:`argument` replaced by ``say(name, value as text, repr of the value)``."""
+    """A message with each :func:`argument` replaced by ``say(name, value as text, repr of the
+    value)``.
+    """
     return _ARGUMENT.sub(lambda match: say(match[1], match[2], match[3]), message)
 
 
@@ -103,7 +112,11 @@ def require(module: str, extra: str) -> ModuleType:
     :raises MissingPackageError: it is not installed.
     """
     package = module.split(".")[0]
-    if missing := [name for name in (EXTRAS[extra] if extra in _WHOLE else (package,)) if not _is_installed(name)]:
+    if missing := [
+        name
+        for name in (EXTRAS[extra] if extra in _WHOLE else (package,))
+        if not _is_installed(name)
+    ]:
         raise _to_install(missing)
     return importlib.import_module(module)
 
@@ -140,7 +153,8 @@ def _to_install(packages: list[str]) -> MissingPackageError:
 
 
 def printable(text: object, keep: str = "") -> str:
-    """``text`` with control characters (including line ends and changes of direction) escaped, such as ``\\x1b``.
+    """``text`` with control characters (including line ends and changes of direction) escaped, such
+    as ``\\x1b``.
 
     :param keep: characters to keep, such as line ends and tabs.
     """
@@ -148,10 +162,14 @@ def printable(text: object, keep: str = "") -> str:
 
 
 def printable_json(text: str) -> str:
-    """JSON with the control characters that JSON allows escaped, such as ``\\u009b``: the same values."""
+    """JSON with the control characters that JSON allows escaped, such as ``\\u009b``: the same
+    values.
+    """
     return _LATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _shown(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return {9: "\\t", 10: "\\n", 13: "\\r"}.get(code) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
+    return {9: "\\t", 10: "\\n", 13: "\\r"}.get(code) or (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    )

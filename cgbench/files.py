@@ -16,7 +16,9 @@ LARGEST_JSON = 1 << 30  # bytes of a JSON file; Python objects take about ten ti
 
 
 def sync(path: Path) -> None:
-    """Make the bytes of a file durable, or the names in a folder (a rename is only safe after this)."""
+    """Make the bytes of a file durable, or the names in a folder (a rename is only safe after
+    this).
+    """
     with named(path):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -37,7 +39,9 @@ def named(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; on success it is synced and renamed to ``path``, else removed."""
+    """Yield a temporary path beside ``path``; on success it is synced and renamed to ``path``, else
+    removed.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with named(path):
@@ -53,7 +57,9 @@ def leftovers(path: Path, ending: str = "tmp") -> list[Path]:
     """Temporary files or folders that commands which were killed left beside ``path``."""
     pattern = re.compile(rf"\.{re.escape(path.name)}\.([0-9]+)\.{ending}")
     matches = (
-        [(entry, pattern.fullmatch(entry.name)) for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        [(entry, pattern.fullmatch(entry.name)) for entry in path.parent.iterdir()]
+        if path.parent.is_dir()
+        else []
     )
     return sorted(entry for entry, match in matches if match and not _runs(int(match[1])))
 
@@ -83,7 +89,8 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
 
 
 def check_output(path: Path, inputs: Iterable[Path]) -> None:
-    """Check, before any work, that ``path`` can be written and is not an input; remove what a killed command left.
+    """Check, before any work, that ``path`` can be written and is not an input; remove what a
+    killed command left.
 
     :raises InputError: it cannot, or it is.
     """
@@ -97,12 +104,16 @@ def check_output(path: Path, inputs: Iterable[Path]) -> None:
     if path.parent != Path("/dev") and (not path.exists() or path.is_file()):
         for leftover in leftovers(path):
             leftover.unlink(missing_ok=True)
-        trial = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # permissions are not enough: /proc is read-only
+        trial = path.with_name(
+            f".{path.name}.{os.getpid()}.tmp"
+        )  # permissions are not enough: /proc is read-only
         try:
             trial.touch(exist_ok=False)
             trial.unlink()
         except OSError as error:
-            raise InputError(f"{path}: cannot be written there ({error.strerror}); give another name") from None
+            raise InputError(
+                f"{path}: cannot be written there ({error.strerror}); give another name"
+            ) from None
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
@@ -111,7 +122,8 @@ def write_atomic(path: Path, data: bytes | str) -> None:
     A link is followed; a device or a pipe (``/dev/stdout``) is written to, never replaced.
     """
     if path.parent == Path("/dev") or (path.exists() and not path.is_file()):
-        # Standard streams by number: reopened by name, a redirected one would be overwritten from its start.
+        # Standard streams by number: reopened by name, a redirected one would be overwritten from
+        # its start.
         stream = {"/dev/stdout": 1, "/dev/stderr": 2}.get(str(path))
         with path.open("ab") if stream is None else os.fdopen(os.dup(stream), "wb") as device:
             device.write(data.encode("utf-8") if isinstance(data, str) else data)
@@ -139,8 +151,9 @@ def write_json(path: Path, value: Any) -> None:
 def ordinary_file(path: Path, *, link: bool = False, largest: int | None = None) -> Path:
     """The same path, if it is a regular file.
 
-    Folders written by this project contain no links, devices or pipes. An untrusted folder may: a link to
-    ``/dev/zero`` fills the memory, a pipe blocks for ever, other links lead out of the folder.
+    Folders written by this project contain no links, devices or pipes. An untrusted folder may: a
+    link to ``/dev/zero`` fills the memory, a pipe blocks for ever, other links lead out of the
+    folder.
 
     :param link: allow a link to a regular file, for files named by the user.
     :param largest: maximum size in bytes.
@@ -148,9 +161,14 @@ def ordinary_file(path: Path, *, link: bool = False, largest: int | None = None)
     """
     status = _status(path, link)
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{path}: not a regular file (it is {_kind(status.st_mode)}); copy the file itself there")
+        raise InputError(
+            f"{path}: not a regular file (it is {_kind(status.st_mode)}); copy the file itself"
+            " there"
+        )
     if largest is not None and status.st_size > largest:
-        raise InputError(f"{path}: {status.st_size:,} bytes are too many for such a file (at most {largest:,})")
+        raise InputError(
+            f"{path}: {status.st_size:,} bytes are too many for such a file (at most {largest:,})"
+        )
     return path
 
 
@@ -161,29 +179,41 @@ def ordinary_folder(path: Path) -> Path:
     """
     status = _status(path, False)
     if not stat.S_ISDIR(status.st_mode):
-        raise InputError(f"{path}: not a regular folder (it is {_kind(status.st_mode)}); copy the folder itself there")
+        raise InputError(
+            f"{path}: not a regular folder (it is {_kind(status.st_mode)}); copy the folder itself"
+            " there"
+        )
     return path
 
 
 def _status(path: Path, link: bool) -> os.stat_result:
     try:
         return path.stat() if link else path.lstat()
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL byte in the name
+    except (
+        FileNotFoundError,
+        NotADirectoryError,
+        ValueError,
+    ):  # ValueError: a NUL byte in the name
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def _kind(mode: int) -> str:
-    kinds = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFREG: "a file"}
+    kinds = {
+        stat.S_IFLNK: "a link",
+        stat.S_IFDIR: "a folder",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFREG: "a file",
+    }
     return kinds.get(stat.S_IFMT(mode), "a device")
 
 
 def read_json(path: Path) -> Any:
     """Read JSON from a regular file, or a link to one.
 
-    :raises InputError: the file is missing, not regular, larger than :data:`LARGEST_JSON` or unreadable, or
-        :func:`parse_json` refuses it.
+    :raises InputError: the file is missing, not regular, larger than :data:`LARGEST_JSON` or
+        unreadable, or :func:`parse_json` refuses it.
     """
     try:
         data = ordinary_file(path, link=True, largest=LARGEST_JSON).read_bytes()
@@ -234,7 +264,9 @@ def _constant(text: str) -> float:
 
 def _decoder(infinite: bool) -> json.JSONDecoder:
     numbers = (float, float) if infinite else (_finite, _constant)
-    return json.JSONDecoder(object_pairs_hook=_unique, parse_float=numbers[0], parse_constant=numbers[1])
+    return json.JSONDecoder(
+        object_pairs_hook=_unique, parse_float=numbers[0], parse_constant=numbers[1]
+    )
 
 
 _STRICT = _decoder(False)  # shared, for the many rows of a corpus
@@ -243,10 +275,11 @@ _STRICT = _decoder(False)  # shared, for the many rows of a corpus
 def check_shape(value: Any, shape: Any, where: object, remedy: str) -> None:
     """Check types, lists, fields and file names of JSON before a program relies on them.
 
-    :param shape: a type (``int`` excludes bool; ``float`` is any finite number); a tuple of alternatives (which may
-        include ``None``); ``[shape]``, a list; ``{str: shape}``, an object with any names (or with names of the shape
-        in place of ``str``); ``{"name": shape}``, an object with at least these names (``{"name?": shape}`` may be
-        missing); a function that returns whether a value is valid.
+    :param shape: a type (``int`` excludes bool; ``float`` is any finite number); a tuple of
+        alternatives (which may include ``None``); ``[shape]``, a list; ``{str: shape}``, an object
+        with any names (or with names of the shape in place of ``str``); ``{"name": shape}``, an
+        object with at least these names (``{"name?": shape}`` may be missing); a function that
+        returns whether a value is valid.
     :param where: the file of the value.
     :raises InputError: the value has another shape; the message names the first wrong field.
     """
@@ -255,7 +288,9 @@ def check_shape(value: Any, shape: Any, where: object, remedy: str) -> None:
 
 
 def file_name(value: Any) -> bool:
-    """Whether ``value`` is the name of a file inside a folder: relative, without ``..``, the same on every system."""
+    """Whether ``value`` is the name of a file inside a folder: relative, without ``..``, the same
+    on every system.
+    """
     if not isinstance(value, str) or not value or "\0" in value or "\\" in value:
         return False
     path = PurePosixPath(value)
@@ -304,4 +339,7 @@ def _join(name: str, key: str) -> str:
 
 def _wrong(value: Any, name: str) -> str:
     text = repr(value)
-    return f"{name or 'its content'} is {text if len(text) <= 40 else text[:39] + '…'}, which is not valid"
+    return (
+        f"{name or 'its content'} is {text if len(text) <= 40 else text[:39] + '…'}, which is not"
+        " valid"
+    )

@@ -1,7 +1,8 @@
 """Locks on folders: one command at a time works in a folder, or replaces it.
 
-A lock is ``flock`` on a file and ends with its process. On a disk shared by several machines it works across them only
-if the file system supports that (NFS 4 does; some cluster file systems need to be mounted with ``flock``).
+A lock is ``flock`` on a file and ends with its process. On a disk shared by several machines it
+works across them only if the file system supports that (NFS 4 does; some cluster file systems need
+to be mounted with ``flock``).
 """
 
 import contextlib
@@ -46,13 +47,15 @@ def locked(path: Path, *, wait: bool, remove: bool = False) -> Iterator[None]:
             if remove and not _is_there(path, handle):  # the process that had it has removed it
                 raise BlockingIOError
         except BlockingIOError:
-            raise BusyError(f"{path.parent}: another cgbench command is working in this folder; wait for it") from None
+            raise BusyError(
+                f"{path.parent}: another cgbench command is working in this folder; wait for it"
+            ) from None
         except OSError as error:
             if error.errno not in NO_LOCKS:
                 raise
             raise InputError(
-                f"{path.parent}: this disk has no file locks (flock), which cgbench needs; use another folder or mount "
-                "the disk with locks"
+                f"{path.parent}: this disk has no file locks (flock), which cgbench needs; use"
+                " another folder or mount the disk with locks"
             ) from error
         try:
             yield
@@ -83,7 +86,9 @@ def replacing(out: Path) -> Iterator[Path]:
         try:
             stack.enter_context(locked(out.with_name(f".{out.name}.lock"), wait=False, remove=True))
         except BusyError:
-            raise BusyError(f"{out}: another cgbench command is writing this folder; wait for it") from None
+            raise BusyError(
+                f"{out}: another cgbench command is writing this folder; wait for it"
+            ) from None
         for before in leftovers(out, "old"):
             if not out.exists():  # killed between two renames
                 before.rename(out)

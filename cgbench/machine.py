@@ -1,4 +1,6 @@
-"""This machine: its name, its cores and threads, its free memory, and a check that a stage fits into it beforehand."""
+"""This machine: its name, its cores and threads, its free memory, and a check that a stage fits
+into it beforehand.
+"""
 
 import contextlib
 import os
@@ -19,7 +21,9 @@ REMOTE = "CGBENCH_REMOTE_TASK"
 
 
 def runs_remotely() -> bool:
-    """Whether this process works for a command on another machine, which holds the locks and has the terminal."""
+    """Whether this process works for a command on another machine, which holds the locks and has
+    the terminal.
+    """
     return bool(os.environ.get(REMOTE))
 
 
@@ -29,12 +33,16 @@ def host() -> str:
 
 
 def usable_cores() -> int:
-    """The number of cores that this process may use; all cores if the system does not tell (macOS)."""
+    """The number of cores that this process may use; all cores if the system does not tell
+    (macOS).
+    """
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def in_threads(work: Callable[[Any], Any], items: Iterable[Any], jobs: int, waiting: int) -> Iterator[Any]:
+def in_threads(
+    work: Callable[[Any], Any], items: Iterable[Any], jobs: int, waiting: int
+) -> Iterator[Any]:
     """The results of ``work`` for each item, in order; at most ``waiting`` results are held."""
     with ThreadPoolExecutor(jobs) as threads:
         running: deque[Any] = deque()
@@ -47,7 +55,8 @@ def in_threads(work: Callable[[Any], Any], items: Iterable[Any], jobs: int, wait
 
 
 def size_of(name: str, example: object) -> int | None:
-    """The environment variable ``name`` in bytes: a number, optionally followed by K, M, G or T; None if unset.
+    """The environment variable ``name`` in bytes: a number, optionally followed by K, M, G or T;
+    None if unset.
 
     :raises InputError: it is not such a number, or is 0.
     """
@@ -55,7 +64,13 @@ def size_of(name: str, example: object) -> int | None:
     if not text:
         return None
     digits, unit = (text[:-1], text[-1].upper()) if text[-1].isalpha() else (text, "")
-    if unit not in _UNITS or not digits.isascii() or not digits.isdigit() or len(digits) > 15 or not int(digits):
+    if (
+        unit not in _UNITS
+        or not digits.isascii()
+        or not digits.isdigit()
+        or len(digits) > 15
+        or not int(digits)
+    ):
         raise InputError(f"{name}={text[:40]}: a number above 0 is needed, such as {example} or 2G")
     return int(digits) * _UNITS[unit]
 
@@ -63,7 +78,8 @@ def size_of(name: str, example: object) -> int | None:
 def free_memory() -> int | None:
     """Bytes available to this process, from CGBENCH_MEMORY or the system; None if unknown.
 
-    On Linux: memory available without swapping, within the limits of the control group and of the process.
+    On Linux: memory available without swapping, within the limits of the control group and of the
+    process.
     """
     if (setting := size_of(SETTING, "8G")) is not None:
         return setting
@@ -74,10 +90,14 @@ def free_memory() -> int | None:
     except (OSError, LookupError, ValueError):
         return None
     with contextlib.suppress(OSError, ValueError):
-        most, used = ((_GROUP / f"memory.{name}").read_text().strip() for name in ("max", "current"))
+        most, used = (
+            (_GROUP / f"memory.{name}").read_text().strip() for name in ("max", "current")
+        )
         rows_of_group = [line.split() for line in (_GROUP / "memory.stat").read_text().splitlines()]
         files = sum(
-            int(amount) for name, amount in rows_of_group if name in ("inactive_file", "active_file")
+            int(amount)
+            for name, amount in rows_of_group
+            if name in ("inactive_file", "active_file")
         )  # reclaimable
         if most != "max":
             limits.append(max(0, int(most) - int(used) + files))
@@ -85,7 +105,9 @@ def free_memory() -> int | None:
         import resource
 
         if (most_here := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
-            used_here = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            used_here = (
+                int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            )
             limits.append(max(0, most_here - used_here))
     return min(limits)
 
@@ -98,6 +120,6 @@ def check_memory(stage: object, needed: float, remedy: str) -> None:
     """
     if (free := free_memory()) is not None and needed > free:
         raise InputError(
-            f"{stage} needs about {needed / 1e9:,.1f} GB of memory but {free / 1e9:,.1f} GB are free; {remedy}, or set "
-            f"{SETTING} (such as 32G) if it will fit"
+            f"{stage} needs about {needed / 1e9:,.1f} GB of memory but {free / 1e9:,.1f} GB are"
+            f" free; {remedy}, or set {SETTING} (such as 32G) if it will fit"
         )

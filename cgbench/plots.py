@@ -1,4 +1,6 @@
-"""The description of a chart, and its drawing with matplotlib; the report pages draw it as SVG, in the same colours."""
+"""The description of a chart, and its drawing with matplotlib; the report pages draw it as SVG, in
+the same colours.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from cgbench.errors import InputError, require
 from cgbench.files import write_atomic
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""The palette of Okabe and Ito (2008) without its yellow, which is too light on white. The pages have it on dark paper
-too, with white for black."""
+"""The palette of Okabe and Ito (2008) without its yellow, which is too light on white. The pages
+have it on dark paper too, with white for black."""
 GREY = "#59636e"
 MARKERS = "osD^vPX*<>"
 SPREAD = 0.4  # of the distance between two labels, for the points of all systems
@@ -29,18 +31,29 @@ FEW = 5
 LONG = 8  # characters of a label; longer ones are slanted
 MOST_LETTERS = 18  # of a name
 COLUMN = 3.3  # inches: the width of a column of a paper
-# Without the date, the program and random ids, the same figure has the same bytes; text in an SVG stays text.
-RC = {"svg.hashsalt": "cgbench", "svg.fonttype": "none", "pdf.fonttype": 42, "font.family": "serif", "font.size": 8,
-      "axes.titlesize": 8, "axes.labelsize": 8}  # fmt: skip
+# Without the date, the program and random ids, the same figure has the same bytes; text in an SVG
+# stays text.
+RC = {
+    "svg.hashsalt": "cgbench",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "font.family": "serif",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+}
 LEFT_OUT = {".svg": ["Date"], ".png": ["Software"], ".pdf": ["CreationDate", "Creator", "Producer"]}
 
 
 @dataclass(frozen=True)
 class Series:
-    """The values of a system at the labels of a chart, or any values of a histogram; nan where there is none.
+    """The values of a system at the labels of a chart, or any values of a histogram; nan where
+    there is none.
 
-    :param low, high: ends of the intervals, if any; ``runs``: for each value those of single runs, if any.
-    :param colour: an index of :data:`COLOURS`, which repeat (default: the number of the series in its chart).
+    :param low, high: ends of the intervals, if any; ``runs``: for each value those of single runs,
+        if any.
+    :param colour: an index of :data:`COLOURS`, which repeat (default: the number of the series in
+        its chart).
     :param note: text after the value of a row.
     """
 
@@ -54,7 +67,9 @@ class Series:
 
     @classmethod
     def of(cls, name: str, scores: Sequence[Any]) -> Series:
-        """The series of a system, from scores with ``value``, ``ci_low``, ``ci_high`` and ``runs``."""
+        """The series of a system, from scores with ``value``, ``ci_low``, ``ci_high`` and
+        ``runs``.
+        """
         ends = [[score.value, score.ci_low, score.ci_high] for score in scores]
         values, low, high = np.array(ends, float).T.tolist()
         return cls(name, values, low, high, [score.runs for score in scores])
@@ -65,10 +80,11 @@ class Series:
 
 
 class Mark(NamedTuple):
-    """Part of a chart: an ``interval``, a ``line``, the ``dot`` of a value; in rows also the ``start`` of a dumbbell, a
-    circle, and a smaller one for each ``run``.
+    """Part of a chart: an ``interval``, a ``line``, the ``dot`` of a value; in rows also the
+    ``start`` of a dumbbell, a circle, and a smaller one for each ``run``.
 
-    ``points`` are pairs of a place on the axis of labels or rows, and a value; ``colour`` is None for grey.
+    ``points`` are pairs of a place on the axis of labels or rows, and a value; ``colour`` is None
+    for grey.
     """
 
     shape: str
@@ -79,12 +95,14 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """Series at the same labels, which go from left to right: a line for each, with its name at the end.
+    """Series at the same labels, which go from left to right: a line for each, with its name at the
+    end.
 
-    :param counts: number of examples at each label, if any; ``places``: of the labels (default: in equal steps).
+    :param counts: number of examples at each label, if any; ``places``: of the labels (default: in
+        equal steps).
     :param joined: a line joins the values of a series.
-    :param rows: labels are not shown: each series is a row, with values from left to right. Of two labels, the first
-        value is a circle that a line joins to the last: a dumbbell.
+    :param rows: labels are not shown: each series is a row, with values from left to right. Of two
+        labels, the first value is a circle that a line joins to the last: a dumbbell.
     :param signed: values are differences: a line marks zero, and they have a sign.
     :param decimals: of values in text; ``note``: what bars mean.
     """
@@ -104,13 +122,21 @@ class Chart:
 
     def scale(self) -> tuple[float, float]:
         """The ends of the axis of values, with some room."""
-        values = [end for series in self.series for end in (*series.values, *series.low, *series.high)]
-        values += [run for series in self.series for runs in series.runs for run in runs] if self.rows else []
+        values = [
+            end for series in self.series for end in (*series.values, *series.low, *series.high)
+        ]
+        values += (
+            [run for series in self.series for runs in series.runs for run in runs]
+            if self.rows
+            else []
+        )
         low, high = finite_range([*values, *[0.0] * self.signed])
         return low - 0.06 * (high - low), high + 0.06 * (high - low)
 
     def marks(self, index: int) -> Iterator[Mark]:
-        """The marks of a series, what is behind first; series with intervals are next to each other."""
+        """The marks of a series, what is behind first; series with intervals are next to each
+        other.
+        """
         series, dots = self.series[index], []
         has_intervals = any(isfinite(low) for series in self.series for low in series.low)
         shift = SPREAD * ((index + 0.5) / len(self.series) - 0.5) if has_intervals else 0.0
@@ -142,12 +168,19 @@ class Chart:
         return value + series.note if isfinite(series.values[-1]) else ""
 
     def name_heights(self) -> list[float]:
-        """Where the names of lines stand on the axis of values: at the last values, moved until they are apart."""
+        """Where the names of lines stand on the axis of values: at the last values, moved until
+        they are apart.
+        """
         low, high = self.scale()
         last = np.array([[low, *filter(isfinite, series.values)][-1] for series in self.series])
-        order, steps = np.argsort(-last, kind="stable"), (high - low) * min(0.07, 1 / len(last)) * np.arange(len(last))
+        order, steps = (
+            np.argsort(-last, kind="stable"),
+            (high - low) * min(0.07, 1 / len(last)) * np.arange(len(last)),
+        )
         heights = np.empty(len(last))
-        heights[order] = np.maximum(np.minimum.accumulate(last[order] + steps) - steps, low + steps[::-1])
+        heights[order] = np.maximum(
+            np.minimum.accumulate(last[order] + steps) - steps, low + steps[::-1]
+        )
         return heights.tolist()
 
 
@@ -176,13 +209,19 @@ def save_figure(figure: Any, path: Path) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         data = _picture(figure, path.suffix)
-    if path.suffix != ".svg" and any("missing from font" in str(warning.message) for warning in caught):
-        raise InputError(f"{path}: the font of matplotlib lacks some characters of the words; draw to a .svg file")
+    if path.suffix != ".svg" and any(
+        "missing from font" in str(warning.message) for warning in caught
+    ):
+        raise InputError(
+            f"{path}: the font of matplotlib lacks some characters of the words; draw to a .svg"
+            " file"
+        )
     write_atomic(path, data)
 
 
 def draw_charts(charts: Sequence[Chart], width: float = COLUMN) -> Any:
-    """Charts below one another, ``width`` inches wide, in the font of a paper, with what their bars mean.
+    """Charts below one another, ``width`` inches wide, in the font of a paper, with what their bars
+    mean.
 
     The figure is without pyplot's windows and global state; a notebook shows it.
     """
@@ -199,7 +238,9 @@ def draw_charts(charts: Sequence[Chart], width: float = COLUMN) -> Any:
 
 
 def draw_chart_on(ax: Any, chart: Chart) -> None:
-    """Draw a chart on an axes of matplotlib: rows have their values at the points, lines their names at the end."""
+    """Draw a chart on an axes of matplotlib: rows have their values at the points, lines their
+    names at the end.
+    """
     names, heights = short_names([series.name for series in chart.series]), chart.name_heights()
     shapes = {"interval": "|" if chart.rows else "_", "line": "", "start": "o", "run": "."}
     at_end = {"xycoords": ("axes fraction", "data"), "annotation_clip": False, "va": "center"}
@@ -208,23 +249,37 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
         colour = COLOURS[number % len(COLOURS)]
         for mark in chart.marks(index):
             ax.plot(
-                *zip(*((point[::-1] if chart.rows else point) for point in mark.points), strict=True), linewidth=1,
-                color=GREY if mark.colour is None else colour, markersize=4, label=legend,
+                *zip(
+                    *((point[::-1] if chart.rows else point) for point in mark.points), strict=True
+                ),
+                linewidth=1,
+                color=GREY if mark.colour is None else colour,
+                markersize=4,
+                label=legend,
                 marker=shapes.get(mark.shape, MARKERS[number % len(MARKERS)]),
                 fillstyle="none" if mark.shape in ("start", "run") else "full",
-            )  # fmt: skip
+            )
             legend = "_"  # once per series
         if chart.rows:
             last = (series.values[-1], index)
-            ax.annotate(chart.value_text(series), last, (0, 3), textcoords="offset points", ha="center")
+            ax.annotate(
+                chart.value_text(series), last, (0, 3), textcoords="offset points", ha="center"
+            )
         else:
             ax.annotate(name, (1, heights[index]), color=colour, **at_end)
-    # Labels, names of the axes and a grid. Names of rows wrap, so that they leave room for the values.
+    # Labels, names of the axes and a grid. Names of rows wrap, so that they leave room for the
+    # values.
     label_axis, value_axis = (ax.yaxis, ax.xaxis) if chart.rows else (ax.xaxis, ax.yaxis)
-    labels = [textwrap.fill(series.name, 22) for series in chart.series] if chart.rows else chart.labels
+    labels = (
+        [textwrap.fill(series.name, 22) for series in chart.series] if chart.rows else chart.labels
+    )
     if chart.counts:
-        labels = [f"{label}\n({count:,})" for label, count in zip(labels, chart.counts, strict=True)]
-    slanted = {} if chart.rows or max(map(len, chart.labels)) <= LONG else {"rotation": 30, "ha": "right"}
+        labels = [
+            f"{label}\n({count:,})" for label, count in zip(labels, chart.counts, strict=True)
+        ]
+    slanted = (
+        {} if chart.rows or max(map(len, chart.labels)) <= LONG else {"rotation": 30, "ha": "right"}
+    )
     label_axis.set_ticks(chart.places or range(len(labels)), labels, **slanted)
     if chart.rows:
         ax.set_ylim(len(labels) - 0.5, -0.7)
@@ -246,23 +301,30 @@ def shorten(name: str) -> str:
 def short_names(names: Sequence[str]) -> list[str]:
     """Names as a chart has room for; those that would be cut to the same letters are numbered."""
     short = [shorten(name) for name in names]
-    return [f"{index}: {name}" if short.count(name) > 1 else name for index, name in enumerate(short, 1)]
+    return [
+        f"{index}: {name}" if short.count(name) > 1 else name for index, name in enumerate(short, 1)
+    ]
 
 
 def inches(text: str, option: str) -> float:
     """A width such as ``3.3in``, ``84mm`` or ``8.4cm`` in inches.
 
-    :raises InputError: it is none, or less than an inch or more than 20 inches; ``option`` is its name with it.
+    :raises InputError: it is none, or less than an inch or more than 20 inches; ``option`` is its
+        name with it.
     """
     match = re.fullmatch(r"(\d+(?:\.\d*)?)(in|mm|cm)", text)
     width = float(match[1]) / {"in": 1, "mm": 25.4, "cm": 2.54}[match[2]] if match else 0.0
     if not 1 <= width <= 20:
-        raise InputError(f"{option}: give a width from 1in to 20in, such as {COLUMN}in, 84mm or 17cm")
+        raise InputError(
+            f"{option}: give a width from 1in to 20in, such as {COLUMN}in, 84mm or 17cm"
+        )
     return width
 
 
 def _picture(figure: Any, ending: str, dots_per_inch: int = 150) -> bytes:
     buffer = io.BytesIO()
     with require("matplotlib", "plots").rc_context(RC):
-        figure.savefig(buffer, format=ending[1:], dpi=dots_per_inch, metadata=dict.fromkeys(LEFT_OUT[ending]))
+        figure.savefig(
+            buffer, format=ending[1:], dpi=dots_per_inch, metadata=dict.fromkeys(LEFT_OUT[ending])
+        )
     return buffer.getvalue()

@@ -1,4 +1,6 @@
-"""Progress: tqdm bars on a terminal and in notebooks; elsewhere, at intervals, a line on standard error."""
+"""Progress: tqdm bars on a terminal and in notebooks; elsewhere, at intervals, a line on standard
+error.
+"""
 
 import contextlib
 import math
@@ -16,10 +18,14 @@ EVERY = "CGBENCH_LOG_EVERY"
 """Environment variable with the seconds between lines, also for worker processes; 0: no lines."""
 
 USUAL = 30.0
-_FORMAT = "{desc}: {percentage:3.0f}%, {rate_fmt}, {remaining} left, {n_fmt}/{total_fmt}{postfix} |{bar}|"
+_FORMAT = (
+    "{desc}: {percentage:3.0f}%, {rate_fmt}, {remaining} left, {n_fmt}/{total_fmt}{postfix} |{bar}|"
+)
 """A narrow terminal cuts the end: the bar, then the postfix, such as the loss."""
 _LONGEST = 40
-"""Characters of a description before a bar: in 80 columns, percentage, rate and time left stay whole."""
+"""Characters of a description before a bar: in 80 columns, percentage, rate and time left stay
+whole.
+"""
 _LINE = "{desc}: {n_fmt} of {total_fmt}, {rate_fmt}, {remaining} left{postfix}"
 _LINE_WITHOUT_TOTAL = "{desc}: {n_fmt}, {rate_fmt}, {elapsed} so far{postfix}"
 
@@ -40,11 +46,13 @@ class _Lines:
         """Nothing waits."""
 
 
-def bar(total: float | None, description: str, unit: str = "it", show: bool = True, **options: Any) -> Any:
+def bar(
+    total: float | None, description: str, unit: str = "it", show: bool = True, **options: Any
+) -> Any:
     """A tqdm bar with rate and time left (``update(n)``, ``close()``, or as a context manager).
 
-    ``unit`` is the unit of ``total``. A bar is drawn with ``show``, on a terminal or in a notebook with ipywidgets.
-    Without a terminal, a line is printed every :func:`lines_every` seconds.
+    ``unit`` is the unit of ``total``. A bar is drawn with ``show``, on a terminal or in a notebook
+    with ipywidgets. Without a terminal, a line is printed every :func:`lines_every` seconds.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ipywidgets are missing: then there is no bar
@@ -52,17 +60,35 @@ def bar(total: float | None, description: str, unit: str = "it", show: bool = Tr
         from tqdm.autonotebook import tqdm
 
     if not hasattr(plain_tqdm, "_lock"):
-        plain_tqdm.set_lock(threading.RLock())  # tqdm's own lock leaves a semaphore behind when killed
+        plain_tqdm.set_lock(
+            threading.RLock()
+        )  # tqdm's own lock leaves a semaphore behind when killed
 
     prefix = "".join(f"{step_number(step)}: " for step in _running[-1:] if step in _steps)
-    options |= {"total": total, "desc": printable(prefix + description), "unit": unit, "unit_scale": True}
+    options |= {
+        "total": total,
+        "desc": printable(prefix + description),
+        "unit": unit,
+        "unit_scale": True,
+    }
     if not show or tqdm is not plain_tqdm or (sys.stderr and sys.stderr.isatty()):
         hidden = None if show else True
         options["desc"] = textwrap.shorten(options["desc"], _LONGEST, placeholder="…")
-        return tqdm(disable=hidden, dynamic_ncols=True, bar_format=None if total is None else _FORMAT, **options)
+        return tqdm(
+            disable=hidden,
+            dynamic_ncols=True,
+            bar_format=None if total is None else _FORMAT,
+            **options,
+        )
     every = lines_every()
     lines = _LINE_WITHOUT_TOTAL if total is None else _LINE
-    options |= {"disable": not every, "file": _Lines(), "mininterval": every, "maxinterval": every, "delay": every}
+    options |= {
+        "disable": not every,
+        "file": _Lines(),
+        "mininterval": every,
+        "maxinterval": every,
+        "delay": every,
+    }
     return plain_tqdm(bar_format=lines, **{**options, "leave": False})
 
 
@@ -110,5 +136,7 @@ def lines_every() -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < math.inf:
-        raise InputError(f"{EVERY}={printable(text)}: seconds are needed, such as 60, or 0 for no lines")
+        raise InputError(
+            f"{EVERY}={printable(text)}: seconds are needed, such as 60, or 0 for no lines"
+        )
     return seconds

@@ -1,17 +1,20 @@
-"""Requests: one class per job, which defines its command, Python signature, YAML keys and table in the docs.
+"""Requests: one class per job, which defines its command, Python signature, YAML keys and table in
+the docs.
 
-A request is a class with :func:`request` whose fields are made by :func:`option`: type, default, help, group, unit and
-range. :func:`accepts` turns a function of a request into one that takes the fields as arguments;
-:mod:`cgbench.commands.options` turns the same fields into options. A wrong value raises the same
-:class:`~cgbench.errors.InputError` everywhere, which names the field (in Python) or the option (on the command line).
+A request is a class with :func:`request` whose fields are made by :func:`option`: type, default,
+help, group, unit and range. :func:`accepts` turns a function of a request into one that takes the
+fields as arguments; :mod:`cgbench.commands.options` turns the same fields into options. A wrong
+value raises the same :class:`~cgbench.errors.InputError` everywhere, which names the field (in
+Python) or the option (on the command line).
 
-A field may be a request itself, a *part*: ``comparison: Comparison = option(default=Comparison(), ...)``, an instance
-or a mapping of its arguments. Fields of a part can also be given directly, by their name alone (``samples``), as the
-command line and YAML files have them (:func:`leaves_of`); so names of fields must differ between parts.
-A field of the request with the name of one of a part is the same, in the signature (``paired``); it is declared with
-its default alone.
+A field may be a request itself, a *part*: ``comparison: Comparison = option(default=Comparison(),
+...)``, an instance or a mapping of its arguments. Fields of a part can also be given directly, by
+their name alone (``samples``), as the command line and YAML files have them (:func:`leaves_of`); so
+names of fields must differ between parts. A field of the request with the name of one of a part is
+the same, in the signature (``paired``); it is declared with its default alone.
 
-Values are converted by msgspec, chosen for its import: 0.016 s, pydantic's 0.063 s (Python 3.11, 2026-11-23).
+Values are converted by msgspec, chosen for its import: 0.016 s, pydantic's 0.063 s (Python 3.11,
+2026-11-23).
 """
 
 import contextlib
@@ -26,7 +29,16 @@ from typing import Any, ParamSpec, TypeVar
 
 from cgbench.argument_types import PATH, AnyPath, Kind, as_path
 from cgbench.errors import InputError, argument
-from cgbench.settings import NO_LIMITS, NONE, Range, choices_of, did_you_mean, in_words, option, read_value
+from cgbench.settings import (
+    NO_LIMITS,
+    NONE,
+    Range,
+    choices_of,
+    did_you_mean,
+    in_words,
+    option,
+    read_value,
+)
 from cgbench.yaml_text import load_yaml
 
 P = ParamSpec("P")
@@ -68,7 +80,14 @@ class Field:
     def choices(self) -> tuple[Any, ...]:
         """The values of a ``Literal``; else empty."""
         return typing.get_args(
-            next((hint for hint in choices_of(self.type) if typing.get_origin(hint) is typing.Literal), None)
+            next(
+                (
+                    hint
+                    for hint in choices_of(self.type)
+                    if typing.get_origin(hint) is typing.Literal
+                ),
+                None,
+            )
         )
 
     @property
@@ -81,10 +100,12 @@ class Field:
 
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(option, dataclasses.field))
 def request(cls: C) -> C:
-    """Turn a class into a request: an immutable dataclass that converts and checks its values when it is made.
+    """Turn a class into a request: an immutable dataclass that converts and checks its values when
+    it is made.
 
-    The names that were given are in ``given``; a class method ``presets(values)`` may return other defaults for the
-    rest. A class with ``open_field = "settings"`` takes unknown names into its field of that name.
+    The names that were given are in ``given``; a class method ``presets(values)`` may return other
+    defaults for the rest. A class with ``open_field = "settings"`` takes unknown names into its
+    field of that name.
     """
     kind: Any = dataclasses.dataclass(frozen=True)(cls)
     plain_init = kind.__init__
@@ -107,8 +128,15 @@ def request(cls: C) -> C:
 def short_ways(kind: Any) -> tuple[tuple[str, str], ...]:
     """The fields of a request that are also fields of a part, each after the name of the part."""
     fields = fields_of(kind)
-    sections = [(field.name, leaf) for field in fields.values() if field.part for leaf in fields_of(field.part)]
-    return tuple((section, leaf) for section, leaf in sections if leaf in fields and not fields[leaf].part)
+    sections = [
+        (field.name, leaf)
+        for field in fields.values()
+        if field.part
+        for leaf in fields_of(field.part)
+    ]
+    return tuple(
+        (section, leaf) for section, leaf in sections if leaf in fields and not fields[leaf].part
+    )
 
 
 def _arguments(kind: Any, values: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,7 +156,9 @@ def _arguments(kind: Any, values: Sequence[Any], keywords: Mapping[str, Any]) ->
     if unknown := {name: arguments.pop(name) for name in [*arguments] if name not in fields}:
         if not hasattr(kind, "open_field"):
             name = next(iter(unknown))
-            raise InputError(f"{argument(name)}: there is no such argument{did_you_mean(name, leaves_of(kind))}")
+            raise InputError(
+                f"{argument(name)}: there is no such argument{did_you_mean(name, leaves_of(kind))}"
+            )
         arguments[kind.open_field] = {**(arguments.get(kind.open_field) or {}), **unknown}
     for field in fields.values():
         if field.required and field.name not in arguments:
@@ -137,7 +167,9 @@ def _arguments(kind: Any, values: Sequence[Any], keywords: Mapping[str, Any]) ->
 
 
 def _nested(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values with the fields of each part in a mapping: ``samples`` (or ``comparison.samples``) of ``comparison``."""
+    """Values with the fields of each part in a mapping: ``samples`` (or ``comparison.samples``) of
+    ``comparison``.
+    """
     parts = [field for field in fields_of(kind).values() if field.part]
     owners = {leaf: field.name for field in parts for leaf in leaves_of(field.part)}
     fields = fields_of(kind).keys() - {name for _, name in short_ways(kind)}
@@ -146,7 +178,11 @@ def _nested(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
         if name not in fields:
             leaf = _leaf_name(kind, name)
             owner = owners.get(leaf)
-            arguments |= {owner: {**_as_mapping(arguments.get(owner)), leaf: value}} if owner else {name: value}
+            arguments |= (
+                {owner: {**_as_mapping(arguments.get(owner)), leaf: value}}
+                if owner
+                else {name: value}
+            )
     return arguments
 
 
@@ -162,7 +198,9 @@ def _with_preset(kind: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if field.part:
             arguments_of_part = _as_mapping(values.get(name))
             values[name] = read_field(field, {**default, **arguments_of_part})
-            object.__setattr__(values[name], "given", frozenset(_nested(field.part, arguments_of_part)))
+            object.__setattr__(
+                values[name], "given", frozenset(_nested(field.part, arguments_of_part))
+            )
         elif name not in values:
             values[name] = read_field(field, default)
     return values
@@ -170,14 +208,21 @@ def _with_preset(kind: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def fields_of(kind: Any) -> dict[str, Field]:
-    """The fields of a request by name, in the order of help and pages: its own, then those that it shares."""
+    """The fields of a request by name, in the order of help and pages: its own, then those that it
+    shares.
+    """
     hints = typing.get_type_hints(kind, include_extras=True)
     fields = {}
-    for field in sorted(dataclasses.fields(kind), key=lambda field: field.name not in kind.__annotations__):
+    for field in sorted(
+        dataclasses.fields(kind), key=lambda field: field.name not in kind.__annotations__
+    ):
         hint = hints[field.name]
         alternatives = typing.get_args(hint) if NONE in typing.get_args(hint) else (hint,)
         extras = [extra for hint in alternatives for extra in getattr(hint, "__metadata__", ())]
-        metadata = {**field.metadata, "flag": f"--{field.metadata['flag'] or field.name.replace('_', '-')}"}
+        metadata = {
+            **field.metadata,
+            "flag": f"--{field.metadata['flag'] or field.name.replace('_', '-')}",
+        }
         fields[field.name] = Field(
             name=field.name,
             type=hint,
@@ -193,7 +238,9 @@ def fields_of(kind: Any) -> dict[str, Field]:
 
 @cache
 def leaves_of(kind: Any) -> dict[str, Field]:
-    """The fields of a request as the command line and YAML have them: those of each part instead of the part."""
+    """The fields of a request as the command line and YAML have them: those of each part instead of
+    the part.
+    """
     leaves: dict[str, Field] = {}
     short = {name for _, name in short_ways(kind)}
     for field in fields_of(kind).values():
@@ -217,7 +264,9 @@ def _leaf_name(kind: Any, name: str) -> str:
 
 
 def given_values(request: Any) -> dict[str, Any]:
-    """The values that a request was given, those of parts by their own names: for a manifest, or a YAML file."""
+    """The values that a request was given, those of parts by their own names: for a manifest, or a
+    YAML file.
+    """
     kind: Any = type(request)
     values: dict[str, Any] = {}
     for name, field in fields_of(kind).items():
@@ -243,7 +292,8 @@ def flat_values(request: Any) -> dict[str, Any]:
 
 
 def read_values(kind: Any, path: AnyPath) -> dict[str, Any]:
-    """The values of a request in a YAML file by name; ``training: {max_updates: 5}`` is ``training.max_updates``.
+    """The values of a request in a YAML file by name; ``training: {max_updates: 5}`` is
+    ``training.max_updates``.
 
     :raises InputError: the file is not such YAML, or sets a field twice.
     """
@@ -290,14 +340,19 @@ def read_field(field: Field, value: Any) -> Any:
     else:
         with contextlib.suppress(InputError):
             return read_value(field.name, value, field.type, field.range)
-    nearest = did_you_mean(value, map(str, field.choices)) if isinstance(value, str) and field.choices else ""
+    nearest = (
+        did_you_mean(value, map(str, field.choices))
+        if isinstance(value, str) and field.choices
+        else ""
+    )
     nearest = nearest if nearest.startswith("; did") else ""
     text = value if isinstance(value, str) else repr(value)
     raise InputError(f"{argument(field.name, value, text)}: it must be {field.allowed}{nearest}")
 
 
 def check(hint: Any, least: float | None = None, **arguments: Any) -> None:
-    """Check arguments of a function that has no request; None is an argument that was not given, and passes.
+    """Check arguments of a function that has no request; None is an argument that was not given,
+    and passes.
 
     :param hint: the type of all; ``least``: the smallest number allowed.
     :raises InputError: one is of another type, or too small.
@@ -332,8 +387,8 @@ class Accepts(typing.Protocol[P, R, T]):
 def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Accepts[P, R, T]]:
     """Make a function of a request one that takes the request's fields as arguments.
 
-    Editors and type checkers see the fields, their types and defaults; so does :func:`inspect.signature`. A request may
-    be given instead, as the only argument.
+    Editors and type checkers see the fields, their types and defaults; so does
+    :func:`inspect.signature`. A request may be given instead, as the only argument.
     """
     cls: Any = kind
 
@@ -343,7 +398,9 @@ def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Accepts[P, R, 
             ready = len(values) == 1 and isinstance(values[0], cls) and not keywords
             return function(values[0] if ready else cls(*values, **keywords))
 
-        signature = inspect.signature(cls).replace(return_annotation=inspect.signature(function).return_annotation)
+        signature = inspect.signature(cls).replace(
+            return_annotation=inspect.signature(function).return_annotation
+        )
         call.__signature__ = signature  # type: ignore[attr-defined]
         help = "\n".join(f":param {field.name}: {field.help}" for field in fields_of(cls).values())
         call.__doc__ = f"{function.__doc__ or ''}\n\n{help}"
@@ -354,4 +411,6 @@ def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Accepts[P, R, 
 
 def changed(request: T2, **values: Any) -> T2:
     """The same request with some values changed; presets are read again."""
-    return type(request)(**{name: getattr(request, name) for name in getattr(request, "given", ())} | values)
+    return type(request)(
+        **{name: getattr(request, name) for name in getattr(request, "given", ())} | values
+    )

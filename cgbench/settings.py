@@ -1,8 +1,10 @@
-"""Options of requests and settings classes: defined once by :func:`option`, converted by msgspec, described in words.
+"""Options of requests and settings classes: defined once by :func:`option`, converted by msgspec,
+described in words.
 
-A settings class is a frozen dataclass whose fields are made by :func:`option`. Each key has the same name everywhere:
-as an option, in YAML files, in the manifest. ``__post_init__`` checks constraints between fields. msgspec converts the
-values; this module adds values written as text (``1_000``, ``yes``, ``none``) and refuses numbers that are not finite.
+A settings class is a frozen dataclass whose fields are made by :func:`option`. Each key has the
+same name everywhere: as an option, in YAML files, in the manifest. ``__post_init__`` checks
+constraints between fields. msgspec converts the values; this module adds values written as text
+(``1_000``, ``yes``, ``none``) and refuses numbers that are not finite.
 """
 
 import contextlib
@@ -24,17 +26,36 @@ NONE = type(None)
 
 T = TypeVar("T")
 Known = Callable[[], Iterable[str]]
-_BOOLS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_BOOLS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
 _KINDS: dict[Any, str] = {
-    bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "the name of a file",
-    Mapping: "a mapping of names to values", dict: "a mapping of names to values",
-    Sequence: "a list", list: "a list", tuple: "a list", Any: "a value",
-}  # fmt: skip
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    Path: "the name of a file",
+    Mapping: "a mapping of names to values",
+    dict: "a mapping of names to values",
+    Sequence: "a list",
+    list: "a list",
+    tuple: "a list",
+    Any: "a value",
+}
 _LISTS: dict[Any, str] = {int: "whole numbers", float: "numbers", str: "text"}
 
 
 class Range(NamedTuple):
-    """Limits of a number: ``least`` and ``most`` (inclusive), ``above`` and ``below`` (exclusive); None: no limit."""
+    """Limits of a number: ``least`` and ``most`` (inclusive), ``above`` and ``below`` (exclusive);
+    None: no limit.
+    """
 
     least: float | None = None
     most: float | None = None
@@ -42,23 +63,33 @@ class Range(NamedTuple):
     below: float | None = None
 
     def holds(self, value: object) -> bool:
-        """Whether a number, or each in a list (then not empty) or mapping, is finite and within the limits."""
+        """Whether a number, or each in a list (then not empty) or mapping, is finite and within the
+        limits.
+        """
         if isinstance(value, (list, tuple)):
             return (len(value) > 0 or self == NO_LIMITS) and all(map(self.holds, value))
         if isinstance(value, Mapping):
             return all(map(self.holds, value.values()))
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return True
-        if (self.above is not None and value <= self.above) or (self.below is not None and value >= self.below):
+        if (self.above is not None and value <= self.above) or (
+            self.below is not None and value >= self.below
+        ):
             return False
-        within = (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+        within = (self.least is None or value >= self.least) and (
+            self.most is None or value <= self.most
+        )
         return within and math.isfinite(value)
 
     def __str__(self) -> str:
         if self.least is not None and self.most is not None:
             return f" from {self.least:,} to {self.most:,}"
         words = ("at least", "at most", "above", "below")
-        limits = " and ".join(f"{word} {limit:,}" for word, limit in zip(words, self, strict=True) if limit is not None)
+        limits = " and ".join(
+            f"{word} {limit:,}"
+            for word, limit in zip(words, self, strict=True)
+            if limit is not None
+        )
         return f", {limits}" if limits else ""
 
 
@@ -79,7 +110,8 @@ def option(
 ) -> Any:
     """A field of a request or a settings class: its default, help and limits.
 
-    In a request every argument is named, since type checkers know a default by its name alone (PEP 681).
+    In a request every argument is named, since type checkers know a default by its name alone (PEP
+    681).
 
     :param help: an imperative or a noun phrase that stands alone, as ``--help`` shows it.
     :param group: the heading that ``--help`` and the reference put it under.
@@ -90,14 +122,22 @@ def option(
     :param is_setting: set by ``--set`` and YAML files, without an option of its own.
     :param limits: range of a number (:class:`Range`): ``least``, ``most``, ``above``, ``below``.
     """
-    metadata: dict[str, Any] = {"help": help, "group": group, "unit": unit, "flag": flag, "metavar": metavar}
+    metadata: dict[str, Any] = {
+        "help": help,
+        "group": group,
+        "unit": unit,
+        "flag": flag,
+        "metavar": metavar,
+    }
     metadata |= {"python_only": python_only, "is_setting": is_setting, "range": Range(**limits)}
     return dataclasses.field(default=default, metadata=metadata)
 
 
 @cache
 def metadata_of(kind: Any) -> dict[str, Mapping[str, Any]]:
-    """The metadata of every field; a field that only changes the default inherits it from the base class."""
+    """The metadata of every field; a field that only changes the default inherits it from the base
+    class.
+    """
     metadata: dict[str, Mapping[str, Any]] = {}
     for ancestor in reversed(kind.__mro__):
         for field in dataclasses.fields(ancestor) if dataclasses.is_dataclass(ancestor) else ():
@@ -124,21 +164,32 @@ def _nearest(word: str, names: Iterable[str]) -> str | None:
 
 
 def unknown_setting(key: str, known: Iterable[str]) -> InputError:
-    """The error for an unknown key. The last parts of keys are also compared, since a section is easily forgotten."""
+    """The error for an unknown key.
+
+    The last parts of keys are also compared, since a section is easily forgotten.
+    """
     names = sorted(set(known))
     by_last = {name.rpartition(".")[2]: name for name in names}
     last = key.rpartition(".")[2]
-    nearest = by_last.get(last) or _nearest(key, names) or by_last.get(_nearest(last, by_last) or "")
+    nearest = (
+        by_last.get(last) or _nearest(key, names) or by_last.get(_nearest(last, by_last) or "")
+    )
     listed = f"; there is {', '.join(names)}" if len(names) <= LISTED else ""
-    return InputError(f"unknown setting {key}" + (f"; did you mean {nearest}?" if nearest else listed))
+    return InputError(
+        f"unknown setting {key}" + (f"; did you mean {nearest}?" if nearest else listed)
+    )
 
 
-def make_settings(kind: Callable[..., T], values: Mapping[str, Any], section: str = "", known: Known = tuple) -> T:
-    """A settings class with ``values``, and defaults for the rest; text is converted to the type of the field.
+def make_settings(
+    kind: Callable[..., T], values: Mapping[str, Any], section: str = "", known: Known = tuple
+) -> T:
+    """A settings class with ``values``, and defaults for the rest; text is converted to the type of
+    the field.
 
     :param section: prefix of keys in messages: ``training`` for ``training.max_updates``.
     :param known: returns more names to suggest for an unknown key.
-    :raises InputError: a key is unknown, a value is invalid, or a setting without a default is missing.
+    :raises InputError: a key is unknown, a value is invalid, or a setting without a default is
+        missing.
     """
     cls: Any = kind
     hints, metadata = _types(cls), metadata_of(cls)
@@ -147,7 +198,10 @@ def make_settings(kind: Callable[..., T], values: Mapping[str, Any], section: st
         if name not in hints:
             raise unknown_setting(keys[name], [*(keys[hint] for hint in hints), *known()])
     for field in dataclasses.fields(cls):
-        if field.name not in values and field.default is field.default_factory is dataclasses.MISSING:
+        if (
+            field.name not in values
+            and field.default is field.default_factory is dataclasses.MISSING
+        ):
             raise InputError(f"{keys[field.name]}: missing")
     return kind(
         **{
@@ -160,8 +214,8 @@ def make_settings(kind: Callable[..., T], values: Mapping[str, Any], section: st
 def read_value(key: str, value: Any, hint: Any, limits: Range = NO_LIMITS) -> Any:
     """Convert ``value`` to the type ``hint``; text means the same on the command line and in YAML.
 
-    :param hint: bool, int, float, str, Path, a Literal, a sequence or mapping of these, a settings class, Any; or a
-        union of these (None is written ``none``).
+    :param hint: bool, int, float, str, Path, a Literal, a sequence or mapping of these, a settings
+        class, Any; or a union of these (None is written ``none``).
     :raises InputError: it cannot be converted, or is not within the limits.
     """
     import msgspec
@@ -176,7 +230,9 @@ def read_value(key: str, value: Any, hint: Any, limits: Range = NO_LIMITS) -> An
 
 
 def _plain(key: str, value: Any, hint: Any) -> Any:
-    """A value for msgspec: numpy numbers, and text that stands for another type, as Python values."""
+    """A value for msgspec: numpy numbers, and text that stands for another type, as Python
+    values.
+    """
     choices = choices_of(hint)
     inner: tuple[Any, ...] = next(filter(None, map(typing.get_args, choices)), (Any,))
     if isinstance(value, (list, tuple)):
@@ -207,7 +263,11 @@ def _plain(key: str, value: Any, hint: Any) -> Any:
 def choices_of(hint: Any) -> tuple[Any, ...]:
     """The types of a union, or the type itself."""
     hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
-    return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+    return (
+        typing.get_args(hint)
+        if typing.get_origin(hint) in (types.UnionType, typing.Union)
+        else (hint,)
+    )
 
 
 def _other_type(kind: type, value: Any) -> Any:
@@ -229,5 +289,7 @@ def in_words(hint: Any, limits: Range = NO_LIMITS) -> str:
         elif origin in (list, tuple, Sequence) and inner and inner[0] in _LISTS:
             names.append(f"a list of {_LISTS[inner[0]]}{limits}")
         elif choice is not NONE:
-            names.append(_KINDS.get(origin, "settings") + (str(limits) if origin in (int, float) else ""))
+            names.append(
+                _KINDS.get(origin, "settings") + (str(limits) if origin in (int, float) else "")
+            )
     return " or ".join(dict.fromkeys(names))

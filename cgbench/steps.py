@@ -1,9 +1,9 @@
 """Cache the results of steps under a key of everything they depend on.
 
-A step is a pure function of its slice of the configuration, the bytes of its inputs and its revision. Its key is
-a hash of these three. The result folder is written atomically (all files are synced, then one rename), so an
-interrupted build resumes when the same command is run again. A damaged result is reported and computed again; its
-files are checked once per process.
+A step is a pure function of its slice of the configuration, the bytes of its inputs and its
+revision. Its key is a hash of these three. The result folder is written atomically (all files are
+synced, then one rename), so an interrupted build resumes when the same command is run again. A
+damaged result is reported and computed again; its files are checked once per process.
 
 Layout under a workspace's root::
 
@@ -48,11 +48,11 @@ def hash_value(value: Any) -> str:
 class Step:
     """The identity of a step: its name, configuration, inputs, and the revision of its code.
 
-    ``inputs`` maps a name to a hash: of a file's bytes, or the key of the step that made it. Raise ``revision``
-    whenever the code of a step changes what it writes.
+    ``inputs`` maps a name to a hash: of a file's bytes, or the key of the step that made it. Raise
+    ``revision`` whenever the code of a step changes what it writes.
 
-    ``grows`` is not part of the identity: (setting, file). A step may start from the result of the same step with a
-    smaller value of the setting, if that result has the file.
+    ``grows`` is not part of the identity: (setting, file). A step may start from the result of the
+    same step with a smaller value of the setting, if that result has the file.
     """
 
     name: str
@@ -79,7 +79,10 @@ class Step:
 
 
 class Workspace:
-    """The folder with the steps of a build. ``say`` receives one line per step (for ``--explain``)."""
+    """The folder with the steps of a build.
+
+    ``say`` receives one line per step (for ``--explain``).
+    """
 
     def __init__(self, root: Path, say: Callable[[str], None] | None = None) -> None:
         self.root = root
@@ -91,13 +94,19 @@ class Workspace:
         return self.root / step.name / step.key[:KEY_LENGTH]
 
     def done(self, step: Step) -> bool:
-        """Whether ``step`` is finished and its files are intact; warns once about a damaged file."""
+        """Whether ``step`` is finished and its files are intact; warns once about a damaged
+        file.
+        """
         if not self._finished(step):
             return False
         if (damaged := self.damaged(step)) is None:
             return True
         # Workers do not warn: the command that started them has.
-        if damaged not in self._named and multiprocessing.parent_process() is None and not runs_remotely():
+        if (
+            damaged not in self._named
+            and multiprocessing.parent_process() is None
+            and not runs_remotely()
+        ):
             self._named.add(damaged)
             warn(f"{damaged} is damaged; {step.name} runs again")
         return False
@@ -115,7 +124,9 @@ class Workspace:
         return None if name is None else result / name
 
     def smaller(self, step: Step) -> Step | None:
-        """The step with the largest smaller value of the setting ``step.grows`` and an intact result to start from."""
+        """The step with the largest smaller value of the setting ``step.grows`` and an intact
+        result to start from.
+        """
         if step.grows is None:
             return None
         setting, file = step.grows
@@ -128,7 +139,9 @@ class Workspace:
             if self.result(candidate) == path.parent and (path.parent / file).is_file():
                 results.append((value, candidate))
         results.sort(key=lambda result: -result[0])
-        return next((candidate for _, candidate in results if self.damaged(candidate) is None), None)
+        return next(
+            (candidate for _, candidate in results if self.damaged(candidate) is None), None
+        )
 
     def _finished(self, step: Step) -> bool:
         return (self.result(step) / "step.json").is_file()
@@ -140,13 +153,18 @@ class Workspace:
         if self._partial(step).is_dir():
             return f"{step.name}: resumes (an earlier run was stopped)"
         if self._finished(step) and (damaged := self.damaged(step)):
-            return f"{step.name}: runs ({damaged.relative_to(self.result(step))} of its result is damaged)"
+            return (
+                f"{step.name}: runs ({damaged.relative_to(self.result(step))} of its result is"
+                " damaged)"
+            )
         if step.grows and (smaller := self.smaller(step)):
             setting = step.grows[0]
             change = f"config.{setting} {smaller.config[setting]} -> {step.config[setting]}"
             return f"{step.name}: continues an earlier result (changed: {change})"
         earlier = sorted(
-            (path.stat().st_mtime_ns, path) for path in (self.root / step.name).glob("*/step.json") if path.is_file()
+            (path.stat().st_mtime_ns, path)
+            for path in (self.root / step.name).glob("*/step.json")
+            if path.is_file()
         )
         before = _read_record(earlier[-1][1]) if earlier else None
         if before is None:
@@ -173,8 +191,8 @@ class Workspace:
     ) -> Path:
         """Return the result folder of ``step``; run ``make(folder)`` if it does not exist.
 
-        ``make`` fills an empty folder, or, if ``resumable``, the folder of an interrupted run, whose files must all
-        have been written atomically.
+        ``make`` fills an empty folder, or, if ``resumable``, the folder of an interrupted run,
+        whose files must all have been written atomically.
 
         :param wait: wait for another process that runs the same step.
         :param spare: files in the folder that are not part of the result and may be deleted.
@@ -239,16 +257,24 @@ def _short(value: Any) -> str:
 
 
 def check_folder(
-    out: Path, option: str = "out", is_earlier: Callable[[Path], bool] = lambda folder: (folder / STEPS).is_dir()
+    out: Path,
+    option: str = "out",
+    is_earlier: Callable[[Path], bool] = lambda folder: (folder / STEPS).is_dir(),
 ) -> None:
-    """Check that ``out``, the value of the argument ``option``, is new, empty, or written by an earlier run.
+    """Check that ``out``, the value of the argument ``option``, is new, empty, or written by an
+    earlier run.
 
     :raises InputError: it contains something else.
     """
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: a file, where {'the output' if option == 'out' else 'a'} folder should be")
+        raise InputError(
+            f"{out}: a file, where {'the output' if option == 'out' else 'a'} folder should be"
+        )
     if out.is_dir() and any(out.iterdir()) and not is_earlier(out):
-        raise InputError(f"{out}: the folder holds something else already; give a new one with {argument(option)}")
+        raise InputError(
+            f"{out}: the folder holds something else already; give a new one with"
+            f" {argument(option)}"
+        )
 
 
 @request
@@ -257,9 +283,11 @@ class TaskOptions:
 
     _: KW_ONLY
     jobs: int | None = option(
-        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
+        default=None,
+        help="Number of parallel tasks, which does not change the output [default: all cores]",
+        least=1,
         python_only=True,
-    )  # fmt: skip
+    )
     engine: AnyEngine | None = option(
         default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
     )
@@ -271,5 +299,7 @@ class StepOptions(TaskOptions):
 
     _: KW_ONLY
     say: AnyFunction | None = option(
-        default=None, help="Function that receives one line per step: why it runs or is kept", python_only=True
+        default=None,
+        help="Function that receives one line per step: why it runs or is kept",
+        python_only=True,
     )

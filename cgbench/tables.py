@@ -40,7 +40,9 @@ class Best(str):
 
 
 def fixed(value: float | None, places: int, sign: str = "", none: str = "") -> str:
-    """A number with ``places`` decimals and never a minus before zero; ``sign="+"``: with a plus before the others."""
+    """A number with ``places`` decimals and never a minus before zero; ``sign="+"``: with a plus
+    before the others.
+    """
     if value is None:
         return none
     text = f"{value:{sign}.{places}f}"
@@ -73,8 +75,8 @@ def render(
 ) -> str:
     """A table in one of :data:`FORMS`; a column that is empty throughout is left out.
 
-    As text it is as wide as the terminal: long cells are wrapped, columns move together by a blank if all fit then, and
-    columns that do not fit follow below.
+    As text it is as wide as the terminal: long cells are wrapped, columns move together by a blank
+    if all fit then, and columns that do not fit follow below.
 
     :param left: the number of columns that are aligned to the left; the others are numbers.
     :param keys: the number of columns that are repeated before the columns that follow below.
@@ -116,38 +118,60 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence
             least[column] = max(least[column], max(map(len, cell.split())) if wraps else len(cell))
     gap = 1 if sum(least) + len(widths) - 1 <= room < sum(least) + 2 * (len(widths) - 1) else 2
     blank, between = " " * gap, gap * (len(widths) - 1)
-    if sum(least) + between > room:  # columns follow below: only those that are too wide by themselves are wrapped
-        widths[:keys] = [max(min(width, room // 2), least[key]) for key, width in enumerate(widths[:keys])]
+    if (
+        sum(least) + between > room
+    ):  # columns follow below: only those that are too wide by themselves are wrapped
+        widths[:keys] = [
+            max(min(width, room // 2), least[key]) for key, width in enumerate(widths[:keys])
+        ]
         rest = room - sum(widths[:keys]) - gap * keys
-        widths[keys:] = [max(min(width, rest), least[column]) for column, width in enumerate(widths[keys:], keys)]
+        widths[keys:] = [
+            max(min(width, rest), least[column]) for column, width in enumerate(widths[keys:], keys)
+        ]
     while sum(least) + between <= room < sum(widths) + between:
         wide = [column for column, width in enumerate(widths) if width > least[column]]
         widths[max(wide, key=widths.__getitem__)] -= 1
     # Cells wrap to their column.
     wrapped = [
         [
-            [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+            (
+                [cell]
+                if len(cell) <= width
+                else textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+            )
             for cell, width in zip(line, widths, strict=True)
         ]
         for line in lines
     ]
-    widths = [max(len(text) for cell in column for text in cell) for column in zip(*wrapped, strict=True)]
-    # Columns that do not fit go to a further block, with the key columns repeated; groups stay together.
+    widths = [
+        max(len(text) for cell in column for text in cell) for column in zip(*wrapped, strict=True)
+    ]
+    # Columns that do not fit go to a further block, with the key columns repeated; groups stay
+    # together.
     first = sum(widths[:keys]) + gap * (keys - 1)
     blocks, used = [list(range(keys))], first
     for column, width in enumerate(widths[keys:], keys):
         end = min((start for start in starts if start > column), default=len(widths))
         group = sum(gap + width for width in widths[column:end]) if column in starts else 0
-        if len(blocks[-1]) > keys and (used + gap + width > room or used + group > room >= first + group):
+        if len(blocks[-1]) > keys and (
+            used + gap + width > room or used + group > room >= first + group
+        ):
             blocks.append(list(range(keys)))
             used = first
         blocks[-1].append(column)
         used += gap + width
 
     def shown(block: Sequence[int]) -> str:
-        rows = (cells for line in wrapped for cells in zip_longest(*(line[c] for c in block), fillvalue=""))
+        rows = (
+            cells
+            for line in wrapped
+            for cells in zip_longest(*(line[c] for c in block), fillvalue="")
+        )
         aligned = (
-            [cell.ljust(widths[c]) if c < left else cell.rjust(widths[c]) for c, cell in zip(block, cells, strict=True)]
+            [
+                cell.ljust(widths[c]) if c < left else cell.rjust(widths[c])
+                for c, cell in zip(block, cells, strict=True)
+            ]
             for cells in rows
         )
         return "\n".join(blank.join(cells).rstrip() for cells in aligned)
@@ -157,7 +181,10 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence
 
 def _markdown(lines: Sequence[Sequence[str]]) -> str:
     head, *rows = [
-        ["".join(f"\\{sign}" if sign in "\\|[]" else sign for sign in cell).replace("<", "&lt;") for cell in line]
+        [
+            "".join(f"\\{sign}" if sign in "\\|[]" else sign for sign in cell).replace("<", "&lt;")
+            for cell in line
+        ]
         for line in lines
     ]
     rule = ["---", *["---:"] * (len(head) - 1)]
@@ -165,7 +192,9 @@ def _markdown(lines: Sequence[Sequence[str]]) -> str:
 
 
 def latex_cell(text: str) -> str:
-    """A text in LaTeX: numbers with a true sign, ranges with a dash, relations, and what LaTeX reads otherwise."""
+    """A text in LaTeX: numbers with a true sign, ranges with a dash, relations, and what LaTeX
+    reads otherwise.
+    """
     if isinstance(text, Ready):
         return text
     if isinstance(text, Best):
@@ -189,10 +218,20 @@ def raised(mark: str) -> str:
 def _latex(lines: Sequence[Sequence[str]]) -> str:
     """A table (booktabs), the first column to the left."""
     first, *body = [" & ".join(line) + r" \\" for line in lines]
-    body = ["{}" + row if row.startswith("[") else row for row in body]  # else an option of the row's end before it
+    body = [
+        "{}" + row if row.startswith("[") else row for row in body
+    ]  # else an option of the row's end before it
     shape = "l" + "r" * (len(lines[0]) - 1)
     return "\n".join(
-        [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", first, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+        [
+            rf"\begin{{tabular}}{{{shape}}}",
+            r"\toprule",
+            first,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
     )
 
 
@@ -202,7 +241,10 @@ def _html(lines: Sequence[Sequence[str]]) -> str:
 
     def row(cells: Sequence[str], tag: str) -> str:
         sides = ("left", *["right"] * (len(cells) - 1))
-        inside = (f'<{tag} style="text-align: {s}">{html.escape(c)}</{tag}>' for c, s in zip(cells, sides, strict=True))
+        inside = (
+            f'<{tag} style="text-align: {s}">{html.escape(c)}</{tag}>'
+            for c, s in zip(cells, sides, strict=True)
+        )
         return f"<tr>{''.join(inside)}</tr>"
 
     body = "\n".join(row(cells, "td") for cells in rows)
@@ -213,8 +255,8 @@ def _html(lines: Sequence[Sequence[str]]) -> str:
 class OutputTable:
     """A table of texts.
 
-    ``keys``: how many columns say what a row is. ``starts``: where groups of columns start. ``note``: lines below it.
-    ``latex``: the table in LaTeX, if that has another layout.
+    ``keys``: how many columns say what a row is. ``starts``: where groups of columns start.
+    ``note``: lines below it. ``latex``: the table in LaTeX, if that has another layout.
     """
 
     head: Sequence[str]
@@ -252,7 +294,9 @@ class Note:
         if not self.text:
             return ""
         if form == "latex":
-            return "\n".join(f"% {line}" for line in self.text.splitlines()) if self.in_latex else ""
+            return (
+                "\n".join(f"% {line}" for line in self.text.splitlines()) if self.in_latex else ""
+            )
         if form == "markdown":
             return f"```\n{self.text}\n```" if self.code else "\n\n".join(self.text.splitlines())
         return f"<pre>{html.escape(self.text)}</pre>" if form == "html" else self.text

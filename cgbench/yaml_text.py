@@ -1,4 +1,6 @@
-"""YAML from anybody: PyYAML's ``safe_load``, which refuses aliases (313 bytes can become 2 GB), tags, repeated keys."""
+"""YAML from anybody: PyYAML's ``safe_load``, which refuses aliases (313 bytes can become 2 GB),
+tags, repeated keys.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,21 @@ def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             lines: dict[str, int] = {}
             for key, _ in node.value:
-                if not isinstance(key.value, str) or (key.tag != _TEXT and (key.tag != _MERGE or not aliases)):
-                    _refuse(path, key, f"{shortened(str(key.value), 40)}: a key must be text; put it in quotes")
+                if not isinstance(key.value, str) or (
+                    key.tag != _TEXT and (key.tag != _MERGE or not aliases)
+                ):
+                    _refuse(
+                        path,
+                        key,
+                        f"{shortened(str(key.value), 40)}: a key must be text; put it in quotes",
+                    )
                 if key.value in lines:
-                    _refuse(path, key, f"{shortened(key.value, 40)} is also set in line {lines[key.value]}; keep one")
+                    _refuse(
+                        path,
+                        key,
+                        f"{shortened(key.value, 40)} is also set in line {lines[key.value]};"
+                        " keep one",
+                    )
                 lines[key.value] = key.start_mark.line + 1
             return super().construct_mapping(node, deep)
 
@@ -41,7 +54,9 @@ def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
-            raise InputError(f"{path}: larger than {LARGEST_FILE >> 10} KiB, so it is not a settings file")
+            raise InputError(
+                f"{path}: larger than {LARGEST_FILE >> 10} KiB, so it is not a settings file"
+            )
         text = data.decode("utf-8-sig")
         if not aliases:
             _check_events(path, yaml.parse(text, Loader=base))
@@ -64,13 +79,21 @@ def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
 
 
 def _check_events(path: Path | Traversable, events: Iterable[Any]) -> None:
-    """Refuse aliases, which expand without limit, tags, and deep nesting before anything is built."""
+    """Refuse aliases, which expand without limit, tags, and deep nesting before anything is
+    built.
+    """
     depth = 0
     for event in events:
         if getattr(event, "anchor", None) is not None:
-            _refuse(path, event, "anchors (&) and aliases (*) are not supported; repeat the values, or quote text")
+            _refuse(
+                path,
+                event,
+                "anchors (&) and aliases (*) are not supported; repeat the values, or quote text",
+            )
         if getattr(event, "tag", None) is not None:
-            _refuse(path, event, f"the tag {shortened(event.tag, 40)} is not supported; leave it out")
+            _refuse(
+                path, event, f"the tag {shortened(event.tag, 40)} is not supported; leave it out"
+            )
         name = type(event).__name__
         depth += name.endswith(("SequenceStartEvent", "MappingStartEvent"))
         depth -= name.endswith(("SequenceEndEvent", "MappingEndEvent"))

@@ -1,4 +1,5 @@
-"""Print and draw which lower layers each layer of a model reads: Figure 4 of the COMPOSITION and of the LRF paper.
+"""Print and draw which lower layers each layer of a model reads: Figure 4 of the COMPOSITION and of
+the LRF paper.
 
     python figure4.py PICTURE MODEL                  # architecture composition: |w| / sum |w| of each mixture
     python figure4.py PICTURE MODEL SOURCE TARGET    # architecture lrf: means over all tokens and heads of a text
@@ -43,11 +44,11 @@ def numbered(name: str, count: int) -> tuple[str, ...]:
 def mixture_weights(model: Composition) -> np.ndarray:
     """Return the relative weight of each sublayer in each mixture: |w| / sum |w|, float64.
 
-    The sum is over the sublayers of a mixture. The paper's Figure 4 shows these numbers "after normalized", without a
-    definition, and only for feed-forward sublayers.
+    The sum is over the sublayers of a mixture. The paper's Figure 4 shows these numbers "after
+    normalized", without a definition, and only for feed-forward sublayers.
 
-    :returns: [2, decoder layers, encoder layers, 2]: keys or values; self-attention or feed-forward. Sublayers outside
-        the mixture have nan; a shared mixture is repeated.
+    :returns: [2, decoder layers, encoder layers, 2]: keys or values; self-attention or
+        feed-forward. Sublayers outside the mixture have nan; a shared mixture is repeated.
     """
     config = model.config
     weights = model.mixture.detach().double().abs().cpu()
@@ -59,7 +60,9 @@ def mixture_weights(model: Composition) -> np.ndarray:
 
 
 def composition_panels(model: Composition) -> list[Heatmap]:
-    """The weights of each type of encoder sublayer in the keys and in the values of each decoder layer."""
+    """The weights of each type of encoder sublayer in the keys and in the values of each decoder
+    layer.
+    """
     weights = mixture_weights(model)
     rows, columns = numbered("encoder", weights.shape[2]), numbered("decoder", weights.shape[1])
     return [
@@ -72,13 +75,17 @@ def composition_panels(model: Composition) -> list[Heatmap]:
 
 @torch.no_grad()
 def fuse_weights(model: LRF, source: Ragged, target: Ragged) -> dict[str, np.ndarray]:
-    """Return the weight of each lower layer in each layer, averaged over tokens and heads (the paper's Figure 4).
+    """Return the weight of each lower layer in each layer, averaged over tokens and heads (the
+    paper's Figure 4).
 
     :param target: translations with the end token.
-    :returns: for ``encoder`` and ``decoder`` an array [layers, layers], float64: row l is layer l+1, column k is H^k,
-        so column 0 is the embedding. Layers that are not lower, and rows without fuse-attention, are nan.
+    :returns: for ``encoder`` and ``decoder`` an array [layers, layers], float64: row l is layer
+        l+1, column k is H^k, so column 0 is the embedding. Layers that are not lower, and rows
+        without fuse-attention, are nan.
     """
-    result = {side: np.full((len(model.stack(side)),) * 2, np.nan) for side in ("encoder", "decoder")}
+    result = {
+        side: np.full((len(model.stack(side)),) * 2, np.nan) for side in ("encoder", "decoder")
+    }
     rows = {}
     hooks = []
 
@@ -111,7 +118,12 @@ def lrf_panels(model: LRF, sources: list[np.ndarray], targets: list[np.ndarray])
             tokens[stack] += side.layout.tokens
     means = {stack: total.T / tokens[stack] for stack, total in totals.items()}
     return [
-        Heatmap(stack, ("embedding", *numbered("layer", len(mean) - 1)), numbered("layer", len(mean)), mean)
+        Heatmap(
+            stack,
+            ("embedding", *numbered("layer", len(mean) - 1)),
+            numbered("layer", len(mean)),
+            mean,
+        )
         for stack, mean in means.items()
         if not np.isnan(mean).all()
     ]
@@ -119,8 +131,13 @@ def lrf_panels(model: LRF, sources: list[np.ndarray], targets: list[np.ndarray])
 
 def draw_panels(panels: list[Heatmap]) -> Figure:
     """A panel beside another, darker for more, on one scale."""
-    rows, columns = max(len(panel.rows) for panel in panels), max(len(panel.columns) for panel in panels)
-    figure = Figure(figsize=(len(panels) * (1.2 + 0.4 * columns) + 1, 1.2 + 0.4 * rows), layout="constrained")
+    rows, columns = (
+        max(len(panel.rows) for panel in panels),
+        max(len(panel.columns) for panel in panels),
+    )
+    figure = Figure(
+        figsize=(len(panels) * (1.2 + 0.4 * columns) + 1, 1.2 + 0.4 * rows), layout="constrained"
+    )
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     top = max(float(np.nanmax(panel.values)) for panel in panels)
     for ax, panel in zip(axes, panels, strict=True):

@@ -1,8 +1,10 @@
-"""Do intervals of a stratified sample hold where the ensemble makes no mistake? docs/lab/design.md has the table.
+"""Do intervals of a stratified sample hold where the ensemble makes no mistake? docs/lab/design.md
+has the table.
 
     python perf/allocation.py [DRAWS]    # 800 draws per cell: 15 minutes
 
-Ten strata: in the five largest the ensemble's scores do not vary, and a system is wrong on a share of the examples.
+Ten strata: in the five largest the ensemble's scores do not vary, and a system is wrong on a share
+of the examples.
 """
 
 import sys
@@ -30,7 +32,9 @@ class Mean:
         return 100 * sums[..., :1] / sums[..., 1:]
 
 
-def coverage(rate: float, total: int, allocation: strata.Allocation, floor: float, trials: int) -> float:
+def coverage(
+    rate: float, total: int, allocation: strata.Allocation, floor: float, trials: int
+) -> float:
     """The share of intervals that hold the score on all candidates, in percent."""
     strata.FLOOR = floor
     rng, metric = np.random.default_rng(1), Mean()
@@ -40,14 +44,20 @@ def coverage(rate: float, total: int, allocation: strata.Allocation, floor: floa
         scores[members[: round(len(members) * wrong)]] = 0
     draws = strata.allocate(SIZES, DEVIATIONS, total, allocation)
     stratum = np.repeat(np.arange(len(SIZES)), draws)
-    design = Design("candidates", len(scores), (draws / SIZES)[stratum], stratum, np.arange(total), SIZES)
+    design = Design(
+        "candidates", len(scores), (draws / SIZES)[stratum], stratum, np.arange(total), SIZES
+    )
     truth, hits = 100 * scores.mean(), 0
     for _ in range(trials):
-        sample = np.concatenate([rng.choice(*pair, replace=False) for pair in zip(rows, draws, strict=True)])
+        sample = np.concatenate(
+            [rng.choice(*pair, replace=False) for pair in zip(rows, draws, strict=True)]
+        )
         statistics = np.stack([scores[sample], np.ones(total)], 1)[None] / design.inclusion[:, None]
         covariance = covariance_of_design(metric, [statistics], np.arange(total), design)
         assert covariance is not None
-        ends = score_interval(covariance.of_runs(0, slice(0, 1)), metric.compute(statistics.sum(axis=1))[:, 0])
+        ends = score_interval(
+            covariance.of_runs(0, slice(0, 1)), metric.compute(statistics.sum(axis=1))[:, 0]
+        )
         hits += ends is not None and ends[0] - 1e-9 <= truth <= ends[1] + 1e-9
     return 100 * hits / trials
 

@@ -1,18 +1,19 @@
-"""Flip random bits in the files of a finished workspace and its release: is each found, or without effect?
+"""Flip random bits in the files of a finished workspace and its release: is each found, or without
+effect?
 
     python perf/bitflips.py FOLDER [--flips 1000] [--seed 1] [--rebuild 10]
 
-FOLDER is made: a tiny demo corpus and a finished ``build-react`` of it. A flip is made in a copy of it (hard links),
-and what reads the flipped file is asked:
+FOLDER is made: a tiny demo corpus and a finished ``build-react`` of it. A flip is made in a copy of
+it (hard links), and what reads the flipped file is asked:
 
-- a file of a step: does the workspace name it? Every ``--rebuild``-th time the build is run again, and has to end in
-  the bytes of the undisturbed release; and always where nothing was named.
+- a file of a step: does the workspace name it? Every ``--rebuild``-th time the build is run again,
+  and has to end in the bytes of the undisturbed release; and always where nothing was named.
 - a file of the release: does ``cgbench verify`` refuse it?
 - anything else: the build is run again.
 
-A line a flip goes to FOLDER/flips.jsonl; the same command goes on after the last line. A flip that ended the process is
-the one that was begun and has no end: it counts as "crash". The exit status is 1 if any flip was harmful: the result
-changed, nothing was said, or what was said is not one line.
+A line a flip goes to FOLDER/flips.jsonl; the same command goes on after the last line. A flip that
+ended the process is the one that was begun and has no end: it counts as "crash". The exit status is
+1 if any flip was harmful: the result changed, nothing was said, or what was said is not one line.
 """
 
 import argparse
@@ -30,7 +31,16 @@ from typing import Any
 
 TINY = (
     *("--preset", "demo", "--members", "2", "--model", "tiny", "--jobs", "1"),
-    *("--set", "candidates=120", "--set", "training.max_updates=3", "--set", "text.merges=80", "--set", "beam=1"),
+    *(
+        "--set",
+        "candidates=120",
+        "--set",
+        "training.max_updates=3",
+        "--set",
+        "text.merges=80",
+        "--set",
+        "beam=1",
+    ),
 )
 HARMLESS = ("named", "made again", "refused", "no effect", "no result")
 BUILD, LOG = "build", "flips.jsonl"
@@ -38,7 +48,9 @@ OUT, WORK = "release", "release.work"  # in the folder of a build
 
 
 def call(*words: object) -> tuple[int, str]:
-    """Run the command line in this process; return its exit status and what it said on standard error."""
+    """Run the command line in this process; return its exit status and what it said on standard
+    error.
+    """
     from click.testing import CliRunner
 
     from cgbench.cli import main
@@ -78,11 +90,17 @@ def release_bytes(folder: Path) -> dict[str, bytes]:
 
 def files_of(build: Path) -> list[Path]:
     """All files with a bit to flip, relative."""
-    return sorted(path.relative_to(build) for path in build.rglob("*") if path.is_file() and path.stat().st_size)
+    return sorted(
+        path.relative_to(build)
+        for path in build.rglob("*")
+        if path.is_file() and path.stat().st_size
+    )
 
 
 def choose(build: Path, seed: int, number: int) -> tuple[Path, int]:
-    """The file and the bit of a flip: any file as likely as another, or, every other time, any bit."""
+    """The file and the bit of a flip: any file as likely as another, or, every other time, any
+    bit.
+    """
     chance = random.Random(f"{seed} {number}")
     files = files_of(build)
     sizes = [(build / path).stat().st_size for path in files]
@@ -91,7 +109,9 @@ def choose(build: Path, seed: int, number: int) -> tuple[Path, int]:
 
 
 def flipped_copy(build: Path, copy: Path, path: Path, bit: int) -> None:
-    """Copy a build by hard links, the flipped file apart: it is a new one, so no time stamp can look the same."""
+    """Copy a build by hard links, the flipped file apart: it is a new one, so no time stamp can
+    look the same.
+    """
     shutil.copytree(build, copy, copy_function=os.link)
     data = bytearray((build / path).read_bytes())
     data[bit // 8] ^= 1 << bit % 8
@@ -100,7 +120,9 @@ def flipped_copy(build: Path, copy: Path, path: Path, bit: int) -> None:
 
 
 def step_of(build: Path, path: Path) -> Any:
-    """The step that a file belongs to, by the undisturbed record; None if it is no part of a result."""
+    """The step that a file belongs to, by the undisturbed record; None if it is no part of a
+    result.
+    """
     from cgbench.steps import STEPS, Step
 
     parts = path.parts
@@ -145,7 +167,9 @@ def run(folder: Path, flips: int, seed: int, rebuild: int) -> Iterator[dict[str,
     """Make the flips that the log does not have; yield all that it has then."""
     log = folder / LOG
     rows = [json.loads(line) for line in log.read_text().splitlines()] if log.is_file() else []
-    done = {row["flip"]: row for row in rows if row["seed"] == seed}  # the end of a flip replaces its beginning
+    done = {
+        row["flip"]: row for row in rows if row["seed"] == seed
+    }  # the end of a flip replaces its beginning
     for row in done.values():
         row.setdefault("outcome", "crash")
         yield row
@@ -170,11 +194,15 @@ def run(folder: Path, flips: int, seed: int, rebuild: int) -> Iterator[dict[str,
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """See the top of this file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--flips", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rebuild", type=int, default=10, help="run the build again every so many flips; 0: never")
+    parser.add_argument(
+        "--rebuild", type=int, default=10, help="run the build again every so many flips; 0: never"
+    )
     options = parser.parse_args(arguments)
     folder = options.folder.absolute()
     os.environ["CGBENCH_LOG_EVERY"] = "0"  # what is said must not depend on how busy the machine is
@@ -185,10 +213,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for row in run(folder, options.flips, options.seed, options.rebuild):
         counts[row["outcome"]] += 1
         if row["outcome"] not in HARMLESS:
-            print(f"{row['outcome']}: {row['file']}, bit {row['bit']}: {row.get('said', '')}", flush=True)
+            print(
+                f"{row['outcome']}: {row['file']}, bit {row['bit']}: {row.get('said', '')}",
+                flush=True,
+            )
     if before != {path: (folder / BUILD / path).read_bytes() for path in files_of(folder / BUILD)}:
-        raise SystemExit("a flip reached the undisturbed build: its copies are not what they should be")
-    print(f"{sum(counts.values())} flips in {time.monotonic() - began:.0f} s: {dict(counts.most_common())}")
+        raise SystemExit(
+            "a flip reached the undisturbed build: its copies are not what they should be"
+        )
+    print(
+        f"{sum(counts.values())} flips in {time.monotonic() - began:.0f} s:"
+        f" {dict(counts.most_common())}"
+    )
     return int(any(outcome not in HARMLESS for outcome in counts))
 
 

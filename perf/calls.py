@@ -23,12 +23,18 @@ ROOT = str(Path(cgbench.__file__).parent)
 
 
 def count(work: Callable[[], object]) -> collections.Counter[tuple[str, str]]:
-    """Calls by file and function; what a call makes of generators and comprehensions is not counted again."""
+    """Calls by file and function; what a call makes of generators and comprehensions is not counted
+    again.
+    """
     calls: collections.Counter[tuple[str, str]] = collections.Counter()
 
     def profile(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(ROOT) and not code.co_name.startswith("<"):
+        if (
+            event == "call"
+            and code.co_filename.startswith(ROOT)
+            and not code.co_name.startswith("<")
+        ):
             calls[code.co_filename[len(ROOT) + 1 :], code.co_name] += 1
 
     sys.setprofile(profile)

@@ -1,15 +1,17 @@
-"""How often tests with clusters reject a true null, and how often intervals hold the truth: a grid, by simulation.
+"""How often tests with clusters reject a true null, and how often intervals hold the truth: a grid,
+by simulation.
 
     python perf/clusters.py means                    # 2,000 trials per cell, all cells
     python perf/clusters.py texts                    # BLEU and CTER, 1,000 trials per cell
     python perf/clusters.py documents                # 40 documents of five sentences, 10,000 trials
     python perf/clusters.py means --trials 200       # a quick look
 
-Two systems are equally good. Their scores vary by example, by cluster and by seed. ``correlation`` is the share of the
-variance that examples of a cluster have in common. Clusters have equal sizes, or sizes by Zipf's law. With two ways,
-every example belongs to a cluster of each, at random, and each way has half of the correlation. Prints a Markdown
-table: the share of tests with p below 0.05, the share of 95% intervals of one system's score that hold the true one,
-and the level of the test that takes examples as independent.
+Two systems are equally good. Their scores vary by example, by cluster and by seed. ``correlation``
+is the share of the variance that examples of a cluster have in common. Clusters have equal sizes,
+or sizes by Zipf's law. With two ways, every example belongs to a cluster of each, at random, and
+each way has half of the correlation. Prints a Markdown table: the share of tests with p below 0.05,
+the share of 95% intervals of one system's score that hold the true one, and the level of the test
+that takes examples as independent.
 """
 
 import argparse
@@ -75,18 +77,31 @@ def layout(rng: np.random.Generator, count: int, shape: str, ways: int) -> list[
 def latent(
     rng: np.random.Generator, labels: list[np.ndarray], correlation: float, runs: int, spread: float
 ) -> np.ndarray:
-    """How well every run of two systems does on every example, ``[2, runs, n]``; ``spread``: of seeds."""
+    """How well every run of two systems does on every example, ``[2, runs, n]``; ``spread``: of
+    seeds.
+    """
     n = len(labels[0])
     hard = rng.standard_normal((2, 1, n)) * math.sqrt(1 - correlation)
     for way in labels:
-        hard += math.sqrt(correlation / len(labels)) * rng.standard_normal((2, 1, way.max() + 1))[:, :, way]
+        hard += (
+            math.sqrt(correlation / len(labels))
+            * rng.standard_normal((2, 1, way.max() + 1))[:, :, way]
+        )
     if runs > 1:
-        hard = hard + math.sqrt(OWN) * rng.standard_normal((2, runs, n)) + spread * rng.standard_normal((2, runs, 1))
+        hard = (
+            hard
+            + math.sqrt(OWN) * rng.standard_normal((2, runs, n))
+            + spread * rng.standard_normal((2, runs, 1))
+        )
     return hard
 
 
 def cell(
-    trials: int, metric: Metric, labels: list[np.ndarray], draw: Callable[[], np.ndarray], truth: float
+    trials: int,
+    metric: Metric,
+    labels: list[np.ndarray],
+    draw: Callable[[], np.ndarray],
+    truth: float,
 ) -> dict[str, float]:
     """Levels and coverage. ``draw`` makes the statistics of both systems, ``[2, runs, n, k]``."""
     clusters = Clusters(("a", "b")[: len(labels)], tuple(labels))
@@ -94,17 +109,26 @@ def cell(
     rejected = held = naive = 0
     for _ in range(trials):
         systems = list(draw())
-        values = [metric.compute(np.stack([metric.collect(run, rows).sum(axis=0) for run in one])) for one in systems]
+        values = [
+            metric.compute(np.stack([metric.collect(run, rows).sum(axis=0) for run in one]))
+            for one in systems
+        ]
         covariance = covariance_of_clusters(metric, systems, rows, clusters)
         assert covariance is not None
         rejected += differ(values, covariance)
         runs = slice(0, len(systems[0]))
-        bounds = score_interval(covariance.of_runs(0, runs), values[0][:, 0], metric.top, metric.bottom)
+        bounds = score_interval(
+            covariance.of_runs(0, runs), values[0][:, 0], metric.top, metric.bottom
+        )
         held += bool(bounds and bounds[0] <= truth <= bounds[1])
         alone = covariance_of_clusters(metric, systems, rows, Clusters(("row",), (rows,)))
         assert alone is not None
         naive += differ(values, alone)
-    return {"level": rejected / trials, "coverage": held / trials, "level without clusters": naive / trials}
+    return {
+        "level": rejected / trials,
+        "coverage": held / trials,
+        "level without clusters": naive / trials,
+    }
 
 
 def differ(values: list[np.ndarray], covariance: ExampleCovariance) -> bool:
@@ -148,7 +172,15 @@ def texts(trials: int) -> None:
         for _ in range(2000):
             total += metric.collect(draw()[0, 0], rows).sum(axis=0)
         truth = float(metric.compute(total[None])[0, 0])
-        show(name, len(labels), runs, shape, count, correlation, cell(trials, metric, labels, draw, truth))
+        show(
+            name,
+            len(labels),
+            runs,
+            shape,
+            count,
+            correlation,
+            cell(trials, metric, labels, draw, truth),
+        )
 
 
 Cell = tuple[Metric, list[np.ndarray], Callable[[], np.ndarray]]
@@ -170,7 +202,9 @@ def bleu(rng: np.random.Generator, count: int, shape: str, correlation: float, r
 def cter(rng: np.random.Generator, count: int, shape: str, correlation: float, runs: int) -> Cell:
     """CTER of compounds in five contexts each: errors vary by compound and by context."""
     compounds = np.repeat(np.arange(2 * count), 5)
-    contexts = np.resize(np.repeat(np.arange(count), sizes(count, shape, len(compounds))), len(compounds))
+    contexts = np.resize(
+        np.repeat(np.arange(count), sizes(count, shape, len(compounds))), len(compounds)
+    )
     labels = [compounds, rng.permutation(contexts)]
     metric = Groups(compounds, 5)
 
@@ -182,7 +216,9 @@ def cter(rng: np.random.Generator, count: int, shape: str, correlation: float, r
 
 
 def documents(trials: int) -> None:
-    """40 documents of five sentences: ``deviation`` of a document and system, as a share of that of a sentence."""
+    """40 documents of five sentences: ``deviation`` of a document and system, as a share of that of
+    a sentence.
+    """
     labels = np.repeat(np.arange(40), 5)
     metric = Mean([["-"]] * len(labels))
     print("| deviation | by document, % | by sentence, % |\n|---|---|---|")
@@ -196,11 +232,21 @@ def documents(trials: int) -> None:
 
         found = cell(trials, metric, [labels], draw, 0.0)
         print(
-            f"| {deviation:g} | {100 * found['level']:.1f} | {100 * found['level without clusters']:.1f} |", flush=True
+            f"| {deviation:g} | {100 * found['level']:.1f} |"
+            f" {100 * found['level without clusters']:.1f} |",
+            flush=True,
         )
 
 
-def show(name: str, ways: int, runs: int, shape: str, count: int, correlation: float, found: dict[str, float]) -> None:
+def show(
+    name: str,
+    ways: int,
+    runs: int,
+    shape: str,
+    count: int,
+    correlation: float,
+    found: dict[str, float],
+) -> None:
     print(
         f"| {name} | {ways} | {runs} | {shape} | {count} | {correlation:g} | "
         + " | ".join(f"{100 * value:.1f}" for value in found.values())
@@ -210,7 +256,9 @@ def show(name: str, ways: int, runs: int, shape: str, count: int, correlation: f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("part", choices=["means", "texts", "documents"])
     parser.add_argument("--trials", type=int)
     given = parser.parse_args()
@@ -218,7 +266,8 @@ def main() -> None:
     if given.part == "documents":
         return documents(given.trials or 10_000)
     print(
-        "| score | ways | seeds | sizes | clusters | correlation | level, % | coverage, % | level without clusters, % |"
+        "| score | ways | seeds | sizes | clusters | correlation | level, % | coverage, % | level"
+        " without clusters, % |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     if given.part == "means":

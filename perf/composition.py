@@ -1,8 +1,10 @@
-"""Bias and coverage of the residual composition error, on simulated systems for which composition has a known cost.
+"""Bias and coverage of the residual composition error, on simulated systems for which composition
+has a known cost.
 
-``python perf/composition.py [--repeat 200]`` prints a row per setting: the true residual, the mean estimate, the share
-of 95% intervals that contain the truth, and the mean of three simpler estimates: without holding probes back, without
-weights for pieces (of equal length and frequency alone), and with neither length nor frequency.
+``python perf/composition.py [--repeat 200]`` prints a row per setting: the true residual, the mean
+estimate, the share of 95% intervals that contain the truth, and the mean of three simpler
+estimates: without holding probes back, without weights for pieces (of equal length and frequency
+alone), and with neither length nor frequency.
 """
 
 import argparse
@@ -19,7 +21,7 @@ from cgbench.benchmark.score.residual import (
     Residual,
     compare_composition,
     gate_of,
-)  # fmt: skip
+)
 
 LEAST, PROBES = 4, 5
 
@@ -27,22 +29,29 @@ LEAST, PROBES = 4, 5
 def simulate(
     random: np.random.Generator, whole: bool, spread: float, growth: float, rows: int, cost: float
 ) -> tuple[Parts, Outcomes, float]:
-    """A test set, one run of a system, and the true residual error of the rows that its held-out gates give.
+    """A test set, one run of a system, and the true residual error of the rows that its held-out
+    gates give.
 
-    Frequent pieces stand in more rows and fail less often. A piece has a difficulty of its own (log-normal with
-    ``spread``), and fails more often in longer sentences (with the power ``growth`` of the length). ``cost``: the
-    probability that composition makes a unit fail that would have come out.
+    Frequent pieces stand in more rows and fail less often. A piece has a difficulty of its own
+    (log-normal with ``spread``), and fails more often in longer sentences (with the power
+    ``growth`` of the length). ``cost``: the probability that composition makes a unit fail that
+    would have come out.
     """
     pieces = rows // 2
     frequency = np.maximum(3, (3000 / (1 + np.arange(pieces)) ** 0.8).astype(np.int64))
     hazard = 0.25 * frequency**-0.35 * np.exp(random.normal(0, spread, pieces) - spread**2 / 2)
     popular = frequency**0.5 / (frequency**0.5).sum()
-    of_rows = [random.choice(pieces, random.integers(2, 6), replace=False, p=popular) for _ in range(rows)]
+    of_rows = [
+        random.choice(pieces, random.integers(2, 6), replace=False, p=popular) for _ in range(rows)
+    ]
     # a probe has its piece and others that are frequent
-    of_probes = [(piece, pick) for piece in range(pieces) for pick in range(random.integers(2, PROBES + 1))]
+    of_probes = [
+        (piece, pick) for piece in range(pieces) for pick in range(random.integers(2, PROBES + 1))
+    ]
     common = np.argsort(-popular)[: max(10, pieces // 10)]
     fill = [
-        np.setdiff1d(random.choice(common, random.integers(1, 4), replace=False), [piece]) for piece, _ in of_probes
+        np.setdiff1d(random.choice(common, random.integers(1, 4), replace=False), [piece])
+        for piece, _ in of_probes
     ]
     length = np.array([2 * len(one) + random.integers(0, 6) for one in of_rows])
     probe_length = np.array([2 + 2 * len(one) + random.integers(0, 4) for one in fill])
@@ -59,9 +68,15 @@ def simulate(
             not fails(np.r_[piece, fill[probe]], probe_length[probe]).any()
             for probe, (piece, _) in enumerate(of_probes)
         ]
-        bare = np.array([not fails(one, words).any() for one, words in zip(of_rows, length, strict=True)])
+        bare = np.array(
+            [not fails(one, words).any() for one, words in zip(of_rows, length, strict=True)]
+        )
         out = bare & (random.random(rows) >= cost)
-        probes, plain, came = np.array(fine)[in_probes.sentence], bare[in_rows.sentence], out[in_rows.sentence]
+        probes, plain, came = (
+            np.array(fine)[in_probes.sentence],
+            bare[in_rows.sentence],
+            out[in_rows.sentence],
+        )
     else:
         probes = np.array(
             [
@@ -70,7 +85,10 @@ def simulate(
             ]
         )
         plain = np.array(
-            [not fails(int(piece), length[row]) for piece, row in zip(in_rows.piece, in_rows.sentence, strict=True)]
+            [
+                not fails(int(piece), length[row])
+                for piece, row in zip(in_rows.piece, in_rows.sentence, strict=True)
+            ]
         )
         came = plain & (random.random(len(plain)) >= cost)
     # in expectation: what does not fail by itself fails with probability ``cost``
@@ -79,14 +97,22 @@ def simulate(
 
 def _error(parts: Parts, probes: np.ndarray, plain: np.ndarray) -> float:
     model = Residual(parts, LEAST)
-    return float(model.compute(model.statistics(Outcomes(probes, plain)).sum(axis=0, keepdims=True))[0, 2])
+    return float(
+        model.compute(model.statistics(Outcomes(probes, plain)).sum(axis=0, keepdims=True))[0, 2]
+    )
 
 
 def naive(parts: Parts, run: Outcomes) -> tuple[float, float]:
-    """The error of given pairs minus that of the very probes that made pieces known; and minus that of all probes."""
+    """The error of given pairs minus that of the very probes that made pieces known; and minus that
+    of all probes.
+    """
     gate: Gate = gate_of(parts, run.probes, LEAST)
     used = gate.given[parts.rows.sentence]
-    error = 1 - run.rows[used].mean() if not parts.whole else 1 - _per_row(parts, run.rows)[gate.given].mean()
+    error = (
+        1 - run.rows[used].mean()
+        if not parts.whole
+        else 1 - _per_row(parts, run.rows)[gate.given].mean()
+    )
     passed = gate.known[parts.probes.piece]
     return 100 * (error - (1 - run.probes[passed].mean())), 100 * (error - (1 - run.probes.mean()))
 
@@ -101,7 +127,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeat", type=int, default=200)
     repeat = parser.parse_args().repeat
-    print("units     spread  growth  rows  cost   true  estimate  bias ± 2 s.e.  coverage  own probes  all probes")
+    print(
+        "units     spread  growth  rows  cost   true  estimate  bias ± 2 s.e.  coverage  own probes"
+        "  all probes"
+    )
     grid = itertools.product((False, True), (0.0, 0.8), (0.0, 1.0), (200, 800), (0.0, 0.2))
     for setting, (whole, spread, growth, rows, cost) in enumerate(grid):
         found = []
@@ -116,9 +145,10 @@ def main() -> None:
         true, estimate, inside, own, every = np.array(found, float).mean(axis=0)
         apart = np.array(found, float)[:, 1] - np.array(found, float)[:, 0]
         print(
-            f"{'sentences' if whole else 'pieces':9} {spread:6.1f} {growth:7.1f} {rows:5} {cost:5.1f} {true:6.1f} "
-            f"{estimate:9.1f} {apart.mean():+7.2f} ± {2 * apart.std() / len(apart) ** 0.5:.2f} {100 * inside:10.1f} "
-            f"{own:11.1f} {every:11.1f}",
+            f"{'sentences' if whole else 'pieces':9} {spread:6.1f} {growth:7.1f} {rows:5}"
+            f" {cost:5.1f} {true:6.1f} {estimate:9.1f} {apart.mean():+7.2f} ±"
+            f" {2 * apart.std() / len(apart) ** 0.5:.2f} {100 * inside:10.1f} {own:11.1f}"
+            f" {every:11.1f}",
             flush=True,
         )
 

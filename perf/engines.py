@@ -1,16 +1,19 @@
-"""Where work runs side by side: what Ray costs, what a second machine brings, and where a large build stops scaling.
+"""Where work runs side by side: what Ray costs, what a second machine brings, and where a large
+build stops scaling.
 
-    python perf/engines.py tasks [--tasks 200] [--seconds 0.05]
-    python perf/engines.py ensemble CORPUS [--members 4] [--updates 700] [--candidates 2000]
-    python perf/engines.py together CORPUS [--updates 300] [--rounds 3]
-    python perf/engines.py simulate [--gpus 1,8,64] [--member SECONDS] [--shard SECONDS] [--together 1,2,4,8] ...
+    python perf/engines.py tasks [--tasks 200] [--seconds 0.05] python perf/engines.py ensemble
+    CORPUS [--members 4] [--updates 700] [--candidates 2000] python perf/engines.py together CORPUS
+    [--updates 300] [--rounds 3] python perf/engines.py simulate [--gpus 1,8,64] [--member SECONDS]
+    [--shard SECONDS] [--together 1,2,4,8] ...
 
-``tasks``: so many tasks that sleep so long, by two processes and by a Ray cluster of two cores, in turn. ``ensemble``:
-members of the preset ``demo`` trained, then candidates scored by them, on a Ray cluster of one node of one core, then
-of two; CORPUS is a folder that ``cgbench demo`` has made (``demo/corpus``). Nodes are processes of this machine, so two
-of them need two cores that nothing else uses. ``together``: a member trained by one process and by two, in turn.
-``simulate``: a build by discrete events, from the seconds that one task of each kind takes, for each number of GPUs
-with the best of some numbers of GPUs a member, whose ``--efficiency`` is assumed. A line of JSON is printed for each.
+``tasks``: so many tasks that sleep so long, by two processes and by a Ray cluster of two cores, in
+turn. ``ensemble``: members of the preset ``demo`` trained, then candidates scored by them, on a Ray
+cluster of one node of one core, then of two; CORPUS is a folder that ``cgbench demo`` has made
+(``demo/corpus``). Nodes are processes of this machine, so two of them need two cores that nothing
+else uses. ``together``: a member trained by one process and by two, in turn. ``simulate``: a build
+by discrete events, from the seconds that one task of each kind takes, for each number of GPUs with
+the best of some numbers of GPUs a member, whose ``--efficiency`` is assumed. A line of JSON is
+printed for each.
 """
 
 import argparse
@@ -47,22 +50,41 @@ def main() -> None:
     together.add_argument("--updates", type=int, default=300)
     together.add_argument("--rounds", type=int, default=3)
     simulation = commands.add_parser("simulate")
-    simulation.add_argument("--gpus", default="1,8,64", type=lambda text: [int(part) for part in text.split(",")])
+    simulation.add_argument(
+        "--gpus", default="1,8,64", type=lambda text: [int(part) for part in text.split(",")]
+    )
     simulation.add_argument("--members", type=int, default=10)
-    simulation.add_argument("--together", default="1", type=lambda text: [int(part) for part in text.split(",")])
-    simulation.add_argument("--node", type=int, default=8, help="GPUs of a machine; a member has those of one")
-    simulation.add_argument("--efficiency", type=float, default=0.8, help="of several GPUs that train one member")
-    simulation.add_argument("--shards", type=int, default=120, help="60,000 candidates, 500 a shard")
+    simulation.add_argument(
+        "--together", default="1", type=lambda text: [int(part) for part in text.split(",")]
+    )
+    simulation.add_argument(
+        "--node", type=int, default=8, help="GPUs of a machine; a member has those of one"
+    )
+    simulation.add_argument(
+        "--efficiency", type=float, default=0.8, help="of several GPUs that train one member"
+    )
+    simulation.add_argument(
+        "--shards", type=int, default=120, help="60,000 candidates, 500 a shard"
+    )
     for name, value, what in (
         ("member", 6000.0, "training of a member"),
         ("shard", 30.0, "a shard of the uncertainty"),
-        ("before", 60.0, "what comes before the members, on one machine: hashing, n-grams, scan, cut, subwords"),
+        (
+            "before",
+            60.0,
+            "what comes before the members, on one machine: hashing, n-grams, scan, cut, subwords",
+        ),
         ("after", 10.0, "what comes after: selection, release"),
         ("start", 15.0, "a worker's start: imports, the model opened"),
     ):
         simulation.add_argument(f"--{name}", type=float, default=value, help=f"seconds of {what}")
     given = parser.parse_args()
-    run = {"tasks": run_tasks, "ensemble": run_ensemble, "together": run_together, "simulate": run_simulation}
+    run = {
+        "tasks": run_tasks,
+        "ensemble": run_ensemble,
+        "together": run_together,
+        "simulate": run_simulation,
+    }
     print(json.dumps(run[given.command](given)))
 
 
@@ -73,8 +95,12 @@ def cluster(*cores: int) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "perf"), os.environ.get("PYTHONPATH", "")])
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": cores[0], "include_dashboard": False})
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(ROOT), str(ROOT / "perf"), os.environ.get("PYTHONPATH", "")]
+    )
+    made = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": cores[0], "include_dashboard": False}
+    )
     try:
         for more in cores[1:]:
             made.add_node(num_cpus=more)
@@ -97,7 +123,11 @@ def run_tasks(given: argparse.Namespace) -> dict[str, Any]:
             for engine in (Local(2), ray):
                 spent[engine.name].append(timed(engine, tasks))
     ratios = [theirs / ours for ours, theirs in zip(spent["local"], spent["ray"], strict=True)]
-    return {"start of ray": round(start, 1), "seconds": spent, "ray / local": round(statistics.median(ratios), 2)}
+    return {
+        "start of ray": round(start, 1),
+        "seconds": spent,
+        "ray / local": round(statistics.median(ratios), 2),
+    }
 
 
 def timed(engine: Engine, tasks: Sequence[tuple[Any, ...]]) -> float:
@@ -127,10 +157,19 @@ def run_ensemble(given: argparse.Namespace) -> dict[str, Any]:
             with cluster(*[1] * nodes) as engine:
                 list(engine.run(time.sleep, [(0.0,)] * 4))
                 began = time.monotonic()
-                train_ensemble(corpus, out, model="demo", members=given.members, engine=engine, settings=settings)
+                train_ensemble(
+                    corpus,
+                    out,
+                    model="demo",
+                    members=given.members,
+                    engine=engine,
+                    settings=settings,
+                )
                 seconds["members"].append(round(time.monotonic() - began, 1))
                 began = time.monotonic()
-                uncertainty_of_candidates(member_folders(out), candidates, found, beam=5, device="cpu", engine=engine)
+                uncertainty_of_candidates(
+                    member_folders(out), candidates, found, beam=5, device="cpu", engine=engine
+                )
                 seconds["uncertainty"].append(round(time.monotonic() - began, 1))
     faster = {name: round(one / two, 2) for name, (one, two) in seconds.items()}
     return {"seconds on 1 and 2 nodes": seconds, "times as fast": faster}
@@ -151,7 +190,13 @@ def run_together(given: argparse.Namespace) -> dict[str, Any]:
                     out = Path(folder) / f"{round}-{processes}-{updates}"
                     began = time.monotonic()
                     train_ensemble(
-                        corpus, out, model="demo", members=1, gpus_per_member=processes, device="cpu", settings=settings
+                        corpus,
+                        out,
+                        model="demo",
+                        members=1,
+                        gpus_per_member=processes,
+                        device="cpu",
+                        settings=settings,
                     )
                     ends.append(time.monotonic() - began)
                 times.append(round_(ends[1] - ends[0]))
@@ -167,14 +212,20 @@ def run_simulation(given: argparse.Namespace) -> dict[str, Any]:
     one = simulate(given, 1, 1)["in all"]
     best = {}
     for gpus in given.gpus:
-        several = [simulate(given, gpus, together) for together in given.together if together <= min(gpus, given.node)]
+        several = [
+            simulate(given, gpus, together)
+            for together in given.together
+            if together <= min(gpus, given.node)
+        ]
         parts = min(several, key=lambda found: found["in all"])
         best[str(gpus)] = {**parts, "times as fast": round(one / parts["in all"], 1)}
     return best
 
 
 def simulate(given: argparse.Namespace, gpus: int, together: int) -> dict[str, float]:
-    """Seconds of the parts of a build where each task takes the next GPU, or GPUs, that are free."""
+    """Seconds of the parts of a build where each task takes the next GPU, or GPUs, that are
+    free.
+    """
     faster = together * given.efficiency if together > 1 else 1.0
     places = gpus // given.node * (given.node // together) + gpus % given.node // together
     members = last_end([given.start + given.member / faster] * given.members, places)
@@ -183,7 +234,12 @@ def simulate(given: argparse.Namespace, gpus: int, together: int) -> dict[str, f
     whole = given.before + members + shards + given.after
     busy = given.members * given.member + given.shards * given.shard
     share = busy / (gpus * whole)
-    found = {"members": members, "uncertainty": shards, "in all": whole, "share of GPUs busy": share}
+    found = {
+        "members": members,
+        "uncertainty": shards,
+        "in all": whole,
+        "share of GPUs busy": share,
+    }
     return {"GPUs a member": together, **found}
 
 

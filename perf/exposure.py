@@ -4,11 +4,11 @@
     python perf/exposure.py --trials 50         # a quick look
     python perf/exposure.py texts               # leaks planted in text, read by cgbench overlap
 
-Long pairs are harder, and are leaked more often (with a probability of length / 60, from 4 to 33 words). A system is
-right with a probability of 0.65 - length / 80, plus the planted gain on a leaked pair, plus what its seed and the
-document of the pair add. Prints the mean of the plain difference and of the one matched on length, and the share of
-its 95% intervals that hold the planted gain. In ``texts``, two of three new combinations of a leaked pair are in the
-corpus.
+Long pairs are harder, and are leaked more often (with a probability of length / 60, from 4 to 33
+words). A system is right with a probability of 0.65 - length / 80, plus the planted gain on a
+leaked pair, plus what its seed and the document of the pair add. Prints the mean of the plain
+difference and of the one matched on length, and the share of its 95% intervals that hold the
+planted gain. In ``texts``, two of three new combinations of a leaked pair are in the corpus.
 """
 
 import argparse
@@ -34,8 +34,12 @@ from cgbench.tables import render
 from cgbench.text.columns import Column
 
 
-def trial(seed: int, n: int, gain: float, runs: int, documents: int, samples: int) -> tuple[float, float, bool]:
-    """The plain and the matched difference in percent, and whether the interval of the latter holds the gain."""
+def trial(
+    seed: int, n: int, gain: float, runs: int, documents: int, samples: int
+) -> tuple[float, float, bool]:
+    """The plain and the matched difference in percent, and whether the interval of the latter holds
+    the gain.
+    """
     draw = np.random.default_rng([seed, n, round(100 * gain), runs, documents])
     lengths = draw.integers(4, 34, n).astype(float)
     leaked = draw.random(n) < lengths / 60
@@ -60,7 +64,9 @@ def trial(seed: int, n: int, gain: float, runs: int, documents: int, samples: in
 
 
 def of_texts(seed: int, gain: float) -> tuple[float, float, bool, float]:
-    """The same for pairs of four pieces of one to five words; and the number of exposed pairs per leaked one."""
+    """The same for pairs of four pieces of one to five words; and the number of exposed pairs per
+    leaked one.
+    """
     draw = random.Random(seed)
     sides = [[f"w{draw.randrange(400)}" for _ in range(draw.randint(1, 5))] for _ in range(400)]
     lines, leaked, corpus, right = [], [], [], []
@@ -79,7 +85,9 @@ def of_texts(seed: int, gain: float) -> tuple[float, float, bool, float]:
         train = [" ".join(side) for side in sides for _ in range(3)]
         outputs = [line if one else "x" for line, one in zip(lines, right, strict=True)]
         seen = cgbench.Breakdown("exposure", exposure=Path(folder) / "seen", train=train, bins="2")
-        found = cgbench.evaluate("exact", outputs, lines, comparison={"samples": 200}, breakdown=seen).exposure
+        found = cgbench.evaluate(
+            "exact", outputs, lines, comparison={"samples": 200}, breakdown=seen
+        ).exposure
     assert found is not None
     one, known = found.results[0].whole.figures["difference"], np.array(leaked)
     assert one.value is not None and one.ci_low is not None and one.ci_high is not None
@@ -93,7 +101,9 @@ def of_texts(seed: int, gain: float) -> tuple[float, float, bool, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", nargs="?", choices=("scores", "texts"), default="scores")
     parser.add_argument("--trials", type=int, default=300)
     given = parser.parse_args()
@@ -102,12 +112,25 @@ def main() -> None:
     rows = []
     if given.what == "texts":
         for gain in (0.0, 0.2, 0.4):
-            found = np.array([of_texts(seed, gain) for seed in range(given.trials)], float).mean(axis=0)
-            cells = [f"{100 * gain:.0f}", f"{found[0]:.1f}", f"{found[1]:.1f}", f"{100 * found[2]:.1f}"]
+            found = np.array([of_texts(seed, gain) for seed in range(given.trials)], float).mean(
+                axis=0
+            )
+            cells = [
+                f"{100 * gain:.0f}",
+                f"{found[0]:.1f}",
+                f"{found[1]:.1f}",
+                f"{100 * found[2]:.1f}",
+            ]
             rows.append([*cells, f"{found[3]:.3f}"])
-        print(render(["planted", "plain", "matched", "held (%)", "exposed per leaked"], rows, "markdown"))
+        print(
+            render(
+                ["planted", "plain", "matched", "held (%)", "exposed per leaked"], rows, "markdown"
+            )
+        )
         return
-    for n, documents, runs, gain in itertools.product((200, 1000), (0, 40), (1, 3), (0.0, 0.1, 0.3)):
+    for n, documents, runs, gain in itertools.product(
+        (200, 1000), (0, 40), (1, 3), (0.0, 0.1, 0.3)
+    ):
         trials = [trial(seed, n, gain, runs, documents, 200) for seed in range(given.trials)]
         found = np.array(trials, float).mean(axis=0)
         cells = [f"{100 * gain:.0f}", f"{found[0]:.1f}", f"{found[1]:.1f}", f"{100 * found[2]:.1f}"]

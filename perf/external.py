@@ -1,8 +1,9 @@
-"""Models from outside: `translate` against transformers' own `generate`, uncertainty against plain passes, its memory.
+"""Models from outside: `translate` against transformers' own `generate`, uncertainty against plain
+passes, its memory.
 
-``python perf/external.py [translate] [uncertainty] [memory]``, with ``pip install '.[hf]'``. Models are Marian's,
-with random weights, made here; nothing is downloaded. Ratios are medians of the ratios of neighbours in turn, with
-their range.
+``python perf/external.py [translate] [uncertainty] [memory]``, with ``pip install '.[hf]'``. Models
+are Marian's, with random weights, made here; nothing is downloaded. Ratios are medians of the
+ratios of neighbours in turn, with their range.
 """
 
 import argparse
@@ -30,10 +31,15 @@ def write_model(folder: Path, words: int, width: int, layers: int, seed: int) ->
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-    table = {word: number for number, word in enumerate([*SPECIALS, *(f"w{i}" for i in range(words - len(SPECIALS)))])}
+    table = {
+        word: number
+        for number, word in enumerate([*SPECIALS, *(f"w{i}" for i in range(words - len(SPECIALS)))])
+    }
     made = Tokenizer(models.WordLevel(table, unk_token="<unk>"))
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    made.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    made.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 1)]
+    )
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
     )
@@ -60,11 +66,16 @@ def sentences(count: int, words: int, least: int, most: int, seed: int = 0) -> l
     """Random sentences of random lengths."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(least, most + 1, count)
-    return [" ".join(f"w{i}" for i in rng.integers(0, words - len(SPECIALS), length)) for length in lengths]
+    return [
+        " ".join(f"w{i}" for i in rng.integers(0, words - len(SPECIALS), length))
+        for length in lengths
+    ]
 
 
 def translate(folder: Path, setting: Setting) -> tuple[str, str, str]:
-    """Beam 5 to the limit of length (random weights seldom end), by 32 sentences, as somebody would write it."""
+    """Beam 5 to the limit of length (random weights seldom end), by 32 sentences, as somebody would
+    write it.
+    """
     count, words = 64, 4000
     lines = sentences(count, words, 6, 24)
     member = plan_member(write_model(folder / "translate", words, 128, 2, 0)).open()
@@ -81,24 +92,38 @@ def translate(folder: Path, setting: Setting) -> tuple[str, str, str]:
             most = int(given["input_ids"].shape[1] * 1.2 + 10)
             with torch.inference_mode():
                 found = model.generate(
-                    **given, num_beams=5, max_new_tokens=most + 1, do_sample=False, early_stopping=True
+                    **given,
+                    num_beams=5,
+                    max_new_tokens=most + 1,
+                    do_sample=False,
+                    early_stopping=True,
                 )
             written += tokenizer.batch_decode(found, skip_special_tokens=True)
         assert len(written) == count
 
     series = in_turn({"ours": ours, "theirs": theirs}, setting, setting.repeat)
     return (
-        f"beam 5, {count} sentences of 6 to 24 words, Marian 2+2, width 128, {words:,} words; {setting.repeat} rounds",
-        f"{series.median('ours'):.2f} s = {spread(series.ratios('ours', 'theirs'))} x `generate` alone "
-        f"({series.median('theirs'):.2f} s)",
+        (
+            f"beam 5, {count} sentences of 6 to 24 words, Marian 2+2, width 128, {words:,} words;"
+            f" {setting.repeat} rounds"
+        ),
+        (
+            f"{series.median('ours'):.2f} s = {spread(series.ratios('ours', 'theirs'))} x"
+            f" `generate` alone ({series.median('theirs'):.2f} s)"
+        ),
         "1 x",
     )
 
 
 def uncertainty(folder: Path, setting: Setting) -> tuple[str, str, str]:
-    """All measures of given translations by five members, loading included, against their passes, models loaded."""
+    """All measures of given translations by five members, loading included, against their passes,
+    models loaded.
+    """
     count, words = 100, 64_000
-    planned = [plan_member(write_model(folder / f"m{seed}", words, 128, 2, seed)) for seed in range(MEMBERS)]
+    planned = [
+        plan_member(write_model(folder / f"m{seed}", words, 128, 2, seed))
+        for seed in range(MEMBERS)
+    ]
     source, target = (sentences(count, words, 8, 24, seed) for seed in range(2))
     opened = [member.open() for member in planned]
     calls = iter(range(1000))
@@ -113,35 +138,60 @@ def uncertainty(folder: Path, setting: Setting) -> tuple[str, str, str]:
         for member in opened:
             for first in range(0, count, 32):
                 rows = order[first : first + 32]
-                given = member.tokenizer([source[row] for row in rows], return_tensors="pt", padding=True)
-                labels = member.tokenizer([target[row] for row in rows], return_tensors="pt", padding=True)["input_ids"]
+                given = member.tokenizer(
+                    [source[row] for row in rows], return_tensors="pt", padding=True
+                )
+                labels = member.tokenizer(
+                    [target[row] for row in rows], return_tensors="pt", padding=True
+                )["input_ids"]
                 read = torch.cat((torch.zeros_like(labels[:, :1]), labels[:, :-1]), 1)
                 with torch.inference_mode():
                     logits = member.model(
-                        input_ids=given["input_ids"], attention_mask=given["attention_mask"], decoder_input_ids=read
+                        input_ids=given["input_ids"],
+                        attention_mask=given["attention_mask"],
+                        decoder_input_ids=read,
                     ).logits
                     torch.log_softmax(logits, -1).gather(2, labels[:, :, None])
 
     series = in_turn({"ours": ours, "theirs": theirs}, setting, setting.repeat)
     return (
-        f"uncertainty, {MEMBERS} members of {words:,} words, width 128, {count} candidates; {setting.repeat} rounds",
-        f"{series.median('ours'):.2f} s = {spread(series.ratios('ours', 'theirs'))} x five teacher-forced passes "
-        f"({series.median('theirs'):.2f} s)",
+        (
+            f"uncertainty, {MEMBERS} members of {words:,} words, width 128, {count} candidates;"
+            f" {setting.repeat} rounds"
+        ),
+        (
+            f"{series.median('ours'):.2f} s = {spread(series.ratios('ours', 'theirs'))} x five"
+            f" teacher-forced passes ({series.median('theirs'):.2f} s)"
+        ),
         "1.2 x at most",
     )
 
 
 def memory(folder: Path, setting: Setting) -> tuple[str, str, str]:
-    """The largest memory of a process that measures 1,000 candidates, and of one that measures 10,000."""
+    """The largest memory of a process that measures 1,000 candidates, and of one that measures
+    10,000.
+    """
     for seed in range(MEMBERS):
         write_model(folder / f"memory-{seed}", 64_000, 32, 1, seed)
     peaks = []
     for count in (1_000, 10_000):
         command = [sys.executable, __file__, "--measure", str(folder), str(count)]
-        peaks.append(int(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1]))
+        peaks.append(
+            int(
+                subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[
+                    -1
+                ]
+            )
+        )
     return (
-        f"largest memory, {MEMBERS} members of 64,000 words, width 32, 1,000 and 10,000 candidates of 2 to 4 words",
-        f"{peaks[0] / 1024:,.0f} MiB and {peaks[1] / 1024:,.0f} MiB: {100 * (peaks[1] / peaks[0] - 1):+.1f}%",
+        (
+            f"largest memory, {MEMBERS} members of 64,000 words, width 32, 1,000 and 10,000"
+            " candidates of 2 to 4 words"
+        ),
+        (
+            f"{peaks[0] / 1024:,.0f} MiB and {peaks[1] / 1024:,.0f} MiB:"
+            f" {100 * (peaks[1] / peaks[0] - 1):+.1f}%"
+        ),
         "within 10%",
     )
 
@@ -171,4 +221,9 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         for part in (translate, uncertainty, memory):
             if not arguments.parts or part.__name__ in arguments.parts:
-                print(" | ".join(part(Path(scratch), Setting("cpu", arguments.repeat, torch.float32))), flush=True)
+                print(
+                    " | ".join(
+                        part(Path(scratch), Setting("cpu", arguments.repeat, torch.float32))
+                    ),
+                    flush=True,
+                )

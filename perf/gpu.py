@@ -1,8 +1,8 @@
 """Ten small models trained on one GPU: one after another, or several at once.
 
-Used by ``perf/models.py ensemble --device cuda``. A small model leaves most of a GPU idle, because the host cannot
-start its many small kernels fast enough. What is measured: one process a member; and one process with a thread and a
-CUDA stream a member, which share the interpreter.
+Used by ``perf/models.py ensemble --device cuda``. A small model leaves most of a GPU idle, because
+the host cannot start its many small kernels fast enough. What is measured: one process a member;
+and one process with a thread and a CUDA stream a member, which share the interpreter.
 """
 
 import multiprocessing
@@ -28,7 +28,9 @@ def ensemble(setting: Setting) -> list[tuple[str, str, str]]:
         "ten threads with a stream each": updates * MEMBERS / _threads(setting, config, updates),
     }
     for processes in (2, 5, 10):
-        rates[f"{processes} processes"] = updates * MEMBERS / _processes(setting, config, updates, processes)
+        rates[f"{processes} processes"] = (
+            updates * MEMBERS / _processes(setting, config, updates, processes)
+        )
     first = rates["one after another"]
     return [
         (
@@ -87,7 +89,9 @@ def _threads(setting: Setting, config: TransformerConfig, updates: int) -> float
 
 
 def _processes(setting: Setting, config: TransformerConfig, updates: int, processes: int) -> float:
-    """All members in so many processes: seconds from the moment at which all are ready to the last one's end."""
+    """All members in so many processes: seconds from the moment at which all are ready to the last
+    one's end.
+    """
     context = multiprocessing.get_context("spawn")
     together = context.Barrier(processes + 1, timeout=300)
     share = MEMBERS // processes
@@ -106,7 +110,9 @@ def _processes(setting: Setting, config: TransformerConfig, updates: int, proces
     return taken
 
 
-def _work(setting: Setting, config: TransformerConfig, updates: int, seed: int, together: Any) -> None:
+def _work(
+    setting: Setting, config: TransformerConfig, updates: int, seed: int, together: Any
+) -> None:
     torch.set_num_threads(1)
     member = _Member(setting, config, seed)
     member.run(3)

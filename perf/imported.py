@@ -1,9 +1,10 @@
-"""Speed of ``score import``: many systems, all pairs; and of the paired bootstrap of BLEU against sacrebleu's.
+"""Speed of ``score import``: many systems, all pairs; and of the paired bootstrap of BLEU against
+sacrebleu's.
 
     python perf/imported.py [--systems 100] [--segments 10000] [--repeat 3]
 
-Times are the best of the repeats; the second part runs both programs on the same files, on one core and on all, and has
-processor time besides, which says more where something else runs.
+Times are the best of the repeats; the second part runs both programs on the same files, on one core
+and on all, and has processor time besides, which says more where something else runs.
 """
 
 import argparse
@@ -19,7 +20,9 @@ from score import SYSTEMS, write_systems
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--systems", type=int, default=100)
     parser.add_argument("--segments", type=int, default=10_000)
     parser.add_argument("--repeat", type=int, default=3)
@@ -39,24 +42,49 @@ def main() -> None:
             asked = ["--all-pairs", "--paired", paired, "--samples", "1000", "--format", "json"]
             found = best([*CGBENCH, "score", "import", *words, *asked], given.repeat)
             print(
-                f"| import of {given.systems} systems x {given.segments:,} segments, all pairs by {paired}, 1,000 "
-                f"samples | {found.wall:.1f} s ({found.cpu:.1f} s CPU), {found.memory:.0f} MB | 20 s, 1,000 MB |",
+                f"| import of {given.systems} systems x {given.segments:,} segments, all pairs by"
+                f" {paired}, 1,000 samples | {found.wall:.1f} s ({found.cpu:.1f} s CPU),"
+                f" {found.memory:.0f} MB | 20 s, 1,000 MB |",
                 flush=True,
             )
         write_systems(folder)
         cores = sorted(os.sched_getaffinity(0))
         hypotheses = [folder / f"s{system}" for system in range(SYSTEMS)]
-        systems = [word for number, path in enumerate(hypotheses) for word in ("--hyp", f"s{number}={path}")]
+        systems = [
+            word
+            for number, path in enumerate(hypotheses)
+            for word in ("--hyp", f"s{number}={path}")
+        ]
         for count, goal in ((1, 0.6), (len(cores), 0.4)):
             os.sched_setaffinity(0, cores[:count])  # the programs inherit it
-            score = [*CGBENCH, "score", "bleu", "--ref", folder / "ref", *systems, "--paired", "bootstrap"]
+            score = [
+                *CGBENCH,
+                "score",
+                "bleu",
+                "--ref",
+                folder / "ref",
+                *systems,
+                "--paired",
+                "bootstrap",
+            ]
             ours = best(score, given.repeat)
-            peer = [sys.executable, "-m", "sacrebleu", folder / "ref", "-i", *hypotheses, "-m", "bleu", "--paired-bs"]
+            peer = [
+                sys.executable,
+                "-m",
+                "sacrebleu",
+                folder / "ref",
+                "-i",
+                *hypotheses,
+                "-m",
+                "bleu",
+                "--paired-bs",
+            ]
             theirs = best([*peer, "--paired-bs-n", "1000"], given.repeat)
             print(
-                f"| paired bootstrap of BLEU, {SYSTEMS} systems, {count} core{'s' * (count > 1)}, calibrated test, too "
-                f"| {ours.wall:.2f} s = {ours.wall / theirs.wall:.2f} x sacrebleu ({theirs.wall:.2f} s); "
-                f"{ours.cpu:.2f} of {theirs.cpu:.2f} s CPU | {goal} x |",
+                f"| paired bootstrap of BLEU, {SYSTEMS} systems, {count} core{'s' * (count > 1)},"
+                f" calibrated test, too | {ours.wall:.2f} s = {ours.wall / theirs.wall:.2f} x"
+                f" sacrebleu ({theirs.wall:.2f} s); {ours.cpu:.2f} of {theirs.cpu:.2f} s CPU |"
+                f" {goal} x |",
                 flush=True,
             )
 

@@ -1,19 +1,21 @@
-"""How often 95% intervals hold the true figure, and whether stated power is that of the test, by simulation.
+"""How often 95% intervals hold the true figure, and whether stated power is that of the test, by
+simulation.
 
     python perf/interval_coverage.py [--trials 400] [--only intervals|drops|power]
 
-**Intervals**: a system answers examples, each of its own difficulty, in some runs (seeds), each of its own skill; the
-true figure is the mean over all examples and all runs that there could be. Exact match: right or wrong. BLEU-like:
-n-gram matches of sentences of 10 to 30 words, and BLEU of their sums. Beside what ``cgbench score`` gives stands the
-percentile interval of the same samples.
+**Intervals**: a system answers examples, each of its own difficulty, in some runs (seeds), each of
+its own skill; the true figure is the mean over all examples and all runs that there could be. Exact
+match: right or wrong. BLEU-like: n-gram matches of sentences of 10 to 30 words, and BLEU of their
+sums. Beside what ``cgbench score`` gives stands the percentile interval of the same samples.
 
-**Drops**: the same systems on a control set of as many examples that are easier; a run has the same skill on both. The
-truth is the difference of the two true figures.
+**Drops**: the same systems on a control set of as many examples that are easier; a run has the same
+skill on both. The truth is the difference of the two true figures.
 
-**Power**: two systems that differ, right or wrong, with several runs; an example is hard for both alike, and each run
-has a skill of its own, so that true figures of runs have a standard deviation of about 6 points. What
-cgbench.benchmark.validity.power states from a pilot of as many examples and runs stands beside how often the test
-rejects: stated from the mean variance of 200 pilots, and from one of them, as 80% of pilots state it.
+**Power**: two systems that differ, right or wrong, with several runs; an example is hard for both
+alike, and each run has a skill of its own, so that true figures of runs have a standard deviation
+of about 6 points. What cgbench.benchmark.validity.power states from a pilot of as many examples and
+runs stands beside how often the test rejects: stated from the mean variance of 200 pilots, and from
+one of them, as 80% of pilots state it.
 
 500 samples each. Prints Markdown tables.
 """
@@ -24,7 +26,11 @@ from collections.abc import Callable
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import SubsetScores, SystemScores
-from cgbench.benchmark.comparison.intervals import difference_interval, percentile_interval, score_interval
+from cgbench.benchmark.comparison.intervals import (
+    difference_interval,
+    percentile_interval,
+    score_interval,
+)
 from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import draw_runs, resampled_runs
 from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_samples
@@ -36,18 +42,30 @@ HARD = 2.0
 """The standard deviation of the difficulty of examples, in logits."""
 RUNS, SIZES = (1, 3, 5, 10), (50, 300, 2000)
 CASES = (
-    ("exact match", 0.5, 0.0), ("exact match", 0.5, 0.3), ("exact match", 0.9, 0.3), ("exact match", 0.98, 0.0),
-    ("exact match", 0.98, 0.3), ("BLEU-like", 0.35, 0.3), ("BLEU-like", 0.02, 0.3), ("BLEU-like", 0.95, 0.3),
-)  # fmt: skip
+    ("exact match", 0.5, 0.0),
+    ("exact match", 0.5, 0.3),
+    ("exact match", 0.9, 0.3),
+    ("exact match", 0.98, 0.0),
+    ("exact match", 0.98, 0.3),
+    ("BLEU-like", 0.35, 0.3),
+    ("BLEU-like", 0.02, 0.3),
+    ("BLEU-like", 0.95, 0.3),
+)
 """A score, its true figure, and the standard deviation of the skills of runs, in logits."""
 ORDERS = np.arange(1, 5)
 
 DROPS = (
-    ("exact match", 0.9, 0.7, 0.3), ("exact match", 0.5, 0.3, 0.0), ("exact match", 0.5, 0.3, 0.3),
-    ("exact match", 0.98, 0.02, 0.3), ("exact match", 1.0, 0.98, 0.0), ("BLEU-like", 0.35, 0.25, 0.3),
+    ("exact match", 0.9, 0.7, 0.3),
+    ("exact match", 0.5, 0.3, 0.0),
+    ("exact match", 0.5, 0.3, 0.3),
+    ("exact match", 0.98, 0.02, 0.3),
+    ("exact match", 1.0, 0.98, 0.0),
+    ("BLEU-like", 0.35, 0.25, 0.3),
     ("BLEU-like", 0.35, 0.35, 0.3),
-)  # fmt: skip
-"""A score, its true figures on the control set and on the test set, and the deviation of the skills of runs."""
+)
+"""A score, its true figures on the control set and on the test set, and the deviation of the skills
+of runs.
+"""
 
 Statistics = Callable[[np.random.Generator, np.ndarray], np.ndarray]
 
@@ -58,7 +76,9 @@ def share(sums: np.ndarray) -> np.ndarray:
 
 def bleu(sums: np.ndarray) -> np.ndarray:
     """BLEU without its brevity penalty; no match of an order counts as half a one."""
-    return 100 * np.exp(np.log(np.maximum(sums[:, :4], 0.5) / sums[:, 4:]).mean(axis=1, keepdims=True))
+    return 100 * np.exp(
+        np.log(np.maximum(sums[:, :4], 0.5) / sums[:, 4:]).mean(axis=1, keepdims=True)
+    )
 
 
 def outcomes(rng: np.random.Generator, chance: np.ndarray) -> np.ndarray:
@@ -68,14 +88,20 @@ def outcomes(rng: np.random.Generator, chance: np.ndarray) -> np.ndarray:
 
 
 def matches(rng: np.random.Generator, chance: np.ndarray) -> np.ndarray:
-    """Matches of n-grams of 1 to 4 words and their totals, where a word is right with the ``chance`` ``[...]``."""
+    """Matches of n-grams of 1 to 4 words and their totals, where a word is right with the
+    ``chance`` ``[...]``.
+    """
     words = np.broadcast_to(rng.integers(10, 31, chance.shape[-1]), chance.shape)[..., None]
     totals = words - ORDERS + 1
-    return np.concatenate([rng.binomial(totals, chance[..., None] ** ORDERS), totals], axis=-1).astype(np.float64)
+    return np.concatenate(
+        [rng.binomial(totals, chance[..., None] ** ORDERS), totals], axis=-1
+    ).astype(np.float64)
 
 
 def chances(middle: float, examples: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """``[..., runs, examples]`` from the difficulty of examples and the skill of runs, in logits."""
+    """``[..., runs, examples]`` from the difficulty of examples and the skill of runs, in
+    logits.
+    """
     return 1 / (1 + np.exp(-(middle + HARD * examples[..., None, :] + runs[..., :, None])))
 
 
@@ -87,8 +113,13 @@ def truth(name: str, middle: float, deviation: float) -> float:
     if name == "exact match":
         return float(100 * weights @ found @ weights)
     lengths = np.arange(10, 31)[:, None] - ORDERS + 1
-    precisions = np.einsum("e,reo->ro", weights, found[:, :, None] ** ORDERS)  # lengths are the same for all chances
-    sums = np.concatenate([precisions * lengths.sum(axis=0), np.broadcast_to(lengths.sum(axis=0), precisions.shape)], 1)
+    precisions = np.einsum(
+        "e,reo->ro", weights, found[:, :, None] ** ORDERS
+    )  # lengths are the same for all chances
+    sums = np.concatenate(
+        [precisions * lengths.sum(axis=0), np.broadcast_to(lengths.sum(axis=0), precisions.shape)],
+        1,
+    )
     return float(weights @ bleu(1e9 * sums)[:, 0])
 
 
@@ -97,19 +128,30 @@ def middle_of(name: str, figure: float, deviation: float) -> float:
     low, high = -20.0, 20.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if truth(name, middle, deviation) < 100 * figure else (low, middle)
+        low, high = (
+            (middle, high) if truth(name, middle, deviation) < 100 * figure else (low, middle)
+        )
     return low
 
 
 def intervals(trials: int) -> None:
-    print(f"| score | true figure | runs vary by | examples | {' | '.join(f'{runs} run(s)' for runs in RUNS)} |")
+    print(
+        "| score | true figure | runs vary by | examples |"
+        f" {' | '.join(f'{runs} run(s)' for runs in RUNS)} |"
+    )
     print("|---|---|---|---|" + "---|" * len(RUNS))
     for name, figure, deviation in CASES:
         middle = middle_of(name, figure, deviation)
         compute, make = (share, outcomes) if name == "exact match" else (bleu, matches)
         for size in SIZES:
-            cells = [covered(trials, make, compute, 100 * figure, middle, deviation, size, runs) for runs in RUNS]
-            print(f"| {name} | {100 * figure:g} | {deviation:g} | {size} | {' | '.join(cells)} |", flush=True)
+            cells = [
+                covered(trials, make, compute, 100 * figure, middle, deviation, size, runs)
+                for runs in RUNS
+            ]
+            print(
+                f"| {name} | {100 * figure:g} | {deviation:g} | {size} | {' | '.join(cells)} |",
+                flush=True,
+            )
 
 
 def one_figure(samples: np.ndarray, size: int) -> ExampleCovariance:
@@ -126,13 +168,18 @@ def covered(
     size: int,
     runs: int,
 ) -> str:
-    """How often the interval holds the figure, how often the percentile interval does, and the median width of both.
+    """How often the interval holds the figure, how often the percentile interval does, and the
+    median width of both.
 
     A single run is taken as it is: what its own skill gives is the truth, so that it has none.
     """
     rng = np.random.default_rng([size, runs])
     deviation = deviation if runs > 1 else 0.0
-    middle = middle if runs > 1 else middle_of("exact match" if make is outcomes else "BLEU-like", figure / 100, 0.0)
+    middle = (
+        middle
+        if runs > 1
+        else middle_of("exact match" if make is outcomes else "BLEU-like", figure / 100, 0.0)
+    )
     held: list[tuple[bool, bool]] = []
     widths: list[tuple[float, float]] = []
     for start in range(0, trials, 50):  # the samples are those of all trials of a part
@@ -140,9 +187,14 @@ def covered(
         skills = deviation * rng.standard_normal((count, runs))
         systems = list(make(rng, chances(middle, rng.standard_normal((count, size)), skills)))
         resampled = resampled_runs(systems, compute, SAMPLES, start)
-        for system, values, drawn in zip(systems, resampled, draw_runs(resampled, start), strict=True):
+        for system, values, drawn in zip(
+            systems, resampled, draw_runs(resampled, start), strict=True
+        ):
             figures = compute(system.sum(axis=1))[:, 0]
-            found = score_interval(one_figure(values, size), figures), percentile_interval(drawn[:, 0])
+            found = (
+                score_interval(one_figure(values, size), figures),
+                percentile_interval(drawn[:, 0]),
+            )
             ours, theirs = (bounds or (0.0, 0.0) for bounds in found)
             held.append((ours[0] <= figure <= ours[1], theirs[0] <= figure <= theirs[1]))
             widths.append((ours[1] - ours[0], theirs[1] - theirs[0]))
@@ -153,16 +205,23 @@ def covered(
 
 def drops(trials: int) -> None:
     runs_of = (1, 3, 5)
-    print(f"| score | control, test | runs vary by | examples | {' | '.join(f'{runs} run(s)' for runs in runs_of)} |")
+    print(
+        "| score | control, test | runs vary by | examples |"
+        f" {' | '.join(f'{runs} run(s)' for runs in runs_of)} |"
+    )
     print("|---|---|---|---|" + "---|" * len(runs_of))
     for name, easy, hard, deviation in DROPS:
         for size in SIZES:
             cells = [dropped(trials, name, (easy, hard), deviation, size, runs) for runs in runs_of]
             figures = f"{100 * easy:g}, {100 * hard:g}"
-            print(f"| {name} | {figures} | {deviation:g} | {size} | {' | '.join(cells)} |", flush=True)
+            print(
+                f"| {name} | {figures} | {deviation:g} | {size} | {' | '.join(cells)} |", flush=True
+            )
 
 
-def dropped(trials: int, name: str, figures: tuple[float, float], deviation: float, size: int, runs: int) -> str:
+def dropped(
+    trials: int, name: str, figures: tuple[float, float], deviation: float, size: int, runs: int
+) -> str:
     """How often the interval of a drop holds it, and its median width."""
     rng = np.random.default_rng([size, runs, 1])
     compute, make = (share, outcomes) if name == "exact match" else (bleu, matches)
@@ -172,30 +231,52 @@ def dropped(trials: int, name: str, figures: tuple[float, float], deviation: flo
     for start in range(0, trials, 50):
         count = min(50, trials - start)
         skills = deviation * rng.standard_normal((count, runs))  # of a run, on both sets
-        sets = [list(make(rng, chances(middle, rng.standard_normal((count, size)), skills))) for middle in middles]
-        # Of all trials of a part the resamples of a set are the same; those of the two sets are not.
-        drawn = [resampled_runs(one, compute, SAMPLES, [start, number]) for number, one in enumerate(sets)]
+        sets = [
+            list(make(rng, chances(middle, rng.standard_normal((count, size)), skills)))
+            for middle in middles
+        ]
+        # Of all trials of a part the resamples of a set are the same; those of the two sets are
+        # not.
+        drawn = [
+            resampled_runs(one, compute, SAMPLES, [start, number])
+            for number, one in enumerate(sets)
+        ]
         for easy, hard, first, second in zip(*sets, *drawn, strict=True):
             values = [compute(one.sum(axis=1))[:, 0] for one in (easy, hard)]
-            bounds = difference_interval((one_figure(first, size), values[0]), (one_figure(second, size), values[1]))
+            bounds = difference_interval(
+                (one_figure(first, size), values[0]), (one_figure(second, size), values[1])
+            )
             low, high = bounds or (0.0, 0.0)
             held.append(low <= 100 * (figures[0] - figures[1]) <= high)
             widths.append(high - low)
     return f"**{np.mean(held):.1%}**, {np.median(widths):.1f} wide"
 
 
-def system(rng: np.random.Generator, hard: np.ndarray, runs: int, deviation: float, better: float = 0.0) -> np.ndarray:
-    """Statistics ``[runs, examples, 2]`` of a system whose true figure is 50, or as much above as it is ``better``."""
+def system(
+    rng: np.random.Generator, hard: np.ndarray, runs: int, deviation: float, better: float = 0.0
+) -> np.ndarray:
+    """Statistics ``[runs, examples, 2]`` of a system whose true figure is 50, or as much above as
+    it is ``better``.
+    """
     skill = np.clip(0.5 + better + deviation * rng.standard_normal(runs), 0.05, 0.95)
     right = 0.5 * hard + 0.5 * rng.random((runs, len(hard))) < skill[:, None]
     return np.stack([right.astype(float), np.ones_like(right, float)], axis=2)
 
 
 POWERS = (
-    (2, 300, 0.03, 0.1), (2, 3000, 0.03, 0.1), (3, 300, 0.0, 0.03), (3, 300, 0.03, 0.06), (3, 300, 0.03, 0.08),
-    (3, 3000, 0.03, 0.06), (5, 300, 0.03, 0.05), (5, 3000, 0.03, 0.05), (10, 300, 0.03, 0.035),
-)  # fmt: skip
-"""Runs, examples, the standard deviation of the skills of runs, and how much better the second system is."""
+    (2, 300, 0.03, 0.1),
+    (2, 3000, 0.03, 0.1),
+    (3, 300, 0.0, 0.03),
+    (3, 300, 0.03, 0.06),
+    (3, 300, 0.03, 0.08),
+    (3, 3000, 0.03, 0.06),
+    (5, 300, 0.03, 0.05),
+    (5, 3000, 0.03, 0.05),
+    (10, 300, 0.03, 0.035),
+)
+"""Runs, examples, the standard deviation of the skills of runs, and how much better the second
+system is.
+"""
 PILOTS = 200
 
 
@@ -210,7 +291,9 @@ def power(trials: int) -> None:
             pair = [system(rng, hard, runs, deviation), system(rng, hard, runs, deviation, better)]
             differences.append(100 * float(pair[1][:, :, 0].mean() - pair[0][:, :, 0].mean()))
             drawn = resampled_runs(pair, share, SAMPLES, trial)
-            contrasts = Contrasts([share(one.sum(axis=1)) for one in pair], covariance_of_samples(drawn, size))
+            contrasts = Contrasts(
+                [share(one.sum(axis=1)) for one in pair], covariance_of_samples(drawn, size)
+            )
             rejected += bool(contrasts.of(1, 0).p_value()[0] < LEVEL)
             if trial < PILOTS:
                 metric = SegmentScores(size, scale=(0.0, 1.0), binary=True)
@@ -220,15 +303,27 @@ def power(trials: int) -> None:
                 ]
                 pilots.append(variance_of(metric, results, samples=SAMPLES))
         true = float(np.mean(differences))
-        parts = [float(np.mean([getattr(one, part) for one in pilots])) for part in ("shared", "own", "between")]
-        stated = PowerTest(LEVEL).power_of(true, Variance(*parts, size, runs, pilots[0].step), size, runs)
-        each = np.quantile([PowerTest(LEVEL).power_of(true, one, size, runs) for one in pilots], (0.1, 0.9))
+        parts = [
+            float(np.mean([getattr(one, part) for one in pilots]))
+            for part in ("shared", "own", "between")
+        ]
+        stated = PowerTest(LEVEL).power_of(
+            true, Variance(*parts, size, runs, pilots[0].step), size, runs
+        )
+        each = np.quantile(
+            [PowerTest(LEVEL).power_of(true, one, size, runs) for one in pilots], (0.1, 0.9)
+        )
         of_one = f"{each[0]:.0%} to {each[1]:.0%}"
-        print(f"| {runs} | {size} | {true:.2f} | {stated:.1%} | {of_one} | {rejected / trials:.1%} |", flush=True)
+        print(
+            f"| {runs} | {size} | {true:.2f} | {stated:.1%} | {of_one} | {rejected / trials:.1%} |",
+            flush=True,
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trials", type=int, default=400)
     parser.add_argument("--only", choices=("intervals", "drops", "power"))
     given = parser.parse_args()

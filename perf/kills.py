@@ -2,10 +2,10 @@
 
     python perf/kills.py FOLDER [--kills 200] [--seed 1] [--jobs 2]
 
-FOLDER is made, as by ``bitflips.py``. The command alone is killed (SIGKILL): its workers have to end by themselves. A
-build that gets through is compared with the undisturbed one, and the next begins afresh. A line a kill or finished
-build goes to FOLDER/kills.jsonl, and the same command goes on after the last line. The exit status is 1 if a build
-failed or ended in other bytes.
+FOLDER is made, as by ``bitflips.py``. The command alone is killed (SIGKILL): its workers have to
+end by themselves. A build that gets through is compared with the undisturbed one, and the next
+begins afresh. A line a kill or finished build goes to FOLDER/kills.jsonl, and the same command goes
+on after the last line. The exit status is 1 if a build failed or ended in other bytes.
 """
 
 import argparse
@@ -26,7 +26,9 @@ SAFETY = 1.1  # kills fall into so many times the seconds of an undisturbed buil
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """See the top of this file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
@@ -43,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     longest = 0.0
     chance = random.Random(f"{options.seed} {len(rows)}")
     while kills < options.kills or (out / WORK / ".cgbench").is_dir():
-        wait = None if not longest or kills >= options.kills else chance.uniform(0.2, SAFETY * longest)
+        wait = (
+            None if not longest or kills >= options.kills else chance.uniform(0.2, SAFETY * longest)
+        )
         with (folder / "kills.log").open("wb") as said:
             process = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True)
             began = time.monotonic()

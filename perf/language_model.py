@@ -1,10 +1,12 @@
 """Speed and memory of ``cgbench lm train``, as ratios against peers measured in the same run.
 
-    python perf/language_model.py TEXT [--order 5] [--sample 20000] [--lmplz PATH] [--repeat 1] [--work FOLDER]
+    python perf/language_model.py TEXT [--order 5] [--sample 20000] [--lmplz PATH] [--repeat 1]
+    [--work FOLDER]
 
-Prints a Markdown table. Every figure is of a fresh process, from its start to the finished file, with the text in the
-page cache; memory is the peak resident set. Peers: ``wc -w`` on the same text; the same model in plain Python on the
-first lines, extrapolated by the number of words; and KenLM's lmplz, where there is one to name.
+Prints a Markdown table. Every figure is of a fresh process, from its start to the finished file,
+with the text in the page cache; memory is the peak resident set. Peers: ``wc -w`` on the same text;
+the same model in plain Python on the first lines, extrapolated by the number of words; and KenLM's
+lmplz, where there is one to name.
 """
 
 import argparse
@@ -18,9 +20,13 @@ from scan import CGBENCH, best, head, machine, run
 PLAIN = Path(__file__).with_name("plain_lm.py")
 
 
-def measure(text: Path, work: Path, order: int, sample: int, lmplz: str | None, repeat: int) -> list[tuple[str, str]]:
+def measure(
+    text: Path, work: Path, order: int, sample: int, lmplz: str | None, repeat: int
+) -> list[tuple[str, str]]:
     """All rows of the table."""
-    words = int(best(["wc", "-w", text], 1).output.split()[0])  # brings the text into the page cache, too
+    words = int(
+        best(["wc", "-w", text], 1).output.split()[0]
+    )  # brings the text into the page cache, too
     few = head(text, sample, work / "few")
     train = [*CGBENCH, "lm", "train", "--format", "json", "--order", str(order)]
     run([*train, few, "--out", work / "few.arpa"])  # compiles on the first run
@@ -34,7 +40,10 @@ def measure(text: Path, work: Path, order: int, sample: int, lmplz: str | None, 
     rows.append(
         (
             f"`lm train --order {order}`, to an ARPA file of {size:.2f} GB",
-            f"{arpa.wall:.1f} s ({arpa.cpu:.1f} s CPU), {arpa.memory:,.0f} MB = {arpa.wall / count.wall:.1f} x `wc -w`",
+            (
+                f"{arpa.wall:.1f} s ({arpa.cpu:.1f} s CPU), {arpa.memory:,.0f} MB ="
+                f" {arpa.wall / count.wall:.1f} x `wc -w`"
+            ),
         )
     )
     (work / "x.arpa").unlink()
@@ -43,20 +52,37 @@ def measure(text: Path, work: Path, order: int, sample: int, lmplz: str | None, 
     rows.append(
         (
             f"plain Python, {part:,} words",
-            f"{plain.wall:.1f} s, {plain.memory:,.0f} MB: {plain.wall * words / part / arpa.wall:.0f} x as long as "
-            "`lm train`, extrapolated by the words",
+            (
+                f"{plain.wall:.1f} s, {plain.memory:,.0f} MB:"
+                f" {plain.wall * words / part / arpa.wall:.0f} x as long as `lm train`,"
+                " extrapolated by the words"
+            ),
         )
     )
     if lmplz:
         peer = best(
-            [lmplz, "-o", str(order), "-S", "3500M", "-T", f"{work}/", "--text", text, "--arpa", work / "peer.arpa"],
+            [
+                lmplz,
+                "-o",
+                str(order),
+                "-S",
+                "3500M",
+                "-T",
+                f"{work}/",
+                "--text",
+                text,
+                "--arpa",
+                work / "peer.arpa",
+            ],
             repeat,
         )
         rows.append(
             (
                 "lmplz with 3.5 GB",
-                f"{peer.wall:.1f} s ({peer.cpu:.1f} s CPU), {peer.memory:,.0f} MB: "
-                f"{peer.wall / arpa.wall:.1f} x as long as `lm train`",
+                (
+                    f"{peer.wall:.1f} s ({peer.cpu:.1f} s CPU), {peer.memory:,.0f} MB: "
+                    f"{peer.wall / arpa.wall:.1f} x as long as `lm train`"
+                ),
             )
         )
     return [(f"{words:,} words, {text.stat().st_size / 1e6:,.0f} MB", ""), *rows]
@@ -72,7 +98,9 @@ def main() -> None:
     parser.add_argument("--work", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.work) as folder:
-        rows = measure(given.text, Path(folder), given.order, given.sample, given.lmplz, given.repeat)
+        rows = measure(
+            given.text, Path(folder), given.order, given.sample, given.lmplz, given.repeat
+        )
     print(f"{machine()}\n\n| what | measured |\n|---|---|")
     for what, figures in rows:
         print(f"| {what} | {figures} |")

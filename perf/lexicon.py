@@ -2,9 +2,10 @@
 
     python perf/lexicon.py SOURCE TARGET [--pairs 100000] [--sample 2000] [--repeat 1]
 
-Prints a Markdown table. Every figure is of a fresh process, from its start to the finished lexicon, on the first pairs
-of a text that is in the page cache; memory is the peak resident set. The peer is Model 1 in plain Python, one direction
-of it and dictionaries, on a sample of these pairs; it is extrapolated by the number of places where two words meet.
+Prints a Markdown table. Every figure is of a fresh process, from its start to the finished lexicon,
+on the first pairs of a text that is in the page cache; memory is the peak resident set. The peer is
+Model 1 in plain Python, one direction of it and dictionaries, on a sample of these pairs; it is
+extrapolated by the number of places where two words meet.
 """
 
 import argparse
@@ -70,14 +71,16 @@ def measure(source: Path, target: Path, sample: int, repeat: int, work: Path) ->
     seconds = time.perf_counter() - began
     ratio = seconds * 2 * places(source, target) / places(*few) / walls["ibm1"]
     rows.append(
-        f"| Model 1 in plain Python, one direction, {len(pairs):,} pairs | {seconds:.1f} s: both directions of all "
-        f"pairs {ratio:.0f} x as long as `ibm1` | |"
+        f"| Model 1 in plain Python, one direction, {len(pairs):,} pairs | {seconds:.1f} s: both"
+        f" directions of all pairs {ratio:.0f} x as long as `ibm1` | |"
     )
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("--pairs", type=int, default=100_000)
@@ -87,11 +90,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         sides = [
-            head(path, given.pairs, work / f"all.{side}") for side, path in enumerate((given.source, given.target))
+            head(path, given.pairs, work / f"all.{side}")
+            for side, path in enumerate((given.source, given.target))
         ]
         rows = measure(*sides, given.sample, given.repeat, work)
         where = f"{given.pairs:,} pairs, {places(*sides):,} places where two words meet"
-    print(f"{datetime.date.today()}, {machine()}; {where}\n\n| what | measured | goal |\n|---|---|---|")
+    print(
+        f"{datetime.date.today()}, {machine()}; {where}\n\n| what | measured | goal"
+        " |\n|---|---|---|"
+    )
     print("\n".join(rows))
 
 

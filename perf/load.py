@@ -1,12 +1,13 @@
 """Large input: the time and the memory of what reads it, as sizes grow.
 
-    python perf/load.py FOLDER [--pairs 50000000] [--words 400000000] [--distinct 20000000] [--line 1000000]
-                        [--only pool,ngrams,lm,distinct,lines] [--order 5]
+    python perf/load.py FOLDER [--pairs 50000000] [--words 400000000] [--distinct 20000000] [--line
+                        1000000] [--only pool,ngrams,lm,distinct,lines] [--order 5]
 
-Texts are made in FOLDER and removed after use: segments of 2 to 12 words from a fixed stretch of words by Zipf's law,
-so that n-grams come again as in real text; ``distinct`` has words that occur three times each. Each stage runs as a
-fresh process at a quarter of its size and at all of it: what is flat has the same memory at both. A line a run goes
-to FOLDER/load.jsonl; a Markdown table is printed.
+Texts are made in FOLDER and removed after use: segments of 2 to 12 words from a fixed stretch of
+words by Zipf's law, so that n-grams come again as in real text; ``distinct`` has words that occur
+three times each. Each stage runs as a fresh process at a quarter of its size and at all of it: what
+is flat has the same memory at both. A line a run goes to FOLDER/load.jsonl; a Markdown table is
+printed.
 """
 
 import argparse
@@ -29,9 +30,10 @@ PART = 4_000_000  # words made at a time
 LENGTH = 22  # words of a sentence
 TRAIN_PAIRS = 160_000
 LEARN = (
-    "import sys, zlib; from pathlib import Path; from cgbench.benchmark.known_ngrams.known import KnownNgrams; "
-    "found = KnownNgrams.learn(Path(sys.argv[1])); print(len(found), 'n-grams,', len(found.words), 'words,', "
-    "'checksum', zlib.crc32(found.slots.data, zlib.crc32(found.tails[3].data)))"
+    "import sys, zlib; from pathlib import Path; from cgbench.benchmark.known_ngrams.known import"
+    " KnownNgrams; found = KnownNgrams.learn(Path(sys.argv[1])); print(len(found), 'n-grams,',"
+    " len(found.words), 'words,', 'checksum', zlib.crc32(found.slots.data,"
+    " zlib.crc32(found.tails[3].data)))"
 )
 
 
@@ -72,7 +74,9 @@ def segments(words: int, seed: int, unit: int = LENGTH) -> Any:
         lengths = draw.integers(2, 13, size // 2 + 1)
         lengths = lengths[: int(np.searchsorted(np.cumsum(lengths), size)) + 1]
         begins = draw.integers(0, STRETCH - 13, len(lengths))
-        places = np.repeat(begins - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        places = np.repeat(begins - np.cumsum(lengths) + lengths, lengths) + np.arange(
+            lengths.sum()
+        )
         yield stretch[places[:size]]
         left -= size
 
@@ -99,7 +103,8 @@ class Run:
     said: str
 
 
-# A child that is started from a large process counts that one's memory as its own peak; so a small one starts it.
+# A child that is started from a large process counts that one's memory as its own peak; so a small
+# one starts it.
 MEASURE = """
 import json, resource, subprocess, sys, time
 began = time.perf_counter()
@@ -130,11 +135,27 @@ def pool(folder: Path, pairs: int, given: argparse.Namespace) -> Run:
         for side, path in enumerate(names[kind]):
             write_words(path, segments(number * LENGTH, seed + side))
     size = sum(path.stat().st_size for path in names["pool"])
-    words = ["build-react", "--train", *names["train"], "--pool", *names["pool"], "--until", "candidates"]
-    return measure("build-react --until candidates", pairs, "pairs", size, [*CGBENCH, *words, "--out", folder / "out"])
+    words = [
+        "build-react",
+        "--train",
+        *names["train"],
+        "--pool",
+        *names["pool"],
+        "--until",
+        "candidates",
+    ]
+    return measure(
+        "build-react --until candidates",
+        pairs,
+        "pairs",
+        size,
+        [*CGBENCH, *words, "--out", folder / "out"],
+    )
 
 
-def text_stage(name: str, unit: str, make: Callable[[int], Any], command: Callable[[Path], list[object]]) -> Any:
+def text_stage(
+    name: str, unit: str, make: Callable[[int], Any], command: Callable[[Path], list[object]]
+) -> Any:
     """A stage that reads one text."""
 
     def work(folder: Path, size: int, given: argparse.Namespace) -> Run:
@@ -150,9 +171,12 @@ def long_lines(folder: Path, words: int, given: argparse.Namespace) -> Run:
     for name, seed in (("train", 1), ("text", 2)):
         write_words(folder / name, segments(10 * words, seed, words), words)
     return measure(
-        "degree, ten lines, learned from ten", words, "words a line", (folder / "text").stat().st_size,
+        "degree, ten lines, learned from ten",
+        words,
+        "words a line",
+        (folder / "text").stat().st_size,
         [*CGBENCH, "degree", "--train", folder / "train", folder / "text"],
-    )  # fmt: skip
+    )
 
 
 def stages(given: argparse.Namespace) -> dict[str, tuple[int, Any]]:
@@ -162,13 +186,31 @@ def stages(given: argparse.Namespace) -> dict[str, tuple[int, Any]]:
         return [sys.executable, "-c", LEARN, path]
 
     def language_model(path: Path) -> list[object]:
-        return [*CGBENCH, "lm", "train", "--order", given.order, "--out", path.with_name("m.arpa"), path]
+        return [
+            *CGBENCH,
+            "lm",
+            "train",
+            "--order",
+            given.order,
+            "--out",
+            path.with_name("m.arpa"),
+            path,
+        ]
 
     return {
         "pool": (given.pairs, pool),
-        "ngrams": (given.words, text_stage("known n-grams", "words", lambda size: segments(size, 1), learn)),
-        "lm": (given.words, text_stage("lm train", "words", lambda size: segments(size, 1), language_model)),
-        "distinct": (given.distinct, text_stage("known n-grams", "distinct words", distinct, learn)),
+        "ngrams": (
+            given.words,
+            text_stage("known n-grams", "words", lambda size: segments(size, 1), learn),
+        ),
+        "lm": (
+            given.words,
+            text_stage("lm train", "words", lambda size: segments(size, 1), language_model),
+        ),
+        "distinct": (
+            given.distinct,
+            text_stage("known n-grams", "distinct words", distinct, learn),
+        ),
         "lines": (given.line, long_lines),
     }
 
@@ -186,7 +228,9 @@ def keep(run: Run, folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """See the top of this file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pairs", type=int, default=50_000_000)
     parser.add_argument("--words", type=int, default=400_000_000)

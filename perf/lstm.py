@@ -1,4 +1,6 @@
-"""Speed of the LSTM with input feeding, against a plain loop over torch's own layers of the same size."""
+"""Speed of the LSTM with input feeding, against a plain loop over torch's own layers of the same
+size.
+"""
 
 import numpy as np
 import torch
@@ -14,7 +16,9 @@ SIZE, WIDTH, LAYERS, DROPOUT = 875, 512, 2, 0.4  # of COGS
 
 
 class PlainLoop(nn.Module):
-    """Padded batches; the decoder steps through nn.LSTM and nn.MultiheadAttention, and feeds its features back."""
+    """Padded batches; the decoder steps through nn.LSTM and nn.MultiheadAttention, and feeds its
+    features back.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,13 +30,18 @@ class PlainLoop(nn.Module):
         self.dropout = nn.Dropout(DROPOUT)
 
     def forward(self, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-        """Return logits [sentences, positions, vocabulary]; ``target``: the ids that the decoder reads."""
+        """Return logits [sentences, positions, vocabulary]; ``target``: the ids that the decoder
+        reads.
+        """
         packed = nn.utils.rnn.pack_padded_sequence(
             self.dropout(self.source(source)), lengths, batch_first=True, enforce_sorted=False
         )
         packed, state = self.encoder(packed)
         memory, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
-        hidden = torch.arange(memory.shape[1], device=memory.device) >= lengths.to(memory.device)[:, None]
+        hidden = (
+            torch.arange(memory.shape[1], device=memory.device)
+            >= lengths.to(memory.device)[:, None]
+        )
         words, feed = self.dropout(self.target(target)), memory.new_zeros(len(source), 1, WIDTH)
         features = []
         for position in range(target.shape[1]):
@@ -58,13 +67,17 @@ def lstm(setting: Setting) -> list[tuple[str, str, str]]:
     for name, lexicon in (("ours", "none"), ("with a lexicon", "copy")):
         things[name] = _ours(setting, lexicon, source, target)
     series = in_turn(things, setting, setting.repeat)
-    what = f"training step of the LSTM with input feeding, width {WIDTH}, {rows} sentences as in COGS"
+    what = (
+        f"training step of the LSTM with input feeding, width {WIDTH}, {rows} sentences as in COGS"
+    )
     return [
         (
             what + ("" if name == "ours" else ", " + name),
-            f"{len(target.ids) / series.median(name):,.0f} target tokens/s = "
-            f"{spread(series.ratios('plain loop', name))} x a loop over nn.LSTM and nn.MultiheadAttention "
-            f"({len(target.ids) / series.median('plain loop'):,.0f})",
+            (
+                f"{len(target.ids) / series.median(name):,.0f} target tokens/s ="
+                f" {spread(series.ratios('plain loop', name))} x a loop over nn.LSTM and"
+                f" nn.MultiheadAttention ({len(target.ids) / series.median('plain loop'):,.0f})"
+            ),
             "1 x" if name == "ours" else "",
         )
         for name in ("ours", "with a lexicon")
@@ -100,7 +113,9 @@ def _plain(setting: Setting, source: Ragged, target: Ragged):
     def update() -> None:
         optimizer.zero_grad()
         logits = model(table, lengths, read)
-        nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD).backward()
+        nn.functional.cross_entropy(
+            logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD
+        ).backward()
         finish(model, optimizer)
 
     return update

@@ -1,4 +1,5 @@
-"""The peer: Hugging Face transformers' MarianMT in the shape of ``transformer_iwslt``, with random weights.
+"""The peer: Hugging Face transformers' MarianMT in the shape of ``transformer_iwslt``, with random
+weights.
 
 Needs ``pip install '.[perf]'``; nothing is downloaded.
 """
@@ -14,7 +15,9 @@ from cgbench.models.special_ids import EOS, PAD
 
 
 def build(config: TransformerConfig, device: str) -> MarianMTModel:
-    """The same widths, heads, dropout, post-norm, ReLU, and output embeddings tied to the target's."""
+    """The same widths, heads, dropout, post-norm, ReLU, and output embeddings tied to the
+    target's.
+    """
     torch.manual_seed(0)
     theirs = MarianConfig(
         vocab_size=SOURCE_SIZE,
@@ -44,7 +47,9 @@ def build(config: TransformerConfig, device: str) -> MarianMTModel:
 
 
 class MarianTraining:
-    """One update with its own loss, cross entropy over real tokens, and the optimiser that ours has."""
+    """One update with its own loss, cross entropy over real tokens, and the optimiser that ours
+    has.
+    """
 
     def __init__(self, config: TransformerConfig, setting: Setting) -> None:
         self.model, self.setting = build(config, setting.device).train(), setting

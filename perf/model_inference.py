@@ -1,4 +1,6 @@
-"""Speed of beam search against a peer, and what measures of uncertainty add to the forward passes they need."""
+"""Speed of beam search against a peer, and what measures of uncertainty add to the forward passes
+they need.
+"""
 
 from unittest import mock
 
@@ -20,7 +22,9 @@ CANDIDATES = 60_000
 
 
 def decode(setting: Setting) -> list[tuple[str, str, str]]:
-    """Beam search with 5 hypotheses; neither side may end before it has as many tokens as the source."""
+    """Beam search with 5 hypotheses; neither side may end before it has as many tokens as the
+    source.
+    """
     from marian import build
 
     config = load_preset("transformer_iwslt").model
@@ -40,7 +44,9 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
 
     def search() -> None:
         with setting.autocast():
-            found = beam_search([ours], source, beam=5, max_length_ratio=0.0, max_length_extra=LENGTH - 1)
+            found = beam_search(
+                [ours], source, beam=5, max_length_ratio=0.0, max_length_extra=LENGTH - 1
+            )
         assert {len(one.tokens) for sentence in found for one in sentence} == {LENGTH}
 
     def generate() -> None:
@@ -68,8 +74,10 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
     return [
         (
             f"beam 5, {count} sentences of {LENGTH} tokens",
-            f"{speed['ours']:,.0f} target tokens/s = {spread(series.ratios('theirs', 'ours'))} x MarianMT's `generate` "
-            f"({speed['theirs']:,.0f})",
+            (
+                f"{speed['ours']:,.0f} target tokens/s = {spread(series.ratios('theirs', 'ours'))}"
+                f" x MarianMT's `generate` ({speed['theirs']:,.0f})"
+            ),
             "3 x" if setting.device != "cpu" else "1.5 x",
         ),
         *(
@@ -81,7 +89,8 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
 
 
 def uncertainty(setting: Setting) -> list[tuple[str, str, str]]:
-    """All measures with ten members on a sample, against ten plain teacher-forced passes over the same batches.
+    """All measures with ten members on a sample, against ten plain teacher-forced passes over the
+    same batches.
 
     A plain pass is the forward pass and the log-softmax of its logits.
     """
@@ -96,7 +105,9 @@ def uncertainty(setting: Setting) -> list[tuple[str, str, str]]:
     batch_tokens = setting.on_gpu(16_384, 1024)
 
     def score() -> None:
-        score_hypotheses(members, sources, targets, batch_tokens=batch_tokens, device=setting.device)
+        score_hypotheses(
+            members, sources, targets, batch_tokens=batch_tokens, device=setting.device
+        )
 
     @torch.inference_mode()
     def plain() -> None:
@@ -110,8 +121,10 @@ def uncertainty(setting: Setting) -> list[tuple[str, str, str]]:
     return [
         (
             f"uncertainty with 10 members, {count} of {CANDIDATES:,} candidates",
-            f"{series.median('score'):.1f} s = {spread(series.ratios('score', 'plain'))} x ten passes; {hours:.1f} h "
-            "for all",
+            (
+                f"{series.median('score'):.1f} s = {spread(series.ratios('score', 'plain'))} x ten"
+                f" passes; {hours:.1f} h for all"
+            ),
             "1.15 x",
         )
     ]

@@ -24,7 +24,9 @@ from cgbench.models.config.presets import load_preset
 
 
 def train(setting: Setting) -> list[tuple[str, str, str]]:
-    """Training steps of ``transformer_iwslt`` and of MarianMT on the same batches, each beside the matrix rate."""
+    """Training steps of ``transformer_iwslt`` and of MarianMT on the same batches, each beside the
+    matrix rate.
+    """
     from marian import MarianTraining
 
     config = load_preset("transformer_iwslt").model
@@ -39,7 +41,10 @@ def train(setting: Setting) -> list[tuple[str, str, str]]:
         flops = 3 * useful_flops(config, source.lengths[batch], target.lengths[batch])
         for number in range(setting.repeat):
             rates.append(matrix_rates(setting, config))
-            things = {"ours": lambda pair=pair: ours.update(*pair), "theirs": lambda pair=pair: theirs.update(*pair)}
+            things = {
+                "ours": lambda pair=pair: ours.update(*pair),
+                "theirs": lambda pair=pair: theirs.update(*pair),
+            }
             if reduced:
                 things["float32"] = lambda pair=pair: plain.update(*pair)
             if (number + len(tokens)) % 2:
@@ -53,14 +58,21 @@ def train(setting: Setting) -> list[tuple[str, str, str]]:
         name: statistics.median(n / s for n, s in zip(tokens, series.seconds[name], strict=True))
         for name in ("ours", "theirs")
     }
-    limits = ", ".join(f"{name} {statistics.median(rate[name] for rate in rates) / 1e9:,.0f}" for name in rates[0])
-    beside = f"; {spread(series.ratios('float32', 'ours'))} x MarianMT in float32" if reduced else ""
+    limits = ", ".join(
+        f"{name} {statistics.median(rate[name] for rate in rates) / 1e9:,.0f}" for name in rates[0]
+    )
+    beside = (
+        f"; {spread(series.ratios('float32', 'ours'))} x MarianMT in float32" if reduced else ""
+    )
     what = f"training step, 6+6 layers, batches of {max_tokens:,} tokens with padding"
     return [
         (
             what,
-            f"{speed['ours']:,.0f} real target tokens/s = {spread(series.ratios('theirs', 'ours'))} x MarianMT "
-            f"({speed['theirs']:,.0f}){beside}",
+            (
+                f"{speed['ours']:,.0f} real target tokens/s ="
+                f" {spread(series.ratios('theirs', 'ours'))} x MarianMT"
+                f" ({speed['theirs']:,.0f}){beside}"
+            ),
             "1.5 x" if setting.device != "cpu" else "1.15 x",
         ),
         (
@@ -81,7 +93,9 @@ def r_dangle(setting: Setting) -> list[tuple[str, str, str]]:
     source, target = sentences(4000)
     batches = training_batches(source, target, max_tokens)
     # One that is like the others: the middle one by work.
-    order = np.argsort([float((source.lengths[batch] * target.lengths[batch]).sum()) for batch in batches])
+    order = np.argsort(
+        [float((source.lengths[batch] * target.lengths[batch]).sum()) for batch in batches]
+    )
     batch = batches[int(order[len(order) // 2])]
     pair = source.take(batch, setting.device), target.take(batch, setting.device)
     things, memory = {}, {}
@@ -92,7 +106,10 @@ def r_dangle(setting: Setting) -> list[tuple[str, str, str]]:
     series = in_turn(things, setting, setting.on_gpu(setting.repeat, min(3, setting.repeat)))
     goals = {"R-Dangle": "12 x" if setting.device != "cpu" else "17 x"}
     titles = {"R-Dangle": "R-Dangle with its own values, interval 1 (`r_dangle_react_separate`)"}
-    size = f"{len(batch)} sentences, {source.lengths[batch].sum()} and {target.lengths[batch].sum()} tokens"
+    size = (
+        f"{len(batch)} sentences, {source.lengths[batch].sum()} and {target.lengths[batch].sum()}"
+        " tokens"
+    )
     rows = [
         (
             f"training step, Transformer 12+12, {size}",
@@ -104,8 +121,10 @@ def r_dangle(setting: Setting) -> list[tuple[str, str, str]]:
         rows.append(
             (
                 title,
-                f"{series.median(name):.2f} s = {spread(series.ratios(name, 'Transformer'))} x, "
-                f"{memory[name] / 1e9:.1f} GB",
+                (
+                    f"{series.median(name):.2f} s = {spread(series.ratios(name, 'Transformer'))} x,"
+                    f" {memory[name] / 1e9:.1f} GB"
+                ),
                 goals[name],
             )
         )

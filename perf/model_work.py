@@ -1,4 +1,6 @@
-"""What the measurements of models share: made-up sentences, batches, useful work, timing in turn."""
+"""What the measurements of models share: made-up sentences, batches, useful work, timing in
+turn.
+"""
 
 from __future__ import annotations
 
@@ -55,14 +57,21 @@ class Setting:
 
 
 def sentences(count: int, seed: int = 0, mean: float = 24.0) -> tuple[Rows, Rows]:
-    """Pairs with lengths as in IWSLT14, </s> included: sources log-normal, targets about as long; random words."""
+    """Pairs with lengths as in IWSLT14, </s> included: sources log-normal, targets about as long;
+    random words.
+    """
     rng = np.random.default_rng(seed)
     sigma = 0.6
     source = rng.lognormal(math.log(mean) - sigma**2 / 2, sigma, count)
     sides = []
-    for lengths, size in ((source, SOURCE_SIZE), (source * rng.lognormal(-0.02, 0.2, count), TARGET_SIZE)):
+    for lengths, size in (
+        (source, SOURCE_SIZE),
+        (source * rng.lognormal(-0.02, 0.2, count), TARGET_SIZE),
+    ):
         whole = np.clip(np.rint(lengths), 2, 175).astype(int)
-        sides.append(Rows.pack([np.append(rng.integers(4, size, length - 1), EOS) for length in whole]))
+        sides.append(
+            Rows.pack([np.append(rng.integers(4, size, length - 1), EOS) for length in whole])
+        )
     return sides[0], sides[1]
 
 
@@ -78,7 +87,8 @@ def padded(rows: Ragged, fill: int) -> Tensor:
 
 
 def useful_flops(config: TransformerConfig, source: np.ndarray, target: np.ndarray) -> float:
-    """Floating-point operations of a Transformer's forward pass: products of matrices, over real tokens alone.
+    """Floating-point operations of a Transformer's forward pass: products of matrices, over real
+    tokens alone.
 
     Of causal attention the half that counts. A training step is three times as many.
 
@@ -88,23 +98,33 @@ def useful_flops(config: TransformerConfig, source: np.ndarray, target: np.ndarr
     n, m = source.astype(float), target.astype(float)
     encoder = n * (4 * d * d + 2 * d * f) + 2 * d * n * n
     decoder = m * (6 * d * d + 2 * d * f) + n * 2 * d * d + 2 * d * (m * (m + 1) / 2 + n * m)
-    products = config.encoder_layers * encoder + config.decoder_layers * decoder + m * d * TARGET_SIZE
+    products = (
+        config.encoder_layers * encoder + config.decoder_layers * decoder + m * d * TARGET_SIZE
+    )
     return 2 * float(products.sum())
 
 
-def matrix_rates(setting: Setting, config: TransformerConfig, seconds: float = 0.5) -> dict[str, float]:
-    """Return FLOP/s in the shapes of a training step, both gradients included: the limits at this moment, by library.
+def matrix_rates(
+    setting: Setting, config: TransformerConfig, seconds: float = 0.5
+) -> dict[str, float]:
+    """Return FLOP/s in the shapes of a training step, both gradients included: the limits at this
+    moment, by library.
 
     torch.mm is MKL or cuBLAS in float32; oneDNN is called as the package calls it.
     """
     rates = {"torch.mm": _matrix_rate(setting, config, seconds, torch.mm)}
     if setting.device == "cpu":
-        rates["oneDNN"] = _matrix_rate(setting, config, seconds, lambda left, right: _multiply(left, right.T))
+        rates["oneDNN"] = _matrix_rate(
+            setting, config, seconds, lambda left, right: _multiply(left, right.T)
+        )
     return rates
 
 
 def _matrix_rate(
-    setting: Setting, config: TransformerConfig, seconds: float, multiply: Callable[[Tensor, Tensor], Tensor]
+    setting: Setting,
+    config: TransformerConfig,
+    seconds: float,
+    multiply: Callable[[Tensor, Tensor], Tensor],
 ) -> float:
     d, f, rows = config.width, config.feedforward_width, setting.on_gpu(16_384, 4096)
     pairs = []
@@ -145,7 +165,9 @@ class Training:
 
 def adam(model: nn.Module) -> torch.optim.AdamW:
     """The optimiser of every model here."""
-    return torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.98), weight_decay=1e-4, fused=True)
+    return torch.optim.AdamW(
+        model.parameters(), lr=1e-4, betas=(0.9, 0.98), weight_decay=1e-4, fused=True
+    )
 
 
 def finish(model: nn.Module, optimizer: torch.optim.AdamW) -> Tensor:
@@ -169,7 +191,9 @@ class Series:
         return statistics.median(self.seconds[name])
 
     def ratio(self, one: str, other: str) -> float:
-        """The middle one of the ratios round by round: what a machine of changing speed can be asked."""
+        """The middle one of the ratios round by round: what a machine of changing speed can be
+        asked.
+        """
         return statistics.median(self.ratios(one, other))
 
     def ratios(self, one: str, other: str) -> list[float]:
@@ -182,8 +206,12 @@ class Series:
             self.seconds.setdefault(name, []).extend(seconds)
 
 
-def in_turn(things: dict[str, Callable[[], object]], setting: Setting, repeat: int, warm: int = 1) -> Series:
-    """Run things in turn, A B B A A B ..., and time each; the first ``warm`` rounds do not count."""
+def in_turn(
+    things: dict[str, Callable[[], object]], setting: Setting, repeat: int, warm: int = 1
+) -> Series:
+    """Run things in turn, A B B A A B ..., and time each; the first ``warm`` rounds do not
+    count.
+    """
     series = Series({name: [] for name in things})
     order = list(things.items())
     for number in range(warm + repeat):
@@ -200,5 +228,7 @@ def in_turn(things: dict[str, Callable[[], object]], setting: Setting, repeat: i
 
 def spread(values: list[float], form: str = "{:.2f}") -> str:
     """The middle one, and the range."""
-    low, middle, high = (form.format(value) for value in (min(values), statistics.median(values), max(values)))
+    low, middle, high = (
+        form.format(value) for value in (min(values), statistics.median(values), max(values))
+    )
     return f"{middle} ({low} to {high})"

@@ -1,13 +1,15 @@
-"""Speed and memory of ``cgbench overlap``: a corpus read through the n-grams of a test set, beside the scan of a pool.
+"""Speed and memory of ``cgbench overlap``: a corpus read through the n-grams of a test set, beside
+the scan of a pool.
 
     python perf/overlap.py [--words 100000000] [--pairs 3000] [--folder FOLDER] [--repeat 1]
     python perf/overlap.py --loops [--words 10000000]       # the loops alone, one core, no process started
 
-Texts are those of ``perf/load.py``: segments of 2 to 12 words that come again, as in real text; the test set is of
-other draws from the same. The corpus is two files of half the words each, which are also the two sides of the pool
-that ``cgbench build-react --until candidates`` scans. Fresh processes with the files in the page cache, after a run on
-a tiny text that compiles the loops; processor time is that of all workers. Memory is that of the largest process, for
-the corpus and for a quarter of it: flat is the same.
+Texts are those of ``perf/load.py``: segments of 2 to 12 words that come again, as in real text; the
+test set is of other draws from the same. The corpus is two files of half the words each, which are
+also the two sides of the pool that ``cgbench build-react --until candidates`` scans. Fresh
+processes with the files in the page cache, after a run on a tiny text that compiles the loops;
+processor time is that of all workers. Memory is that of the largest process, for the corpus and for
+a quarter of it: flat is the same.
 """
 
 import argparse
@@ -18,8 +20,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from scan import CGBENCH, Usage, best, best_scan, machine, run  # isort: skip - load takes this folder off the path
 from load import LENGTH, segments, write_words
+from scan import (
+    CGBENCH,
+    Usage,
+    best,
+    best_scan,
+    machine,
+    run,
+)  # isort: skip - load takes this folder off the path
 
 
 def overlap(test: tuple[Path, Path], corpus: list[Path]) -> list[str | Path]:
@@ -28,10 +37,14 @@ def overlap(test: tuple[Path, Path], corpus: list[Path]) -> list[str | Path]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--words", type=int, default=100_000_000, help="of the corpus, both files")
     parser.add_argument("--pairs", type=int, default=3000, help="of the test set")
-    parser.add_argument("--folder", type=Path, help="where the texts are made (default: the system's)")
+    parser.add_argument(
+        "--folder", type=Path, help="where the texts are made (default: the system's)"
+    )
     parser.add_argument("--repeat", type=int, default=1, help="runs of each")
     parser.add_argument("--loops", action="store_true", help="the loops alone, in this process")
     options = parser.parse_args()
@@ -62,7 +75,10 @@ def measure(folder: Path, words: int, pairs: int, repeat: int) -> None:
     pool = best_scan(folder, corpus, folder / "work", 3000, repeat)
     print(f"{datetime.date.today()}, {machine()}\n")
     print("| what | measured |\n|---|---|")
-    print(f"| `cgbench overlap`, {pairs:,} pairs, {read:,} words | {shown(found, read)}; {found.memory:.0f} MB |")
+    print(
+        f"| `cgbench overlap`, {pairs:,} pairs, {read:,} words | {shown(found, read)};"
+        f" {found.memory:.0f} MB |"
+    )
     print(f"| the same, a quarter of the words | {small.wall:.1f} s; {small.memory:.0f} MB |")
     print(f"| scan of the same files as a pool | {shown(pool, read)} |")
     print(f"| overlap's words a processor second, of the scan's | {pool.cpu / found.cpu:.2f} x |")
@@ -87,7 +103,9 @@ def loops(folder: Path, words: int, pairs: int) -> None:
     automaton = Automaton.build(ids, lengths, len(vocabulary))
     known = KnownNgrams.learn(train, min_count=3)
     matches = automaton.no_matches(3)
-    spent = dict.fromkeys(("reading and UTF-8", "words to ids", "the automaton", "scan: ids and least covers"), 0.0)
+    spent = dict.fromkeys(
+        ("reading and UTF-8", "words to ids", "the automaton", "scan: ids and least covers"), 0.0
+    )
     read = held = 0
     shard = Shard(corpus, None, 0, corpus.stat().st_size)
     last = time.process_time()
@@ -109,7 +127,8 @@ def loops(folder: Path, words: int, pairs: int) -> None:
         read += len(found)
     print(f"{datetime.date.today()}, {machine()}\n")
     print(
-        f"{read:,} words, {held / read:.0%} of them in the test text of {len(ids):,} words, {len(automaton):,} states\n"
+        f"{read:,} words, {held / read:.0%} of them in the test text of {len(ids):,} words,"
+        f" {len(automaton):,} states\n"
     )
     print("| loop | words a CPU second |\n|---|---|")
     for what, seconds in spent.items():
@@ -120,7 +139,10 @@ def loops(folder: Path, words: int, pairs: int) -> None:
 
 def shown(usage: Usage, words: int) -> str:
     """Times, and words a second of processor time."""
-    return f"{usage.wall:.1f} s ({usage.cpu:.1f} s CPU, {words / usage.cpu / 1e6:.2f}M words a CPU second)"
+    return (
+        f"{usage.wall:.1f} s ({usage.cpu:.1f} s CPU, {words / usage.cpu / 1e6:.2f}M words a CPU"
+        " second)"
+    )
 
 
 if __name__ == "__main__":

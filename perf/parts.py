@@ -1,9 +1,11 @@
-"""Speed of the search for probes (``cgbench parts``), beside its definition in plain Python on the same text.
+"""Speed of the search for probes (``cgbench parts``), beside its definition in plain Python on the
+same text.
 
     python perf/parts.py TRAIN POOL TEST [--lines 20000]
 
-Each is one side of a text, as plain files. Prints a Markdown table: pairs read per second of processor time. In the
-best pair with each piece, both must find the same number of neighbours that are known with it, or nothing is printed.
+Each is one side of a text, as plain files. Prints a Markdown table: pairs read per second of
+processor time. In the best pair with each piece, both must find the same number of neighbours that
+are known with it, or nothing is printed.
 """
 
 import argparse
@@ -41,7 +43,9 @@ def plain(known: KnownNgrams, pieces: dict[tuple[str, ...], int], lines: list[st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("train", "pool", "test"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--lines", type=int, default=20_000, help="of the pool, for both")
@@ -67,7 +71,10 @@ def main() -> None:
     np.maximum.at(same, search.kept["piece"], 2 - search.kept["new"])
     if not np.array_equal(found, same):
         raise SystemExit("the two differ")
-    print("| pairs | pieces | cgbench, pairs per second | plain Python | ratio |\n|---:|---:|---:|---:|---:|")
+    print(
+        "| pairs | pieces | cgbench, pairs per second | plain Python | ratio"
+        " |\n|---:|---:|---:|---:|---:|"
+    )
     rates = f"{len(lines) / ours:,.0f} | {len(lines) / theirs:,.0f} | {theirs / ours:.1f}"
     print(f"| {len(lines):,} | {len(pieces):,} | {rates} |")
 

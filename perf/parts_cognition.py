@@ -1,8 +1,10 @@
-"""CoGnition: do systems know the parts of the compounds that they get wrong? By human labels and by CTER.
+"""CoGnition: do systems know the parts of the compounds that they get wrong? By human labels and by
+CTER.
 
-``python perf/parts_cognition.py FOLDER``: a folder with ``paper_results_NP.tsv.gz``, ``paper_results_VP.tsv.gz`` (row,
-source, compound, hypothesis, human_correct) and ``lexicon``. The pieces of a compound are the shorter compounds whose
-words it has in the same order; their rows are the probes.
+``python perf/parts_cognition.py FOLDER``: a folder with ``paper_results_NP.tsv.gz``,
+``paper_results_VP.tsv.gz`` (row, source, compound, hypothesis, human_correct) and ``lexicon``. The
+pieces of a compound are the shorter compounds whose words it has in the same order; their rows are
+the probes.
 """
 
 import csv
@@ -15,7 +17,13 @@ import numpy as np
 from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.metric import ExampleTexts
-from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition, gate_of
+from cgbench.benchmark.score.residual import (
+    Incidence,
+    Outcomes,
+    Parts,
+    compare_composition,
+    gate_of,
+)
 from cgbench.text.columns import Column
 
 
@@ -34,12 +42,18 @@ def main(folder: Path) -> None:
         number = {name: place for place, name in enumerate(names)}
         of_row = np.array([number[row["compound"]] for row in rows])
         shorter = [
-            [p for p, piece in enumerate(words) if len(piece) < len(whole) and within(piece, whole)] for whole in words
-        ]
-        covered = np.array([
-            all(any(len(words[p]) < len(whole) and word in words[p] for p in range(len(words))) for word in whole)
+            [p for p, piece in enumerate(words) if len(piece) < len(whole) and within(piece, whole)]
             for whole in words
-        ])  # fmt: skip
+        ]
+        covered = np.array(
+            [
+                all(
+                    any(len(words[p]) < len(whole) and word in words[p] for p in range(len(words)))
+                    for word in whole
+                )
+                for whole in words
+            ]
+        )
         length = np.array([len(row["source"].split()) for row in rows])
         cter = Cter.make(
             ExampleTexts(
@@ -52,24 +66,36 @@ def main(folder: Path) -> None:
         flags = cter.statistics([row["hypothesis"] for row in rows])[:, 0] == 0
         test = [row for row, compound in enumerate(of_row) if covered[compound]]
         parts = Parts(
-            Incidence.of([(p, place) for place, row in enumerate(test) for p in shorter[of_row[row]]]),
+            Incidence.of(
+                [(p, place) for place, row in enumerate(test) for p in shorter[of_row[row]]]
+            ),
             Incidence.of([(p, row) for row, p in enumerate(of_row.tolist())]),
             np.array([sum(p in one for one in shorter) for p in range(len(names))]),
-            length[test], length, True,
-        )  # fmt: skip
+            length[test],
+            length,
+            True,
+        )
         for name, right in (("human", human), ("CTER", flags)):
             out = Outcomes(right[parts.probes.sentence], right[np.array(test)[parts.rows.sentence]])
             wrong = ~right[test]
-            found = f"{covered.sum()} compounds whose words all occur in shorter ones: {100 * wrong.mean():.1f}% wrong"
+            found = (
+                f"{covered.sum()} compounds whose words all occur in shorter ones:"
+                f" {100 * wrong.mean():.1f}% wrong"
+            )
             print(f"{kind} {name}: {found}")
             for least in (5, 4):
                 gate = gate_of(parts, out.probes, least)
                 error = 100 * wrong[gate.given].mean() if gate.given.any() else float("nan")
                 compounds = len({of_row[test[row]] for row in np.flatnonzero(gate.given)})
-                print(f"   shorter ones right {least} of 5: {compounds} compounds, {error:.1f}% of rows wrong")
+                print(
+                    f"   shorter ones right {least} of 5: {compounds} compounds, {error:.1f}% of"
+                    " rows wrong"
+                )
             (one,) = compare_composition(parts, [(name, [out])], 4, Comparison()).results
             for figure, score in one.whole.figures.items():
-                bounds = "" if score.ci_low is None else f" [{score.ci_low:.1f}, {score.ci_high:.1f}]"
+                bounds = (
+                    "" if score.ci_low is None else f" [{score.ci_low:.1f}, {score.ci_high:.1f}]"
+                )
                 print(f"   {figure} {score.value:.1f}{bounds}")
 
 

@@ -2,9 +2,9 @@
 
     python plain.py TRAIN_SOURCE TRAIN_TARGET POOL_SOURCE POOL_TARGET SIZE
 
-Known n-grams level by level (an n-gram can only be known if both its (n - 1)-grams are), a rare-word filter on both
-sides, the degree by dynamic programming, the SIZE highest degrees without repeats. Prints the seconds that learning
-and scanning took, and a checksum of the degrees, as JSON.
+Known n-grams level by level (an n-gram can only be known if both its (n - 1)-grams are), a
+rare-word filter on both sides, the degree by dynamic programming, the SIZE highest degrees without
+repeats. Prints the seconds that learning and scanning took, and a checksum of the degrees, as JSON.
 """
 
 import json
@@ -47,12 +47,16 @@ def known_ngrams(sentences: list[list[str]]) -> set[tuple[str, ...]]:
 def least_pieces(words: list[str], known: set[tuple[str, ...]]) -> int:
     best = [0]
     for end in range(1, len(words) + 1):
-        pieces = (start for start in range(end) if start == end - 1 or tuple(words[start:end]) in known)
+        pieces = (
+            start for start in range(end) if start == end - 1 or tuple(words[start:end]) in known
+        )
         best.append(1 + min(best[start] for start in pieces))
     return best[-1]
 
 
-def main(train_source: str, train_target: str, pool_source: str, pool_target: str, size: str) -> None:
+def main(
+    train_source: str, train_target: str, pool_source: str, pool_target: str, size: str
+) -> None:
     began = time.perf_counter()
     target = read(train_target)
     usable = usable_words(read(train_source)), usable_words(target)
@@ -61,7 +65,12 @@ def main(train_source: str, train_target: str, pool_source: str, pool_target: st
     rows = []
     pairs = zip(read(pool_source), read(pool_target), strict=True)
     for line, (one, two) in enumerate(pairs):
-        if one and two and all(word in usable[0] for word in one) and all(word in usable[1] for word in two):
+        if (
+            one
+            and two
+            and all(word in usable[0] for word in one)
+            and all(word in usable[1] for word in two)
+        ):
             rows.append((least_pieces(two, known) / len(two), line, " ".join(one), " ".join(two)))
     rows.sort(reverse=True)
     sources: set[str] = set()

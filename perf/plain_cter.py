@@ -1,4 +1,6 @@
-"""CTER in plain Python by its definition, with regular expressions: the twin that perf/score.py measures against."""
+"""CTER in plain Python by its definition, with regular expressions: the twin that perf/score.py
+measures against.
+"""
 
 import re
 import sys
@@ -17,12 +19,15 @@ for compound, hypothesis in zip(read("compounds"), read("hypotheses"), strict=Tr
     for kind, atom in atoms.items():
         if lexicon[atom] == "/":
             continue
-        found = [match.start() for part in lexicon[atom].split("/") for match in re.finditer(part, text)]
+        found = [
+            match.start() for part in lexicon[atom].split("/") for match in re.finditer(part, text)
+        ]
         missing |= not found
         places[kind] = found
     before = ("DET", "ADJ") if places.get("V") else ("DET", "ADJ", "MOD")
     ordered = missing or all(
-        not (kind in places and "N" in places) or min(places[kind]) < max(places["N"]) for kind in before
+        not (kind in places and "N" in places) or min(places[kind]) < max(places["N"])
+        for kind in before
     )
     wrong.append(missing or not ordered)
 groups = [any(wrong[begin : begin + 5]) for begin in range(0, len(wrong), 5)]

@@ -1,9 +1,10 @@
-"""Modified Kneser-Ney in plain Python: what anybody would write first. A measure of ``perf/language_model.py``.
+"""Modified Kneser-Ney in plain Python: what anybody would write first. A measure of
+``perf/language_model.py``.
 
     python plain_lm.py TEXT ORDER OUT
 
-Counts n-grams in dictionaries, takes discounts from the counts of counts, interpolates order by order and writes an
-ARPA file. Prints the words and the n-grams of each order as JSON.
+Counts n-grams in dictionaries, takes discounts from the counts of counts, interpolates order by
+order and writes an ARPA file. Prints the words and the n-grams of each order as JSON.
 """
 
 import json
@@ -54,7 +55,9 @@ def main(text: str, order_text: str, out: str) -> None:
             share = (number - discounts[min(number, 3)]) / totals[context]
             probabilities[ngram] = share + weights[context] * probabilities[ngram[1:]]
     with Path(out).open("w", encoding="utf-8") as file:
-        file.write("\\data\\\n" + "".join(f"ngram {n}={len(level)}\n" for n, level in enumerate(levels, 1)))
+        file.write(
+            "\\data\\\n" + "".join(f"ngram {n}={len(level)}\n" for n, level in enumerate(levels, 1))
+        )
         for n, level in enumerate(levels, 1):
             file.write(f"\n\\{n}-grams:\n")
             for ngram in level:

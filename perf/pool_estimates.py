@@ -1,26 +1,34 @@
-"""How often intervals of estimates for all candidates hold the truth, by design: repeated draws where all are known.
+"""How often intervals of estimates for all candidates hold the truth, by design: repeated draws
+where all are known.
 
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp          # 2,000 draws per cell
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --metric bleu --size 100 --draws 200
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp --runs 3 --cluster 15
 
-The hypotheses are translations of all candidates of the release (data/candidates-*.parquet), so the true score on the
-candidates and on the window is known. Every cell draws samples by a design and estimates the scores of all systems:
+The hypotheses are translations of all candidates of the release (data/candidates-*.parquet), so the
+true score on the candidates and on the window is known. Every cell draws samples by a design and
+estimates the scores of all systems:
 
 - ``random``: simple random sampling of all candidates;
-- ``proportional``, ``equal``, ``neyman``: stratified by uncertainty, up to ten strata; Neyman by the ensemble's chrF;
-- ``window``: simple random sampling of the window, as the test set is drawn, against the truth of the window;
-- ``documents``: documents of the window (consecutive pairs of the pool, five on average) until there are enough pairs.
+- ``proportional``, ``equal``, ``neyman``: stratified by uncertainty, up to ten strata; Neyman by
+  the ensemble's chrF;
+- ``window``: simple random sampling of the window, as the test set is drawn, against the truth of
+  the window;
+- ``documents``: documents of the window (consecutive pairs of the pool, five on average) until
+  there are enough pairs.
 
-``--runs R``: each system has R seeds. A seed has the translation of the named system with a probability of its own
-(logit normal, sd 0.7), else that of the next system. The truth is the mean over seeds.
+``--runs R``: each system has R seeds. A seed has the translation of the named system with a
+probability of its own (logit normal, sd 0.7), else that of the next system. The truth is the mean
+over seeds.
 
-``--cluster SIZE``: each draw makes a population of half as many candidates from clusters of SIZE similar candidates,
-drawn with replacement, and stratifies that. The truth is the score on all candidates; intervals are of clusters.
+``--cluster SIZE``: each draw makes a population of half as many candidates from clusters of SIZE
+similar candidates, drawn with replacement, and stratifies that. The truth is the score on all
+candidates; intervals are of clusters.
 
-Prints a Markdown table: the share of 95% intervals that hold the truth (mean, lowest and highest over systems), the
-same of differences between neighbouring systems, the largest bias in standard errors, and the variance divided by that
-of ``random``. ``plain``: how far the score of the sample without weights is from that of all candidates.
+Prints a Markdown table: the share of 95% intervals that hold the truth (mean, lowest and highest
+over systems), the same of differences between neighbouring systems, the largest bias in standard
+errors, and the variance divided by that of ``random``. ``plain``: how far the score of the sample
+without weights is from that of all candidates.
 """
 
 import argparse
@@ -37,7 +45,11 @@ from cgbench.benchmark.candidates.strata import ALLOCATIONS, allocate, deviation
 from cgbench.benchmark.comparison.design import Clusters, Design
 from cgbench.benchmark.comparison.intervals import score_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
-from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_clusters, covariance_of_design
+from cgbench.benchmark.comparison.variance import (
+    ExampleCovariance,
+    covariance_of_clusters,
+    covariance_of_design,
+)
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF, sentence_chrf
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.release.data_tables import sides_of
@@ -61,14 +73,19 @@ class MeanChrF(ChrF):
         return sums[:, :1] / sums[:, 1:]
 
 
-def stratified(population: str, members: np.ndarray, stratum: np.ndarray, draws: np.ndarray) -> Draw:
+def stratified(
+    population: str, members: np.ndarray, stratum: np.ndarray, draws: np.ndarray
+) -> Draw:
     """Draw the given number of pairs from each stratum of the members of a population."""
     sizes = np.bincount(stratum)
     rows = [members[stratum == h] for h in range(len(sizes))]
     of, units = np.repeat(np.arange(len(sizes)), draws), np.arange(draws.sum())
 
     def draw(rng: np.random.Generator) -> tuple[np.ndarray, Design, None]:
-        taken = [rng.choice(one, count, replace=False) for one, count in zip(rows, draws.tolist(), strict=True)]
+        taken = [
+            rng.choice(one, count, replace=False)
+            for one, count in zip(rows, draws.tolist(), strict=True)
+        ]
         design = Design(population, len(members), (draws / sizes)[of], of, units, sizes)
         return np.concatenate(taken), design, None
 
@@ -82,8 +99,15 @@ def clustered(by: np.ndarray, own: np.ndarray, n: int, how: str, size: int) -> D
 
     def draw(rng: np.random.Generator) -> tuple[np.ndarray, Design, np.ndarray]:
         taken = [parts[one] for one in rng.integers(len(parts), size=len(parts) // 2)]
-        members, label = np.concatenate(taken), np.repeat(np.arange(len(taken)), [len(one) for one in taken])
-        everyone, blocks, draws = np.arange(len(members)), np.zeros(len(members), np.int64), np.array([n])
+        members, label = (
+            np.concatenate(taken),
+            np.repeat(np.arange(len(taken)), [len(one) for one in taken]),
+        )
+        everyone, blocks, draws = (
+            np.arange(len(members)),
+            np.zeros(len(members), np.int64),
+            np.array([n]),
+        )
         if how != "random":
             rank = np.argsort(np.argsort(-by[members], kind="stable"))
             blocks = strata_of(by[members], rank, STRATA)
@@ -126,7 +150,11 @@ def designs(release: Release, own: np.ndarray, n: int, cluster: int) -> dict[str
         units = np.unique(document[rows], return_inverse=True)[1]
         zeros = np.zeros(len(rows), np.int64)
         size = np.array([len(pairs)])
-        return inside[rows], Design("window", len(inside), probability[document[rows]], zeros, units, size), None
+        return (
+            inside[rows],
+            Design("window", len(inside), probability[document[rows]], zeros, units, size),
+            None,
+        )
 
     return found | {"documents": of_documents}
 
@@ -147,7 +175,9 @@ def truth_of(metric: Metric, statistics: np.ndarray, runs: int) -> np.ndarray:
     return np.array([metric.compute(one)[:, 0].mean() for one in np.concatenate(every, axis=1)])
 
 
-def covariance(metric: Metric, weighted: np.ndarray, design: Design, labels: np.ndarray | None) -> ExampleCovariance:
+def covariance(
+    metric: Metric, weighted: np.ndarray, design: Design, labels: np.ndarray | None
+) -> ExampleCovariance:
     systems, rows = list(weighted), np.arange(weighted.shape[2])
     if labels is not None:
         made = covariance_of_clusters(metric, systems, rows, Clusters(("cluster",), (labels,)))
@@ -157,19 +187,32 @@ def covariance(metric: Metric, weighted: np.ndarray, design: Design, labels: np.
     return made
 
 
-def cell(metric: Metric, statistics: np.ndarray, draw: Draw, truths: dict[str, np.ndarray], given: argparse.Namespace):
-    """Of each draw: the estimates of all systems, whether intervals hold the truth, the same of pairs, plain scores."""
+def cell(
+    metric: Metric,
+    statistics: np.ndarray,
+    draw: Draw,
+    truths: dict[str, np.ndarray],
+    given: argparse.Namespace,
+):
+    """Of each draw: the estimates of all systems, whether intervals hold the truth, the same of
+    pairs, plain scores.
+    """
     rng, found = np.random.default_rng(1), []
     for _ in range(given.draws):
         rows, design, labels = draw(rng)
         drawn = runs_of(statistics[:, rows], given.runs, rng)
         weighted = drawn * design.weights[:, None]
-        values = np.stack([metric.compute(one) for one in weighted.sum(axis=2)])  # [systems, runs, 1]
+        values = np.stack(
+            [metric.compute(one) for one in weighted.sum(axis=2)]
+        )  # [systems, runs, 1]
         made = covariance(metric, weighted, design, labels)
         truth, held, pairs, runs = truths[design.population], [], [], values.shape[1]
         for system, scores in enumerate(values):
             of = made.of_runs(0, slice(system * runs, (system + 1) * runs))
-            low, high = score_interval(of, scores[:, 0], metric.top, metric.bottom) or (np.nan, np.nan)
+            low, high = score_interval(of, scores[:, 0], metric.top, metric.bottom) or (
+                np.nan,
+                np.nan,
+            )
             held.append(low <= truth[system] <= high)
         contrasts = Contrasts(list(values), made)
         for one, other in itertools.pairwise(range(len(values))):
@@ -181,37 +224,53 @@ def cell(metric: Metric, statistics: np.ndarray, draw: Draw, truths: dict[str, n
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("release", type=Path)
     parser.add_argument("--hyp", action="append", required=True, metavar="SYSTEM=FILE")
     parser.add_argument("--metric", action="append", choices=("mean", "chrf", "bleu"))
     parser.add_argument("--size", action="append", type=int)
     parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--runs", type=int, default=0, metavar="R", help="seeds per system")
-    parser.add_argument("--cluster", type=int, default=0, metavar="SIZE", help="candidates per cluster")
+    parser.add_argument(
+        "--cluster", type=int, default=0, metavar="SIZE", help="candidates per cluster"
+    )
     parser.add_argument("--design", action="append", help="only these designs")
     given = parser.parse_args()
     release = Release.open(given.release)
     table = release.table(text=True)
     references = sides_of(table, release.languages)[1]
-    systems = [Path(one.partition("=")[2]).read_text(encoding="utf-8").splitlines() for one in given.hyp]
+    systems = [
+        Path(one.partition("=")[2]).read_text(encoding="utf-8").splitlines() for one in given.hyp
+    ]
     own = np.array(sentence_chrf(table["hypothesis"].to_pylist(), references))
     inside = np.isin(np.array(table["stage"].to_pylist()), ("window", "selected"))
     print(f"{datetime.date.today()}, {machine()}, {given.draws:,} draws per cell")
     by = [table[one].to_numpy() for one in (release.configuration["uncertainty"], "rank")]
     blocks = strata_of(*by, STRATA)
     print(
-        f"candidates per stratum {np.bincount(blocks)}, sd of the ensemble's own {deviations_in(blocks, own).round(1)}"
+        f"candidates per stratum {np.bincount(blocks)}, sd of the ensemble's own"
+        f" {deviations_in(blocks, own).round(1)}"
     )
-    print(f"{len(own):,} candidates, {inside.sum():,} in the window; systems {', '.join(given.hyp)}\n")
+    print(
+        f"{len(own):,} candidates, {inside.sum():,} in the window; systems {', '.join(given.hyp)}\n"
+    )
     names = {"mean": MeanChrF, "chrf": ChrF, "bleu": Bleu}
     for name in given.metric or names:
         examples = [[one] for one in references]
         metric = names[name](examples, tokenize="none") if name == "bleu" else names[name](examples)
         statistics = np.stack(metric.all_statistics(systems))
-        whole, window = (truth_of(metric, one, given.runs) for one in (statistics, statistics[:, inside]))
-        print(f"{name}: on all candidates {np.round(whole, 2)}, on the window {np.round(window, 2)}\n")
-        print("| metric | n | design | coverage | lowest to highest | differences | bias / se | variance | plain |")
+        whole, window = (
+            truth_of(metric, one, given.runs) for one in (statistics, statistics[:, inside])
+        )
+        print(
+            f"{name}: on all candidates {np.round(whole, 2)}, on the window {np.round(window, 2)}\n"
+        )
+        print(
+            "| metric | n | design | coverage | lowest to highest | differences | bias / se |"
+            " variance | plain |"
+        )
         print("|---|---:|---|---:|---|---:|---:|---:|---:|")
         for n in given.size or SIZES:
             simple = None
@@ -220,16 +279,26 @@ def main() -> None:
                     continue
                 truths = {"candidates": whole, "window": window}
                 values, held, pairs, plain = cell(metric, statistics, draw, truths, given)
-                spread, simple = values.var(axis=0), values.var(axis=0) if simple is None else simple
+                spread, simple = (
+                    values.var(axis=0),
+                    (values.var(axis=0) if simple is None else simple),
+                )
                 of_window = label in ("window", "documents")
                 bias = (values.mean(axis=0) - (window if of_window else whole)) / np.sqrt(spread)
                 rates = held.mean(axis=0)
                 cells = [
                     *(name, str(n), label, f"{100 * rates.mean():.1f}%"),
-                    *(f"{100 * rates.min():.1f} to {100 * rates.max():.1f}%", f"{100 * pairs.mean():.1f}%"),
+                    *(
+                        f"{100 * rates.min():.1f} to {100 * rates.max():.1f}%",
+                        f"{100 * pairs.mean():.1f}%",
+                    ),
                     f"{bias[np.abs(bias).argmax()]:+.2f}",
                     "" if of_window else f"{(spread / simple).mean():.2f}",
-                    f"{(plain.mean(axis=0) - whole).mean():+.2f}" if label in ("window", "equal", "neyman") else "",
+                    (
+                        f"{(plain.mean(axis=0) - whole).mean():+.2f}"
+                        if label in ("window", "equal", "neyman")
+                        else ""
+                    ),
                 ]
                 print(f"| {' | '.join(cells)} |", flush=True)
         print()

@@ -1,15 +1,16 @@
-"""Whether the power that ``cgbench power`` states for single runs is that of the test that is run, by simulation.
+"""Whether the power that ``cgbench power`` states for single runs is that of the test that is run,
+by simulation.
 
     python perf/power_single.py [--trials 1000]
 
-Two systems answer N examples, right or wrong. On half of the examples, drawn anew in each trial, both go by the same
-luck, on the others each by its own. The true difference is the one at which :mod:`cgbench.benchmark.validity.power`
-states a power of 80% from the true variance, or of 20% where the second system would need an accuracy above 1 for
-that.
+Two systems answer N examples, right or wrong. On half of the examples, drawn anew in each trial,
+both go by the same luck, on the others each by its own. The true difference is the one at which
+:mod:`cgbench.benchmark.validity.power` states a power of 80% from the true variance, or of 20%
+where the second system would need an accuracy above 1 for that.
 
-The table has the stated power, what 80% of 200 pilots state for the same difference (a pilot without variance is
-refused and left out), and how often approximate randomisation with 1,000 samples has p < 0.05. With 1,000 trials 80%
-and 20% have a standard error of 1.3 points.
+The table has the stated power, what 80% of 200 pilots state for the same difference (a pilot
+without variance is refused and left out), and how often approximate randomisation with 1,000
+samples has p < 0.05. With 1,000 trials 80% and 20% have a standard error of 1.3 points.
 """
 
 import argparse
@@ -30,7 +31,9 @@ TOGETHER = 0.5
 PILOTS, SAMPLES = 200, 1000
 
 
-def outcomes(rng: np.random.Generator, size: int, accuracy: float, better: float) -> list[np.ndarray]:
+def outcomes(
+    rng: np.random.Generator, size: int, accuracy: float, better: float
+) -> list[np.ndarray]:
     """Statistics ``[1, examples, 2]`` of two systems, the second of which is as much ``better``."""
     luck, other = rng.random((2, size))
     other = np.where(rng.random(size) < TOGETHER, luck, other)
@@ -49,14 +52,25 @@ def share(sums: np.ndarray) -> np.ndarray:
     return 100 * sums[:, :1] / sums[:, 1:]
 
 
-def compare(size: int, accuracy: float, trials: int, goal: float) -> tuple[float, float, np.ndarray, float] | None:
-    """The difference, its stated power, that of each pilot, and the share of trials in which the test rejects; None
-    where no difference has that power.
+def compare(
+    size: int, accuracy: float, trials: int, goal: float
+) -> tuple[float, float, np.ndarray, float] | None:
+    """The difference, its stated power, that of each pilot, and the share of trials in which the
+    test rejects; None where no difference has that power.
     """
     test = PowerTest(LEVEL, goal)
     candidates = np.linspace(0, 1 - accuracy, 401)[1:]
-    powers = (test.power_of(100 * one, true_variance(size, accuracy, one), size, 1) for one in candidates)
-    found = next(((float(one), power) for one, power in zip(candidates, powers, strict=True) if power >= goal), None)
+    powers = (
+        test.power_of(100 * one, true_variance(size, accuracy, one), size, 1) for one in candidates
+    )
+    found = next(
+        (
+            (float(one), power)
+            for one, power in zip(candidates, powers, strict=True)
+            if power >= goal
+        ),
+        None,
+    )
     if found is None:
         return None
     better, stated = found
@@ -69,22 +83,31 @@ def compare(size: int, accuracy: float, trials: int, goal: float) -> tuple[float
         rejected += p is not None and p < LEVEL
         if trial < PILOTS:
             results = [
-                SystemScores(name, 1, SubsetScores(0, 0, {}), (), one) for name, one in zip("ab", pair, strict=True)
+                SystemScores(name, 1, SubsetScores(0, 0, {}), (), one)
+                for name, one in zip("ab", pair, strict=True)
             ]
             with contextlib.suppress(InputError):
-                pilots.append(test.power_of(100 * better, variance_of(metric, results, samples=SAMPLES), size, 1))
+                pilots.append(
+                    test.power_of(
+                        100 * better, variance_of(metric, results, samples=SAMPLES), size, 1
+                    )
+                )
     return 100 * better, stated, np.array(pilots), rejected / trials
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trials", type=int, default=1000)
     trials = parser.parse_args().trials
     print("| examples | accuracy | true difference | stated power | of one pilot | rejects |")
     print("|---|---|---|---|---|---|")
     for size in SIZES:
         for accuracy in ACCURACIES:
-            found = next(filter(None, (compare(size, accuracy, trials, goal) for goal in GOALS)), None)
+            found = next(
+                filter(None, (compare(size, accuracy, trials, goal) for goal in GOALS)), None
+            )
             if found is None:
                 print(f"| {size} | {accuracy:g} | none | | | |", flush=True)
                 continue

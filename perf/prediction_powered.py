@@ -1,8 +1,9 @@
 """Error and coverage of means from few judgements and a metric, over a grid:   python perf/prediction_powered.py
 
-For each kind of metric, share of wrong examples and number of judgements: the root mean square error as a ratio of that
-of the judgements alone, the bias as a share of the standard error of these, and the coverage of the 95% interval with
-the metric and without it. ``--clusters``: the share of true means outside the interval where documents are judged.
+For each kind of metric, share of wrong examples and number of judgements: the root mean square
+error as a ratio of that of the judgements alone, the bias as a share of the standard error of
+these, and the coverage of the 95% interval with the metric and without it. ``--clusters``: the
+share of true means outside the interval where documents are judged.
 """
 
 import sys
@@ -17,17 +18,25 @@ METRICS = ("perfect", "good", "noisy", "useless", "inverted")
 
 
 def draw(kind: str, rate: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Judgements of all examples, and the metric; ``rate`` nan: MQM scores, 3% of -25, a quarter of -1."""
+    """Judgements of all examples, and the metric; ``rate`` nan: MQM scores, 3% of -25, a quarter of
+    -1.
+    """
     uniform = rng.random(N)
     if np.isnan(rate):
         human = np.where(uniform < 0.03, -25.0, np.where(uniform < 0.28, -1.0, 0.0))
     else:
         human = 100.0 * (uniform < rate)
     flipped = np.where(rng.random(N) < 0.05, rng.permutation(human), human)
-    return human, {
-        "perfect": human, "good": flipped, "noisy": human + human.std() * rng.normal(size=N),
-        "useless": rng.random(N), "inverted": -flipped,
-    }[kind]  # fmt: skip
+    return (
+        human,
+        {
+            "perfect": human,
+            "good": flipped,
+            "noisy": human + human.std() * rng.normal(size=N),
+            "useless": rng.random(N),
+            "inverted": -flipped,
+        }[kind],
+    )
 
 
 def cell(kind: str, rate: float, judged: int, strata: bool) -> str:
@@ -37,11 +46,15 @@ def cell(kind: str, rate: float, judged: int, strata: bool) -> str:
         human, metric = draw(kind, rate, rng)
         true = float(np.where(np.isnan(rate), -25 * 0.03 - 0.25, 100 * rate))
         group = np.arange(N) % 2
-        chosen = np.concatenate([rng.permutation(np.flatnonzero(group == one))[: judged // 2] for one in (0, 1)])
+        chosen = np.concatenate(
+            [rng.permutation(np.flatnonzero(group == one))[: judged // 2] for one in (0, 1)]
+        )
         some = np.full(N, np.nan)
         some[chosen] = human[chosen]
         scale = (-25.0, 0.0) if np.isnan(rate) else (0.0, 100.0)
-        mean = human_means({"a": some}, {"a": metric}, strata=group if strata else None, scale=scale)[0]
+        mean = human_means(
+            {"a": some}, {"a": metric}, strata=group if strata else None, scale=scale
+        )[0]
         ends = [(mean.powered_low, mean.powered_high), (mean.alone_low, mean.alone_high)]
         covers = [low is not None and low <= true <= high for low, high in ends]
         rows.append((mean.powered - true, mean.alone - true, *covers))
@@ -60,22 +73,31 @@ def clusters() -> None:
             human = 50 + rng.normal(size=500)[documents] + rng.normal(size=N)
             some = np.where(documents < judged, human, np.nan)
             metric = human + rng.normal(size=N)
-            mean = human_means({"a": some}, {"a": metric}, clusters=Clusters(("document",), (documents,)))[0]
+            mean = human_means(
+                {"a": some}, {"a": metric}, clusters=Clusters(("document",), (documents,))
+            )[0]
             ends = (mean.powered_low, mean.powered_high), (mean.alone_low, mean.alone_high)
             outside.append([not low <= 50 <= high for low, high in ends])
         powered, alone = 100 * np.mean(outside, axis=0)
-        print(f"{judged:3} documents: with the metric {powered:.1f}%, alone {alone:.1f}%", flush=True)
+        print(
+            f"{judged:3} documents: with the metric {powered:.1f}%, alone {alone:.1f}%", flush=True
+        )
 
 
 def main() -> None:
     if "--clusters" in sys.argv:
         return clusters()
     for strata in (False, True):
-        print("ratio of errors, bias, coverage with the metric/alone" + (", two strata" if strata else ""))
+        print(
+            "ratio of errors, bias, coverage with the metric/alone"
+            + (", two strata" if strata else "")
+        )
         for kind in METRICS:
             for rate in (0.01, 0.05, 0.2, 0.5, np.nan):
                 cells = [cell(kind, rate, judged, strata) for judged in (20, 30, 100, 500)]
-                print(f"{kind:9}{'MQM' if np.isnan(rate) else rate:>5}", *cells, sep=" | ", flush=True)
+                print(
+                    f"{kind:9}{'MQM' if np.isnan(rate) else rate:>5}", *cells, sep=" | ", flush=True
+                )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Speed and memory of known n-grams and the pool scan, as ratios against peers measured in the same run.
+"""Speed and memory of known n-grams and the pool scan, as ratios against peers measured in the same
+run.
 
     python perf/scan.py CORPORA [--sample 50000] [--repeat 3]     # CORPORA holds train.{de,en} and pool.{de,en}
     python perf/scan.py --small                                   # makes a small corpus of its own
 
-Prints a Markdown table. Every figure is of a fresh process, with the files in the page cache; times are the best of
-the repeats, memory is the peak resident set. The scan is ``cgbench build-react --until candidates``: text of both
-sides, known n-grams, rare-word filter, degree, Parquet, the candidates.
+Prints a Markdown table. Every figure is of a fresh process, with the files in the page cache; times
+are the best of the repeats, memory is the peak resident set. The scan is ``cgbench build-react
+--until candidates``: text of both sides, known n-grams, rare-word filter, degree, Parquet, the
+candidates.
 """
 
 import argparse
@@ -75,12 +77,25 @@ def best(command: Sequence[str | Path], repeat: int) -> Usage:
 def scan(corpora: Path, pool: Sequence[Path], work: Path, candidates: int) -> list[str | Path]:
     """The command that scans a pool; its output folder must not exist."""
     return [
-        *CGBENCH, "build-react", "--train", corpora / "train.de", corpora / "train.en", "--pool", *pool, "--out", work,
-        "--until", "candidates", "--set", f"candidates={candidates}",
-    ]  # fmt: skip
+        *CGBENCH,
+        "build-react",
+        "--train",
+        corpora / "train.de",
+        corpora / "train.en",
+        "--pool",
+        *pool,
+        "--out",
+        work,
+        "--until",
+        "candidates",
+        "--set",
+        f"candidates={candidates}",
+    ]
 
 
-def best_scan(corpora: Path, pool: Sequence[Path], work: Path, candidates: int, repeat: int) -> Usage:
+def best_scan(
+    corpora: Path, pool: Sequence[Path], work: Path, candidates: int, repeat: int
+) -> Usage:
     """The same as :func:`best`, each run into an empty folder."""
     runs = []
     for _ in range(repeat):
@@ -109,12 +124,17 @@ def repeated(path: Path, out: Path, lines: int = 10_000, times: int = 4) -> Path
 
 
 def make_small(folder: Path) -> None:
-    """A small corpus: sentences made of pieces of sentences, words by Zipf's law, two unrelated sides."""
+    """A small corpus: sentences made of pieces of sentences, words by Zipf's law, two unrelated
+    sides.
+    """
     rng = np.random.default_rng(1)
     for language in ("de", "en"):
         weights = 1 / np.arange(3, 8003)
         words = np.array([f"{language}{number:x}" for number in range(8000)])
-        phrases = [" ".join(words[rng.choice(8000, n, p=weights / weights.sum())]) for n in rng.integers(1, 7, 5000)]
+        phrases = [
+            " ".join(words[rng.choice(8000, n, p=weights / weights.sum())])
+            for n in rng.integers(1, 7, 5000)
+        ]
         for name, lines in (("train", 20_000), ("pool", 200_000)):
             picks = np.minimum(rng.zipf(1.3, (lines, 6)) - 1, 4999)
             text = "".join(" ".join(phrases[i] for i in row) + "\n" for row in picks)
@@ -126,7 +146,14 @@ def machine() -> str:
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.is_file():
-        cpu = next((line.split(": ")[1] for line in info.read_text().split("\n") if line.startswith("model name")), cpu)
+        cpu = next(
+            (
+                line.split(": ")[1]
+                for line in info.read_text().split("\n")
+                if line.startswith("model name")
+            ),
+            cpu,
+        )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     cores = usable_cores()
     return f"{cpu.strip()}, {cores} cores, {memory:.0f} GiB, Python {platform.python_version()}"
@@ -134,12 +161,16 @@ def machine() -> str:
 
 def measure(corpora: Path, work: Path, sample: int, repeat: int) -> list[tuple[str, str, str]]:
     """All rows of the table: (what, measured, goal)."""
-    train, pool = ([corpora / f"{name}.{language}" for language in ("de", "en")] for name in ("train", "pool"))
+    train, pool = (
+        [corpora / f"{name}.{language}" for language in ("de", "en")] for name in ("train", "pool")
+    )
     run(["md5sum", *train, *pool])  # brings the files into the page cache
     pairs = int(run(["wc", "-l", pool[0]]).output.split()[0])
     candidates = min(60_000, pairs // 20)
     out = work / "out"
-    run(scan(corpora, [head(path, 2000, work / path.name) for path in pool], out, 10))  # compiles on the first run
+    run(
+        scan(corpora, [head(path, 2000, work / path.name) for path in pool], out, 10)
+    )  # compiles on the first run
 
     rows = []
     count = best(["wc", "-w", *pool], repeat)
@@ -147,7 +178,10 @@ def measure(corpora: Path, work: Path, sample: int, repeat: int) -> list[tuple[s
     ratio = f"{whole.wall / count.wall:.2f} x `wc -w` ({count.wall:.2f} s)"
     rows.append(
         (
-            f"whole scan, {pairs:,} pairs, {sum(path.stat().st_size for path in pool) / 1e6:,.0f} MB",
+            (
+                f"whole scan, {pairs:,} pairs,"
+                f" {sum(path.stat().st_size for path in pool) / 1e6:,.0f} MB"
+            ),
             f"{whole.wall:.2f} s ({whole.cpu:.2f} s CPU) = {ratio}",
             "1.00 x `wc -w`",
         )
@@ -184,9 +218,15 @@ def measure(corpora: Path, work: Path, sample: int, repeat: int) -> list[tuple[s
     more = best([sys.executable, "-c", LEARN, repeated(train[1], work / "repeated")], repeat)
     rows.append(
         (
-            f"10,000 lines, four times each, added to {int(once.output.split()[2]):,} words of training",
-            f"{more.wall:.2f} s for {once.wall:.2f} s = {more.wall / once.wall:.2f} x time, "
-            f"{more.memory:.0f} MB for {once.memory:.0f} MB = {more.memory / once.memory:.2f} x memory",
+            (
+                f"10,000 lines, four times each, added to {int(once.output.split()[2]):,} words of"
+                " training"
+            ),
+            (
+                f"{more.wall:.2f} s for {once.wall:.2f} s = {more.wall / once.wall:.2f} x time,"
+                f" {more.memory:.0f} MB for {once.memory:.0f} MB = {more.memory / once.memory:.2f}"
+                " x memory"
+            ),
             "3 x",
         )
     )
@@ -196,8 +236,12 @@ def measure(corpora: Path, work: Path, sample: int, repeat: int) -> list[tuple[s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpora", type=Path, nargs="?", help="folder with train.{de,en} and pool.{de,en}")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "corpora", type=Path, nargs="?", help="folder with train.{de,en} and pool.{de,en}"
+    )
     parser.add_argument("--small", action="store_true", help="make a small corpus instead")
     parser.add_argument("--sample", type=int, default=50_000, help="pairs that plain Python scans")
     parser.add_argument("--repeat", type=int, default=3, help="runs of what takes little time")
@@ -214,7 +258,10 @@ def main() -> None:
         rows = measure(corpora, work, options.sample, options.repeat)
     print(f"{datetime.date.today()}, {machine()}\n")
     if options.small:
-        print("A small corpus: starting takes most of the time. The goals are for 4.5M pairs and 100M words.\n")
+        print(
+            "A small corpus: starting takes most of the time. The goals are for 4.5M pairs and 100M"
+            " words.\n"
+        )
     print("| what | measured | goal |\n|---|---|---|")
     for row in rows:
         print("| " + " | ".join(row) + " |")

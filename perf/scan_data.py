@@ -1,9 +1,10 @@
-"""Speed of generating SCAN: its commands against an interpreter of each, and the whole set against copying its files.
+"""Speed of generating SCAN: its commands against an interpreter of each, and the whole set against
+copying its files.
 
     python perf/scan_data.py [--repeat 5]
 
-Prints a Markdown table. Times are the best of the repeats, ratios the median of pairs taken in turns; the interpreter
-must give the same actions, or nothing is printed.
+Prints a Markdown table. Times are the best of the repeats, ratios the median of pairs taken in
+turns; the interpreter must give the same actions, or nothing is printed.
 """
 
 import argparse
@@ -49,7 +50,10 @@ def generation(repeat: int) -> str:
     found = commands()
     if any(" ".join(interpret(command)) != actions for command, actions in found.items()):
         raise SystemExit("the interpreter gives other actions")
-    pairs = [(timed(commands.__wrapped__), timed(lambda: [interpret(each) for each in found])) for _ in range(repeat)]
+    pairs = [
+        (timed(commands.__wrapped__), timed(lambda: [interpret(each) for each in found]))
+        for _ in range(repeat)
+    ]
     ours, plain = (min(column) for column in zip(*pairs, strict=True))
     ratio = statistics.median(two / one for one, two in pairs)
     measured = f"{ours:.3f} s; an interpreter {plain:.3f} s = {ratio:.1f} x"
@@ -64,12 +68,15 @@ def whole_set(repeat: int) -> str:
             out, copy = Path(folder, f"scan-{number}"), Path(folder, f"copy-{number}")
             command = " ".join((*CGBENCH, "data get scan --offline --out", str(out)))
             ours = run(["sh", "-c", f"{command} 2> /dev/null"])
-            pairs.append((ours, run(["sh", "-c", f"cp -r {out} {copy} && sync {copy}/* {copy}/*/*"])))
+            pairs.append(
+                (ours, run(["sh", "-c", f"cp -r {out} {copy} && sync {copy}/* {copy}/*/*"]))
+            )
         size = sum(path.stat().st_size for path in out.rglob("*")) / 1e6
     fast, copied = (min(column, key=lambda one: one.wall) for column in zip(*pairs, strict=True))
     ratio = statistics.median(one.wall / two.wall for one, two in pairs)
     measured = (
-        f"{fast.wall:.2f} s ({fast.cpu:.2f} s CPU) = {ratio:.1f} x copying the files to disk ({copied.wall:.2f} s)"
+        f"{fast.wall:.2f} s ({fast.cpu:.2f} s CPU) = {ratio:.1f} x copying the files to disk"
+        f" ({copied.wall:.2f} s)"
     )
     return f"| `cgbench data get scan --offline`, whole command, {size:.0f} MB | {measured} | 2 s |"
 

@@ -3,10 +3,10 @@
     python perf/score.py                       # makes its own text
     python perf/score.py --repeat 5
 
-Prints a Markdown table. One system is scored by the whole command and by the whole ``sacrebleu``, in processor time,
-which other work on the machine disturbs less. CTER is the whole command on 10,800 rows against a plain script of its
-rules; the paired bootstrap is the whole command against the whole ``sacrebleu --paired-bs`` on the same files.
-Times are the best of the repeats.
+Prints a Markdown table. One system is scored by the whole command and by the whole ``sacrebleu``,
+in processor time, which other work on the machine disturbs less. CTER is the whole command on
+10,800 rows against a plain script of its rules; the paired bootstrap is the whole command against
+the whole ``sacrebleu --paired-bs`` on the same files. Times are the best of the repeats.
 """
 
 import argparse
@@ -34,7 +34,9 @@ def write_compounds(folder: Path) -> None:
     adjectives = [f"adj{number}" for number in range(11)]
     verbs = [f"verb{number}" for number in range(19)]
     letters = [chr(0x4E00 + number) for number in range(3000)]
-    entries = {word: rng.sample(letters, rng.randrange(1, 6)) for word in (*nouns, *adjectives, *verbs)}
+    entries = {
+        word: rng.sample(letters, rng.randrange(1, 6)) for word in (*nouns, *adjectives, *verbs)
+    }
     entries["mod0"] = [letters[0] + letters[1]]
     kinds = [("N", nouns), ("ADJ", adjectives), ("V", verbs)]
     atoms = [
@@ -54,7 +56,11 @@ def write_compounds(folder: Path) -> None:
         for _ in range(GROUP):
             sources.append(f"yesterday they all said that {compound} ran away")
             compounds.append(compound)
-            said = [rng.choice(entries[word]) for word in words if word in entries and rng.random() > 0.05]
+            said = [
+                rng.choice(entries[word])
+                for word in words
+                if word in entries and rng.random() > 0.05
+            ]
             said += rng.choices(letters, k=15)
             rng.shuffle(said)
             hypotheses.append(" ".join(said))
@@ -70,28 +76,46 @@ def write_systems(folder: Path) -> None:
 
     def word() -> str:
         rank = min(30_000, int(rng.paretovariate(0.8)))
-        return spelt.setdefault(rank, "".join(rng.choices(letters, k=2 + len(str(rank)) + rng.randrange(3))))
+        return spelt.setdefault(
+            rank, "".join(rng.choices(letters, k=2 + len(str(rank)) + rng.randrange(3)))
+        )
 
     words = [word() for _ in range(200_000)]
-    references = [rng.choices(words, k=max(2, int(rng.lognormvariate(2.9, 0.55)))) for _ in range(LINES)]
+    references = [
+        rng.choices(words, k=max(2, int(rng.lognormvariate(2.9, 0.55)))) for _ in range(LINES)
+    ]
     (folder / "ref").write_text("".join(" ".join(line) + "\n" for line in references))
     for system in range(SYSTEMS):
         noise = 0.3 + 0.01 * system
-        lines = [[rng.choice(words) if rng.random() < noise else word for word in line] for line in references]
+        lines = [
+            [rng.choice(words) if rng.random() < noise else word for word in line]
+            for line in references
+        ]
         (folder / f"s{system}").write_text("".join(" ".join(line) + "\n" for line in lines))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeat", type=int, default=3)
     repeat = parser.parse_args().repeat
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_compounds(folder)
         write_systems(folder)
-        given = ["--source", folder / "source", "--compounds", folder / "compounds", "--lexicon", folder / "lexicon"]
+        given = [
+            "--source",
+            folder / "source",
+            "--compounds",
+            folder / "compounds",
+            "--lexicon",
+            folder / "lexicon",
+        ]
         given += ["--atoms", folder / "atoms"]
-        ours = best([*CGBENCH, "score", "cter", *given, "--hyp", f"x={folder / 'hypotheses'}"], repeat)
+        ours = best(
+            [*CGBENCH, "score", "cter", *given, "--hyp", f"x={folder / 'hypotheses'}"], repeat
+        )
         plain = best([sys.executable, PLAIN, folder], repeat)
         shown = ours.output.partition(" = ")[2].partition("(")[2].partition(")")[0]
         if shown != plain.output.strip():
@@ -104,16 +128,55 @@ def main() -> None:
         commands = {
             "bleu": [*CGBENCH, "score", "bleu", *first],
             "exact": [*CGBENCH, "score", "exact", *first],
-            "peer": [sys.executable, "-m", "sacrebleu", folder / "ref.one", "-i", folder / "s0.one", "-m", "bleu"],
+            "peer": [
+                sys.executable,
+                "-m",
+                "sacrebleu",
+                folder / "ref.one",
+                "-i",
+                folder / "s0.one",
+                "-m",
+                "bleu",
+            ],
         }
-        rounds = [{name: run(command).cpu for name, command in commands.items()} for _ in range(2 * repeat + 1)]
+        rounds = [
+            {name: run(command).cpu for name, command in commands.items()}
+            for _ in range(2 * repeat + 1)
+        ]
         cpu = {name: statistics.median(times[name] for times in rounds) for name in commands}
-        systems = [word for number, path in enumerate(hypotheses) for word in ("--hyp", f"s{number}={path}")]
-        score = [*CGBENCH, "score", "bleu", "--ref", folder / "ref", *systems, "--paired", "bootstrap"]
+        systems = [
+            word
+            for number, path in enumerate(hypotheses)
+            for word in ("--hyp", f"s{number}={path}")
+        ]
+        score = [
+            *CGBENCH,
+            "score",
+            "bleu",
+            "--ref",
+            folder / "ref",
+            *systems,
+            "--paired",
+            "bootstrap",
+        ]
         paired = best(score, repeat)
-        sacrebleu = [sys.executable, "-m", "sacrebleu", folder / "ref", "-i", *hypotheses, "-m", "bleu", "--paired-bs"]
+        sacrebleu = [
+            sys.executable,
+            "-m",
+            "sacrebleu",
+            folder / "ref",
+            "-i",
+            *hypotheses,
+            "-m",
+            "bleu",
+            "--paired-bs",
+        ]
         peer = best([*sacrebleu, "--paired-bs-n", "1000"], repeat)
-    print(f"{datetime.date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores,", end=" ")
+    print(
+        f"{datetime.date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()}"
+        " cores,",
+        end=" ",
+    )
     print(f"Python {platform.python_version()}\n")
     print("| what | measured | goal |\n|---|---|---|")
     for name, goal in (("bleu", "1.1 x"), ("exact", "0.7 x")):
@@ -122,13 +185,13 @@ def main() -> None:
             f"{cpu[name] / cpu['peer']:.2f} x sacrebleu's BLEU ({cpu['peer']:.2f} s) | {goal} |"
         )
     print(
-        f"| CTER of {ROWS:,} rows, whole command | {ours.wall:.2f} s = {ours.wall / plain.wall:.2f} x a plain script "
-        f"({plain.wall:.2f} s), {ours.memory:.0f} MB | 1 s |"
+        f"| CTER of {ROWS:,} rows, whole command | {ours.wall:.2f} s = {ours.wall / plain.wall:.2f}"
+        f" x a plain script ({plain.wall:.2f} s), {ours.memory:.0f} MB | 1 s |"
     )
     print(
-        f"| paired bootstrap, 1,000 samples, {SYSTEMS} systems, {LINES:,} lines | {paired.wall:.2f} s = "
-        f"{paired.wall / peer.wall:.2f} x sacrebleu ({peer.wall:.2f} s), {paired.memory:.0f} MB "
-        f"({peer.memory:.0f} MB) | 0.5 x |"
+        f"| paired bootstrap, 1,000 samples, {SYSTEMS} systems, {LINES:,} lines | {paired.wall:.2f}"
+        f" s = {paired.wall / peer.wall:.2f} x sacrebleu ({peer.wall:.2f} s), {paired.memory:.0f}"
+        f" MB ({peer.memory:.0f} MB) | 0.5 x |"
     )
 
 

@@ -2,9 +2,9 @@
 
     python perf/stats.py COGS [--texts TRAIN TEST] [--repeat 3]     # COGS holds train.tsv.gz and gen.tsv.gz
 
-Prints a Markdown table; with ``--texts`` the same for two larger plain texts. Times are the best of the repeats, taken
-in turns, after one run that is not counted (it compiles the kernels where that has not been done). The figures of both
-must be the same, or nothing is printed.
+Prints a Markdown table; with ``--texts`` the same for two larger plain texts. Times are the best of
+the repeats, taken in turns, after one run that is not counted (it compiles the kernels where that
+has not been done). The figures of both must be the same, or nothing is printed.
 """
 
 import argparse
@@ -34,22 +34,34 @@ def compare(what: str, train: Path, test: Path, repeat: int, goals: tuple[str, s
     ratios = sorted(two.wall / one.wall for one, two in pairs)
     span = f"{slow.wall / fast.wall:.1f} x ({ratios[0]:.1f} to {ratios[-1]:.1f} in single pairs)"
     return [
-        f"| `cgbench stats`, {what}, whole process | {fast.wall:.2f} s ({fast.cpu:.2f} s CPU) | {goals[0]} |",
+        (
+            f"| `cgbench stats`, {what}, whole process | {fast.wall:.2f} s ({fast.cpu:.2f} s CPU) |"
+            f" {goals[0]} |"
+        ),
         f"| the same in plain Python | {slow.wall:.2f} s = {span} | {goals[1]} |",
         f"| memory | {fast.memory:.0f} MB, plain Python {slow.memory:.0f} MB | |",
     ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("cogs", type=Path, help="folder with train.tsv.gz and gen.tsv.gz")
-    parser.add_argument("--texts", type=Path, nargs=2, metavar=("TRAIN", "TEST"), help="plain texts of one language")
+    parser.add_argument(
+        "--texts", type=Path, nargs=2, metavar=("TRAIN", "TEST"), help="plain texts of one language"
+    )
     parser.add_argument("--repeat", type=int, default=3, help="runs of each")
     options = parser.parse_args()
     cogs = options.cogs / "train.tsv.gz", options.cogs / "gen.tsv.gz"
     rows = compare("COGS", *cogs, options.repeat, ("3 s", "20 x"))
     if options.texts:
-        rows += compare(f"{options.texts[0].name}, {options.texts[1].name}", *options.texts, options.repeat, ("", ""))
+        rows += compare(
+            f"{options.texts[0].name}, {options.texts[1].name}",
+            *options.texts,
+            options.repeat,
+            ("", ""),
+        )
     print(f"{datetime.date.today()}, {machine()}\n")
     print("| what | measured | goal |\n|---|---|---|")
     print("\n".join(rows))

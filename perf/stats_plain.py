@@ -1,8 +1,10 @@
-"""The statistics of a test text in plain Python: what anybody would write first. The measure of ``perf/stats.py``.
+"""The statistics of a test text in plain Python: what anybody would write first. The measure of
+``perf/stats.py``.
 
     python stats_plain.py TRAIN TEST      # tab-separated, the first column; .gz too
 
-Novel n-grams by sets of tuples, known n-grams level by level in dictionaries, the degree by dynamic programming.
+Novel n-grams by sets of tuples, known n-grams level by level in dictionaries, the degree by dynamic
+programming.
 """
 
 import gzip

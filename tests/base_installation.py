@@ -1,8 +1,9 @@
 """What an installation without extras, and one that builds, promise (README.md): ``make wheel``.
 
-Takes the folder that ``python -m build`` filled. The wheel must hold every file of the package; it is installed into a
-new environment with its dependencies and nothing else, then with the extra ``build``. There each command does its work,
-or says in one line which packages it is without. It needs pip's package index, so it is not a test of pytest.
+Takes the folder that ``python -m build`` filled. The wheel must hold every file of the package; it
+is installed into a new environment with its dependencies and nothing else, then with the extra
+``build``. There each command does its work, or says in one line which packages it is without. It
+needs pip's package index, so it is not a test of pytest.
 """
 
 import ast
@@ -19,8 +20,10 @@ ROOT = Path(__file__).parents[1]
 MOST = 230  # MB without extras, bytecode left out
 BUILD = "numba, pyarrow are not installed; run: pip install numba pyarrow"
 MODELS = "torch, safetensors, tokenizers, numba, pyarrow are not installed; run: pip install torch"
-CORPUS = "from cgbench.data_recipes.demo.corpus import write_demo; from pathlib import Path; " \
-    "write_demo(Path('.'), train_pairs=1500, pool_pairs=2500, valid_pairs=50, seed=3)"  # fmt: skip
+CORPUS = (
+    "from cgbench.data_recipes.demo.corpus import write_demo; from pathlib import Path; "
+    "write_demo(Path('.'), train_pairs=1500, pool_pairs=2500, valid_pairs=50, seed=3)"
+)
 REACT = "build-react --train train.de train.en --pool pool.de pool.en --preset demo"
 SCRIPT = ROOT / "examples" / "base-installation.sh"
 WORKS = (  # what the commands of the script print, in their order
@@ -43,29 +46,43 @@ LACKS = {  # command: what it says instead
     "translate valid.de --system hf:. --output t.en": MODELS,
     "average one two --out mean": MODELS,
     "reproduce run lexicon-3 --out tables": MODELS,
-    "score exact --ref pool.en --hyp mine=pool.en --by length --plot scores.png": "pip install matplotlib",
+    "score exact --ref pool.en --hyp mine=pool.en --by length --plot scores.png": (
+        "pip install matplotlib"
+    ),
 }
 BUILDS = ROOT / "examples" / "build-installation.sh"
 BUILT = (
-    *("pieces\tlength\tdegree\tcover", "degree of the candidates", "manifest.json", "written to", "degree"),
+    *(
+        "pieces\tlength\tdegree\tcover",
+        "degree of the candidates",
+        "manifest.json",
+        "written to",
+        "degree",
+    ),
     *("n-grams", "new pairs"),
 )
 STILL_LACKS = {
     f"{REACT} --out whole": "torch, safetensors, tokenizers are not installed",
     "lm score --lm built/lm.arpa pool.en": "kenlm is not installed; run: pip install kenlm",
-    "degree --train raw.en --tokenize moses raw.en": "sacremoses is not installed; run: pip install sacremoses",
+    "degree --train raw.en --tokenize moses raw.en": (
+        "sacremoses is not installed; run: pip install sacremoses"
+    ),
     "degree --train train.zst pool.en": "zstandard is not installed; run: pip install zstandard",
 }
 FILES = {
     "train.zst": "",
     "raw.en": "A dog ran.\nThe dog, too.\n",
-    "bank.conllu": "1\tthe\tthe\tDET\t_\t_\t2\tdet\t_\t_\n2\tship\tship\tNOUN\t_\t_\t0\troot\t_\t_\n\n",
+    "bank.conllu": (
+        "1\tthe\tthe\tDET\t_\t_\t2\tdet\t_\t_\n2\tship\tship\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+    ),
 }
 
 
 def check_wheel(wheel: Path) -> None:
     """Every file of the package is in the wheel."""
-    files = subprocess.run(["git", "ls-files", "cgbench"], cwd=ROOT, check=True, capture_output=True, text=True)
+    files = subprocess.run(
+        ["git", "ls-files", "cgbench"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     missing = set(files.stdout.split()) - set(zipfile.ZipFile(wheel).namelist())
     assert not missing, f"not in {wheel.name}: {', '.join(sorted(missing))}"
 
@@ -73,15 +90,23 @@ def check_wheel(wheel: Path) -> None:
 def extras() -> set[str]:
     """The packages that the extras bring."""
     text = (ROOT / "cgbench" / "errors.py").read_text(encoding="utf-8")
-    table = next(node.value for node in ast.parse(text).body if isinstance(node, ast.Assign)
-                 and getattr(node.targets[0], "id", "") == "EXTRAS")  # fmt: skip
+    table = next(
+        node.value
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "EXTRAS"
+    )
     packages = {package for packages in ast.literal_eval(table).values() for package in packages}
     return packages - {"sacrebleu"}  # cjk adds its Japanese tokeniser to the base
 
 
 def first_example() -> tuple[str, str]:
     """The commands of README.md's first example, and what it says that they print."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("```console\n")[2].partition("```")[0]
+    text = (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .partition("```console\n")[2]
+        .partition("```")[0]
+    )
     lines = text.splitlines(keepends=True)
     commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
     return "".join(commands), "".join(line for line in lines if not line.startswith("$ "))
@@ -94,14 +119,20 @@ class Installation:
         self.work, self.bin = folder / "work", folder / "environment" / "bin"
         self.work.mkdir()
         venv.create(self.bin.parent, with_pip=True)
-        self.variables = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        self.variables = {
+            key: value
+            for key, value in os.environ.items()
+            if key not in ("PYTHONPATH", "VIRTUAL_ENV")
+        }
         self.variables["COLUMNS"] = "80"
         self.variables["PATH"] = f"{self.bin}:{self.variables['PATH']}"
 
     def call(self, *words: object, status: int = 0) -> tuple[str, str]:
         """What a command prints on both streams, if it ends with that status."""
         command = [*map(str, words)]
-        done = subprocess.run(command, cwd=self.work, env=self.variables, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=self.work, env=self.variables, capture_output=True, text=True
+        )
         report = f"{' '.join(command)}\nstatus {done.returncode}\n{done.stdout}{done.stderr}"
         assert done.returncode == status, report
         return done.stdout, done.stderr
@@ -129,13 +160,20 @@ class Installation:
             assert sorted(self.work.iterdir()) == before, f"cgbench {line} leaves something behind"
 
     def megabytes(self) -> tuple[float, float]:
-        """The size of the packages without pip and setuptools, and the part of it that is compiled bytecode."""
+        """The size of the packages without pip and setuptools, and the part of it that is compiled
+        bytecode.
+        """
         packages = next(self.bin.parent.glob("lib/python*/site-packages"))
         tools = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
         files = [file for file in packages.rglob("*") if file.is_file()]
-        sizes = {file: file.stat().st_size / 1e6 for file in files
-                 if not file.relative_to(packages).parts[0].startswith(tools)}  # fmt: skip
-        return sum(sizes.values()), sum(size for file, size in sizes.items() if file.suffix == ".pyc")
+        sizes = {
+            file: file.stat().st_size / 1e6
+            for file in files
+            if not file.relative_to(packages).parts[0].startswith(tools)
+        }
+        return sum(sizes.values()), sum(
+            size for file, size in sizes.items() if file.suffix == ".pyc"
+        )
 
 
 def main() -> None:
@@ -148,7 +186,16 @@ def main() -> None:
             (new.work / name).write_text(text, encoding="utf-8")
         # A corpus and a release by this environment, which has every extra.
         subprocess.run([sys.executable, "-c", CORPUS], cwd=new.work, check=True)
-        build = [sys.executable, "-m", "cgbench", *REACT.split(), "--until", "candidates", "--out", "release"]
+        build = [
+            sys.executable,
+            "-m",
+            "cgbench",
+            *REACT.split(),
+            "--until",
+            "candidates",
+            "--out",
+            "release",
+        ]
         subprocess.run(build, cwd=new.work, check=True, capture_output=True)
 
         # Without extras: scores.
@@ -157,7 +204,9 @@ def main() -> None:
         extra = extras() & {line.partition("==")[0].lower() for line in listed.splitlines()}
         assert not extra, f"the base installation brings {', '.join(sorted(extra))}"
         size, bytecode = new.megabytes()
-        assert size - bytecode < MOST, f"the base installation has {size - bytecode:.0f} MB, more than {MOST}"
+        assert size - bytecode < MOST, (
+            f"the base installation has {size - bytecode:.0f} MB, more than {MOST}"
+        )
         commands, expected = first_example()
         printed, _ = new.call("bash", "-c", commands)
         assert printed.strip() == expected.strip(), f"README.md's first example prints\n{printed}"
@@ -170,8 +219,14 @@ def main() -> None:
         new.install(f"{wheel}[build]")
         new.check_prints(BUILDS, [".", "built"], BUILT)
         new.check_lacks(STILL_LACKS)
-    print(f"{wheel.name}: {size:.0f} MB without extras, of which {bytecode:.0f} MB are bytecode that pip compiles;")
-    print(f"{SCRIPT.name} and {BUILDS.name} run, {len(LACKS | STILL_LACKS)} commands say what they need")
+    print(
+        f"{wheel.name}: {size:.0f} MB without extras, of which {bytecode:.0f} MB are bytecode that"
+        " pip compiles;"
+    )
+    print(
+        f"{SCRIPT.name} and {BUILDS.name} run, {len(LACKS | STILL_LACKS)} commands say what they"
+        " need"
+    )
 
 
 if __name__ == "__main__":

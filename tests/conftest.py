@@ -12,23 +12,28 @@ from small_release import build_release
 from cgbench.cli import main
 from cgbench.engines import local
 
-# No lines of progress on standard error: what a command says must not depend on how busy the machine is.
+# No lines of progress on standard error: what a command says must not depend on how busy the
+# machine is.
 os.environ.setdefault("CGBENCH_LOG_EVERY", "0")
 # Tables are as wide as the terminal.
 os.environ["COLUMNS"] = "80"
 # Nor estimates, which time this machine.
 os.environ["CGBENCH_ESTIMATE"] = "0"
 
-# The same examples in every run, however busy the machine is; HYPOTHESIS_PROFILE=default draws others.
-settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples in every run, however busy the machine is; HYPOTHESIS_PROFILE=default draws
+# others.
+settings.register_profile(
+    "fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
-# A shell that starts the tests in the background lets them ignore Ctrl-C, and every process that they start.
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and every process that
+# they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Each pytest worker has one core: no threads beside it, and no worker processes unless a test asks for them by
-# ``--jobs``. Each of these would spend seconds of importing, not of testing.
+# Each pytest worker has one core: no threads beside it, and no worker processes unless a test asks
+# for them by ``--jobs``. Each of these would spend seconds of importing, not of testing.
 os.environ["OMP_NUM_THREADS"] = "1"
 local.usable_cores = lambda: 1
 
@@ -49,7 +54,9 @@ def demo(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def run():
-    """Run the command line in this process: ``run("degree", "--train", path, input=..., status=0)``."""
+    """Run the command line in this process: ``run("degree", "--train", path, input=...,
+    status=0)``.
+    """
 
     def call(*words, status=0, **options):
         result = CliRunner().invoke(main, [str(word) for word in words], **options)
@@ -63,7 +70,9 @@ def run():
 
 @pytest.fixture
 def values(run):
-    """The scores that a command prints as JSON, with four decimals: ``values("score", "exact", ...)``."""
+    """The scores that a command prints as JSON, with four decimals: ``values("score", "exact",
+    ...)``.
+    """
 
     def call(*words):
         rows = json.loads(run(*words, "--format", "json").stdout)
@@ -74,7 +83,9 @@ def values(run):
 
 @pytest.fixture(scope="session")
 def small_release(corpora, tmp_path_factory):
-    """A finished release with a control set and its workspace, built in one process; tests only read it."""
+    """A finished release with a control set and its workspace, built in one process; tests only
+    read it.
+    """
     from cgbench.benchmark.release.release import Release
 
     def make(folder):

@@ -1,6 +1,8 @@
-"""Names that say nothing (``found``, ``one``, ``given``) among those that the package binds; ``make lint`` runs this.
+"""Names that say nothing (``found``, ``one``, ``given``) among those that the package binds; ``make
+lint`` runs this.
 
-A reader has to read the whole function to learn what such a name holds. ``python tests/names.py PATH`` lists them.
+A reader has to read the whole function to learn what such a name holds. ``python tests/names.py
+PATH`` lists them.
 """
 
 import ast
@@ -10,9 +12,47 @@ from pathlib import Path
 
 VAGUE = frozenset(
     {
-        *("asked", "both", "each", "found", "given", "got", "held", "kept", "left", "made", "mine", "more", "named"),
-        *("number", "one", "other", "others", "ours", "own", "part", "parts", "place", "places", "rest", "said"),
-        *("several", "share", "shown", "size", "taken", "theirs", "told", "wanted", "what", "whole"),
+        *(
+            "asked",
+            "both",
+            "each",
+            "found",
+            "given",
+            "got",
+            "held",
+            "kept",
+            "left",
+            "made",
+            "mine",
+            "more",
+            "named",
+        ),
+        *(
+            "number",
+            "one",
+            "other",
+            "others",
+            "ours",
+            "own",
+            "part",
+            "parts",
+            "place",
+            "places",
+            "rest",
+            "said",
+        ),
+        *(
+            "several",
+            "share",
+            "shown",
+            "size",
+            "taken",
+            "theirs",
+            "told",
+            "wanted",
+            "what",
+            "whole",
+        ),
     }
 )
 LIMIT = 1.5  # percent of all bound names
@@ -28,7 +68,9 @@ def bound_names(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def main(folder: str = "cgbench", *listed: str) -> int:
-    """Print the share of vague names, and list them if a folder was named; 1 if there are too many."""
+    """Print the share of vague names, and list them if a folder was named; 1 if there are too
+    many.
+    """
     files = sorted(Path(folder).rglob("*.py")) if Path(folder).is_dir() else [Path(folder)]
     names = [(path, line, name) for path in files for line, name in bound_names(path)]
     vague = [(path, line, name) for path, line, name in names if name in VAGUE]

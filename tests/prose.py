@@ -1,7 +1,9 @@
-"""Find habits that make prose hard to read: in documents, help texts, messages, docstrings and comments.
+"""Find habits that make prose hard to read: in documents, help texts, messages, docstrings and
+comments.
 
-``python tests/prose.py`` prints ``file:line: "words": what to write instead`` and exits with status 1 if it finds
-any; ``--count`` prints the number per folder. Code in documents, docstrings and comments is skipped.
+``python tests/prose.py`` prints ``file:line: "words": what to write instead`` and exits with status
+1 if it finds any; ``--count`` prints the number per folder. Code in documents, docstrings and
+comments is skipped.
 """
 
 import argparse
@@ -24,7 +26,9 @@ _NOUN = (
 _NUM = r"(?:\d+(?:[.,]\d+)*|one|two|three|four|several|as many)"
 # A pattern, and what to write instead. A space is any white space; case is ignored.
 WORDS = {
-    rf"\b(?:an? {_NOUN}|{_NUM}(?: {_NOUN})?) (?-i:an?) (?!second|minute|hour|day|week|year|time)\w\w+": "one X per Y",
+    rf"\b(?:an? {_NOUN}|{_NUM}(?: {_NOUN})?) (?-i:an?) (?!second|minute|hour|day|week|year|time)\w\w+": (
+        "one X per Y"
+    ),
     r"\bso (?:many|often|much)\b(?! that)": "N, the count, at most N",
     r"\b(?:goes|go|went|going) on\b": "resumes, continues",
     r"\blook(?:s|ed|ing) at\b": "checks, examines, compares",
@@ -35,9 +39,13 @@ WORDS = {
     r"\bmend(?:s|ed|ing)?\b": "fix",
     r"(?<!\bis)(?<!\bare),? too(?=[.;:)]|\Z)|, too,": "nothing, or: also",
     r"\blikewise\b": "also, the same way",
-    r"\b(?:is|are|was|were|be|been) (?:said|told)\b|\b(?:one|a) line says\b|\bsays so\b": "prints, reports, warns",
+    r"\b(?:is|are|was|were|be|been) (?:said|told)\b|\b(?:one|a) line says\b|\bsays so\b": (
+        "prints, reports, warns"
+    ),
     r"\b(?:is|are|was|were) none of\b": "is not one of, is not a",
-    r"(?:\b(?:is|are|was|were)|:|¤) no (?:file|folder|line|list|name|part|record|row|table|word) of\b": "is not",
+    r"(?:\b(?:is|are|was|were)|:|¤) no (?:file|folder|line|list|name|part|record|row|table|word) of\b": (
+        "is not"
+    ),
     r"\bmade to measure\b": "configurable",
     r"\b(?:its|their|the) seed alone\b": "only in the seed",
     r"\bholds? (?:its|the) level\b": "is calibrated",
@@ -47,14 +55,24 @@ WORDS = {
     r"\bthe input's\b": "caused by the input",
     r"\bwhat (?:is|was) (?:missing|wrong with)\b": "missing X, errors in X",
     r"\bwhat (?:systems?|models?) (?:said|says?)\b": "outputs",
-    r"\bwhat (?:is|was|are) (?:asked|given|looked|made|told)\b": "requests, inputs, checks, results",
+    r"\bwhat (?:is|was|are) (?:asked|given|looked|made|told)\b": (
+        "requests, inputs, checks, results"
+    ),
     r"\bthink(?:s|ing)? aloud\b": "reasoning",
-    r"\b(?:leaves?|left) the house\b|\bfront door\b|\bhearsay\b|\bstrangers?\b": "the technical word: untrusted, API",
-    r"\boddit(?:y|ies)\b|\bsweep(?:s|ing)?\b|\bswept\b|\b(?-i:findings)\b": "warnings, delete, results",
+    r"\b(?:leaves?|left) the house\b|\bfront door\b|\bhearsay\b|\bstrangers?\b": (
+        "the technical word: untrusted, API"
+    ),
+    r"\boddit(?:y|ies)\b|\bsweep(?:s|ing)?\b|\bswept\b|\b(?-i:findings)\b": (
+        "warnings, delete, results"
+    ),
     r"\bof its own accord\b": "automatically",
     r"[\d¤] %(?= |[-,.;:)/]|\Z)": "a percent sign without a space: 95%",
 }
-HELP = {r"\A(?:Of|As|In|Known|By|From|With|At|So|Not|Another)\b|\.\Z": "a verb or a noun first; no full stop"}
+HELP = {
+    r"\A(?:Of|As|In|Known|By|From|With|At|So|Not|Another)\b|\.\Z": (
+        "a verb or a noun first; no full stop"
+    )
+}
 _IZE = (
     "categor|character|emphas|factor|general|initial|lemmat|local|maxim|memor|minim|normal|optim|organ|parallel|penal"
     "|quant|random|recogn|regular|serial|special|standard|summar|symbol|synchron|token|util|vector|visual"
@@ -63,7 +81,9 @@ AMERICAN = {
     rf"(?:un|de|re|pre)?(?:{_IZE})iz(?:e[ds]?|ing|ations?|ers?)": "-ise, -isation",
     r"(?:behavior|color|favor|flavor|honor|neighbor)(?:s|ed|ing|hood)?": "-our",
     r"(?:cancel|label|model|signal)(?:ed|ing)": "-lled, -lling",
-    r"analyz(?:e[ds]?|ing)|catalogs?|centers?|centered|fulfill|gray|licenses?": "-yse, -ogue, -tre, grey, licence",
+    r"analyz(?:e[ds]?|ing)|catalogs?|centers?|centered|fulfill|gray|licenses?": (
+        "-yse, -ogue, -tre, grey, licence"
+    ),
 }
 # What a path begins with, words of the hit, and why they may stay.
 ALLOWED = [
@@ -79,13 +99,17 @@ ALLOWED = [
     ("cgbench/reproduction/report.py", "generalization", "the title of a paper"),
 ]
 
-RULES = [(re.compile(pattern.replace(" ", r"\s+"), re.I), instead) for pattern, instead in WORDS.items()]
+RULES = [
+    (re.compile(pattern.replace(" ", r"\s+"), re.I), instead) for pattern, instead in WORDS.items()
+]
 # A quote, a dash, a dot or an equals sign at the word: a name in code, or of a file.
 _PROSE = r"(?<![-\w.'\"/={{])(?:{})\b(?![-_=(/.'\"][\w'\"]|['\"])"
 RULES += [(re.compile(_PROSE.format(pattern)), instead) for pattern, instead in AMERICAN.items()]
 HELP_RULES = [(re.compile(pattern), instead) for pattern, instead in HELP.items()]
 _CODE = re.compile(
-    r"^ *(```+|~~~+).*?^ *\1 *$|<!--.*?-->|(`+)[^`].*?\2|\]\([^)\s]*\)|https?://\S+|<[a-z/][^>\n]*>", re.M | re.S
+    r"^ *(```+|~~~+).*?^ *\1"
+    r" *$|<!--.*?-->|(`+)[^`].*?\2|\]\([^)\s]*\)|https?://\S+|<[a-z/][^>\n]*>",
+    re.M | re.S,
 )
 
 
@@ -98,7 +122,9 @@ def hits(text: str, is_help: bool = False) -> Iterator[tuple[int, str, str]]:
 
 
 def texts(path: Path) -> Iterator[tuple[int, str, bool]]:
-    """Texts of a file, each with its line and whether it is a help text; in a changelog, the newest section."""
+    """Texts of a file, each with its line and whether it is a help text; in a changelog, the newest
+    section.
+    """
     content = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         yield from _of_module(content)
@@ -106,7 +132,11 @@ def texts(path: Path) -> Iterator[tuple[int, str, bool]]:
         yield 1, "## ".join(content.split("\n## ")[:2]), False
     else:
         # what docs/hooks/tables.py writes is checked in the package
-        yield 1, re.sub(r"(?s)-->\n.*?<!-- end -->", lambda made: "\n" * made[0].count("\n"), content), False
+        yield (
+            1,
+            re.sub(r"(?s)-->\n.*?<!-- end -->", lambda made: "\n" * made[0].count("\n"), content),
+            False,
+        )
 
 
 def _of_module(source: str) -> Iterator[tuple[int, str, bool]]:
@@ -115,12 +145,20 @@ def _of_module(source: str) -> Iterator[tuple[int, str, bool]]:
         if token.type == tokenize.COMMENT and "noqa" not in token.string:
             yield token.start[0], token.string, False
     nodes = list(ast.walk(ast.parse(source)))
-    helps = {id(node.value) for node in nodes if isinstance(node, ast.keyword) and node.arg in ("help", "short_help")}
+    helps = {
+        id(node.value)
+        for node in nodes
+        if isinstance(node, ast.keyword) and node.arg in ("help", "short_help")
+    }
     parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
-            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "¤" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            text = "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "¤" for part in node.values
+            )
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts
+        ):
             text = node.value
         else:
             continue
@@ -130,18 +168,24 @@ def _of_module(source: str) -> Iterator[tuple[int, str, bool]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("paths", nargs="*", type=Path, help="files or folders (default: documents and package)")
+    parser.add_argument(
+        "paths", nargs="*", type=Path, help="files or folders (default: documents and package)"
+    )
     parser.add_argument("--count", action="store_true", help="print the number of hits per folder")
     arguments = parser.parse_args()
     paths = arguments.paths or [ROOT / name for name in DEFAULT if (ROOT / name).exists()]
-    files = [file for path in paths for file in (sorted(path.rglob("*.*")) if path.is_dir() else [path])]
+    files = [
+        file for path in paths for file in (sorted(path.rglob("*.*")) if path.is_dir() else [path])
+    ]
     files = [file.resolve() for file in files if file.suffix in (".md", ".py")]
     count: Counter[str] = Counter()
     for path in files:
         name = path.relative_to(ROOT).as_posix()
         for line, text, is_help in texts(path):
             for start, words, instead in hits(text, is_help):
-                if any(name.startswith(where) and allowed in words for where, allowed, _ in ALLOWED):
+                if any(
+                    name.startswith(where) and allowed in words for where, allowed, _ in ALLOWED
+                ):
                     continue
                 count[name.rpartition("/")[0] or name] += 1
                 if not arguments.count:

@@ -21,7 +21,9 @@ def augment_group() -> None:
 
 
 @augment_group.command("geca", cls=Command, example=EXAMPLE)
-@click.argument("corpus", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="TRAIN...")
+@click.argument(
+    "corpus", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="TRAIN..."
+)
 @takes(AugmentRequest, read={"corpus": corpus_words, "tests": corpora_words})
 @format_option
 def geca_command(request: AugmentRequest, form: str) -> None:
@@ -30,10 +32,15 @@ def geca_command(request: AugmentRequest, form: str) -> None:
     TRAIN is two files (source, target), or one with both sides.
     """
     train, out = request.corpus, request.out
-    if isinstance(train, tuple) and len(out) == 2 and len(train) == 1 and form_of(train[0]) == "plain":
+    if (
+        isinstance(train, tuple)
+        and len(out) == 2
+        and len(train) == 1
+        and form_of(train[0]) == "plain"
+    ):
         raise InputError(
-            f"--out took {out[0]} and {out[1]}, which leaves {train[0]} alone for TRAIN; put TRAIN first, and name two "
-            "files behind --out, or one that ends in .tsv"
+            f"--out took {out[0]} and {out[1]}, which leaves {train[0]} alone for TRAIN; put TRAIN"
+            " first, and name two files behind --out, or one that ends in .tsv"
         )
     # Generate the pairs, then print the counts.
     result = augment_corpus(request)
@@ -46,19 +53,21 @@ def geca_command(request: AugmentRequest, form: str) -> None:
         "templates": augmented.templates,
         "shared_templates": augmented.shared,
         "tuples": augmented.tuples,
-        "settings": {name: getattr(request, name) for name in ("size", "max_length", "samples", "seed")},
+        "settings": {
+            name: getattr(request, name) for name in ("size", "max_length", "samples", "seed")
+        },
         "tests": [{"test": str(test), **vars(seen)} for test, seen in result.tests],
     }
     lines = [
-        f"{counted(augmented.training_pairs, 'pair')}, {counted(augmented.templates, 'template')}, "
-        f"{counted(augmented.tuples, 'fragment tuple')}; {counted(augmented.shared, 'template')} with several tuples\n"
-        f"{counted(len(augmented.pairs), 'new pair')}, "
+        f"{counted(augmented.training_pairs, 'pair')}, {counted(augmented.templates, 'template')},"
+        f" {counted(augmented.tuples, 'fragment tuple')}; {counted(augmented.shared, 'template')}"
+        f" with several tuples\n{counted(len(augmented.pairs), 'new pair')}, "
         + (f"in a training corpus of {result.written:,}, " if request.mix else "")
         + f"written to {' '.join(map(str, result.out))}"
     ]
     lines += [
-        f"{test}: the new pairs contain {seen.pairs:,} of its {counted(seen.rows, 'pair')} and {seen.sources:,} of its "
-        f"sources ({seen.sources / max(seen.rows, 1):.1%})"
+        f"{test}: the new pairs contain {seen.pairs:,} of its {counted(seen.rows, 'pair')} and"
+        f" {seen.sources:,} of its sources ({seen.sources / max(seen.rows, 1):.1%})"
         for test, seen in result.tests
     ]
     show(form, figures, "\n".join(lines))

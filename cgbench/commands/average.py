@@ -11,16 +11,22 @@ from cgbench.tables import render
 PATH = click.Path(path_type=Path)
 
 
-@click.command("average", cls=Command, example="cgbench average models/run --last 5 --out models/averaged")
+@click.command(
+    "average", cls=Command, example="cgbench average models/run --last 5 --out models/averaged"
+)
 @click.argument("folders", type=PATH, nargs=-1, required=True, metavar="CHECKPOINT...")
-@click.option("--last", type=click.IntRange(2), metavar="N", help="Average the last N checkpoints of a run")
-@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the new checkpoint")
+@click.option(
+    "--last", type=click.IntRange(2), metavar="N", help="Average the last N checkpoints of a run"
+)
+@click.option(
+    "--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the new checkpoint"
+)
 @format_option
 def average_command(folders: tuple[Path, ...], last: int | None, out: Path, form: str) -> None:
     """Average the parameters of checkpoints of one training run.
 
-    The average often translates slightly better than the last checkpoint. With --last, CHECKPOINT is the folder of
-    the run.
+    The average often translates slightly better than the last checkpoint. With --last, CHECKPOINT
+    is the folder of the run.
     """
     from cgbench.models.averaging import average, last_checkpoints
 

@@ -6,7 +6,13 @@ import click
 
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.commands.click_types import corpora_words, corpus_words
-from cgbench.commands.command import Resumable, engine_options, explain_option, format_option, grouped_option
+from cgbench.commands.command import (
+    Resumable,
+    engine_options,
+    explain_option,
+    format_option,
+    grouped_option,
+)
 from cgbench.commands.lines import cost_table, note, show
 from cgbench.commands.options import takes
 from cgbench.engines import Engine
@@ -16,7 +22,10 @@ from cgbench.errors import InputError, argument
 @click.command(
     "build-react",
     cls=Resumable,
-    example="cgbench build-react --train train.de train.en --pool pool.de pool.en --out release --dry-run",
+    example=(
+        "cgbench build-react --train train.de train.en --pool pool.de pool.en --out release"
+        " --dry-run"
+    ),
 )
 @engine_options
 @takes(BuildRequest, read={"train": corpus_words, "pools": corpora_words, "exclude": corpora_words})
@@ -26,8 +35,8 @@ from cgbench.errors import InputError, argument
 def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, form: str) -> None:
     """Build a test set of pairs that combine known words in new ways and are hard for a model.
 
-    The pairs come from a pool that was not trained on. The same command resumes an interrupted build: it keeps
-    finished steps whose inputs have not changed.
+    The pairs come from a pool that was not trained on. The same command resumes an interrupted
+    build: it keeps finished steps whose inputs have not changed.
     """
     from cgbench.benchmark.react import build_react as build
     from cgbench.benchmark.react.build_plan import plan_build
@@ -50,9 +59,19 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
 
 
 def _check_members(request: BuildRequest) -> None:
-    """Refuse options about members that are not trained; ``--set`` may hold what a manifest's command repeats."""
+    """Refuse options about members that are not trained; ``--set`` may hold what a manifest's
+    command repeats.
+    """
     values = click.get_current_context().params
-    source = "ensemble" if request.ensemble_options.ensemble else "member" if request.ensemble_options.member else ""
+    source = (
+        "ensemble"
+        if request.ensemble_options.ensemble
+        else "member"
+        if request.ensemble_options.member
+        else ""
+    )
     for name in ("members", "model", "arch", "method"):
         if source and values.get(name) is not None:
-            raise InputError(f"{argument(source)} takes members as they are; leave {argument(name)} out")
+            raise InputError(
+                f"{argument(source)} takes members as they are; leave {argument(name)} out"
+            )

@@ -1,4 +1,6 @@
-"""What a build prints at its end: counts, quantiles, a few pairs with their covers, the commands that come next."""
+"""What a build prints at its end: counts, quantiles, a few pairs with their covers, the commands
+that come next.
+"""
 
 from functools import partial
 from typing import Any
@@ -18,10 +20,17 @@ def report(release: Release) -> str:
     finished = release.finished
     ngrams = release.ngrams()
     assert ngrams is not None  # the build has just made or kept them
-    # How many pairs were left at each stage, quantiles of the measures, the balance of the control set.
+    # How many pairs were left at each stage, quantiles of the measures, the balance of the control
+    # set.
     quantiles = figure_rows(manifest["figures"], config["uncertainty"])
     sections = [
-        render((), [(text, f"{manifest['counts'][key]:,}") for key, text in shown_counts(manifest["counts"])]),
+        render(
+            (),
+            [
+                (text, f"{manifest['counts'][key]:,}")
+                for key, text in shown_counts(manifest["counts"])
+            ],
+        ),
         render(
             ("", "mean", "min", "25%", "median", "75%", "max"),
             [(name.replace(", ", " of the "), *values) for name, values in quantiles],
@@ -36,7 +45,10 @@ def report(release: Release) -> str:
     # A few pairs with their covers.
     read = [release.lines] * 2 + [partial(release.lines, normalised=True)]
     sides = ("source", "target", config["degree_side"])
-    texts = [lines(side)[:EXAMPLES] if release.has_text else [] for lines, side in zip(read, sides, strict=True)]
+    texts = [
+        lines(side)[:EXAMPLES] if release.has_text else []
+        for lines, side in zip(read, sides, strict=True)
+    ]
     rows: list[dict[str, Any]] = release.split() if finished else [{}] * EXAMPLES
     blocks = []
     for row, source, target, covered in zip(rows, *texts, strict=False):
@@ -58,16 +70,28 @@ def report(release: Release) -> str:
 def _next(release: Release) -> str:
     out = release.folder
     if not release.finished:
-        remaining_steps = "selects" if release.until == "uncertainty" else "trains the ensemble and selects"
-        return f"written to {out}\nnext: the same command without --until {release.until} {remaining_steps}"
-    test = out / f"test.{'norm.' * release.keeps_normalised}{release.languages[0]}"  # as the ensemble was trained
+        remaining_steps = (
+            "selects" if release.until == "uncertainty" else "trains the ensemble and selects"
+        )
+        return (
+            f"written to {out}\nnext: the same command without --until {release.until}"
+            f" {remaining_steps}"
+        )
+    test = (
+        out / f"test.{'norm.' * release.keeps_normalised}{release.languages[0]}"
+    )  # as the ensemble was trained
     translate = f"       cgbench translate --model {release.ensemble} < {test} > hypotheses"
     return "\n".join(
         [
             f"written to {out} ({release.signature})",
             f"next:  cgbench verify {out}",
-            *([translate] if release.has_text and release.ensemble.is_dir() else []),  # not of `--member`
-            f"       read {out / 'README.md'} and fill in between its marks what only you know: where the text is from",
+            *(
+                [translate] if release.has_text and release.ensemble.is_dir() else []
+            ),  # not of `--member`
+            (
+                f"       read {out / 'README.md'} and fill in between its marks what only you know:"
+                " where the text is from"
+            ),
         ]
     )
 
@@ -89,7 +113,12 @@ def kinds_table(kinds: dict[str, dict[str, int]]) -> str:
 
 
 def noise_table(noise: dict[str, dict[str, float]]) -> str:
-    """The demo's record: the noise that each selection leaves, and the share of hard good pairs that it keeps."""
+    """The demo's record: the noise that each selection leaves, and the share of hard good pairs
+    that it keeps.
+    """
     head = ("share of noise", "window", "in the test set", "hard good pairs kept")
-    rows = [(way, *(f"{shares[key]:.1%}" for key in ("window", "test set", "kept"))) for way, shares in noise.items()]
+    rows = [
+        (way, *(f"{shares[key]:.1%}" for key in ("window", "test set", "kept")))
+        for way, shares in noise.items()
+    ]
     return render(head, rows)

@@ -19,6 +19,8 @@ def clean_command(request: CleanRequest, form: str) -> None:
     removed, dry_run = clean(request), request.dry_run
     total, done = sum(entry.size for entry in removed), "would delete" if dry_run else "deleted"
     lines = [f"{done}  {entry.path} ({entry.size:,} bytes)" for entry in removed]
-    lines.append(f"{total:,} bytes {'to free' if dry_run else 'freed'}" if removed else "nothing to delete")
+    lines.append(
+        f"{total:,} bytes {'to free' if dry_run else 'freed'}" if removed else "nothing to delete"
+    )
     rows = [{"path": str(entry.path), "bytes": entry.size} for entry in removed]
     show(form, {"removed": not dry_run, "found": rows}, "\n".join(lines))

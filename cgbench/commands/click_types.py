@@ -1,4 +1,6 @@
-"""Types of options: several files after one option, names of models, systems (``SYSTEM=FILE``), lists of numbers."""
+"""Types of options: several files after one option, names of models, systems (``SYSTEM=FILE``),
+lists of numbers.
+"""
 
 import os
 import re
@@ -24,15 +26,22 @@ class FilesType(click.ParamType):
         self.many = many
 
     def takes(self, word: str, files: Sequence[str], greedy: bool) -> bool:
-        """Whether ``word`` may follow ``files`` as a file of the option; ``-``, standard input, is a text.
+        """Whether ``word`` may follow ``files`` as a file of the option; ``-``, standard input, is
+        a text.
 
         :param greedy: whether the option takes all words that can be files.
         """
         if word.startswith("-") and (word != STDIN or self.many):
             return False
-        return greedy or self.many or (len(files) == 1 and all(form(Path(file)) == "plain" for file in (*files, word)))
+        return (
+            greedy
+            or self.many
+            or (len(files) == 1 and all(form(Path(file)) == "plain" for file in (*files, word)))
+        )
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Path, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Path, ...]:
         """The words of the option (a tuple, by :class:`Option`) as paths."""
         names = (value,) if isinstance(value, str) else value
         if not all(map(os.fspath, names)):
@@ -49,7 +58,8 @@ class ModelType(click.types.StringParamType):
 
 
 class Option(click.Option):
-    """An option under a heading of ``--help``; one of :class:`FilesType` takes every word up to the next option.
+    """An option under a heading of ``--help``; one of :class:`FilesType` takes every word up to the
+    next option.
 
     If the command has arguments of its own, a corpus takes only the words that can be its files:
     ``--out new.tsv train.de train.en``.
@@ -79,11 +89,15 @@ class Option(click.Option):
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """The default without the range, which the error for a wrong value contains."""
-        return {name: value for name, value in super().get_help_extra(ctx).items() if name != "range"}
+        return {
+            name: value for name, value in super().get_help_extra(ctx).items() if name != "range"
+        }
 
 
 def corpus_words(paths: tuple[Path, ...]) -> Any:
-    """The corpus that an option names: two files, one file, or a folder of ``cgbench split`` (its training set)."""
+    """The corpus that an option names: two files, one file, or a folder of ``cgbench split`` (its
+    training set).
+    """
     if len(paths) != 1 or not paths[0].is_dir():
         return paths
     from cgbench.benchmark.splits.split import corpus_or_split
@@ -96,10 +110,13 @@ def corpora_words(words: tuple[tuple[Path, ...], ...]) -> list[Any]:
     return [corpus_words(paths) for paths in words]
 
 
-def split_systems(items: Sequence[str], option: str = "--hyp", *, bare: bool = False) -> dict[str, list[str]]:
+def split_systems(
+    items: Sequence[str], option: str = "--hyp", *, bare: bool = False
+) -> dict[str, list[str]]:
     """``SYSTEM=FILE[,FILE2...]``, one file per run, as names of files by system.
 
-    :param bare: keep ``""`` as the name of a system without ``SYSTEM=``; otherwise it is that of the file.
+    :param bare: keep ``""`` as the name of a system without ``SYSTEM=``; otherwise it is that of
+        the file.
     :raises InputError: a system or a file is given twice, or a name is empty.
     """
     from cgbench.text.columns import short_name
@@ -114,11 +131,14 @@ def split_systems(items: Sequence[str], option: str = "--hyp", *, bare: bool = F
         name = name or ("" if bare else short_name(paths[0]))
         if name in systems:
             raise InputError(
-                f"{option} {item}: the system {name} is given twice; join its runs ({name}=FILE1,FILE2), or name "
-                "systems apart (OTHER=FILE)"
+                f"{option} {item}: the system {name} is given twice; join its runs"
+                f" ({name}=FILE1,FILE2), or name systems apart (OTHER=FILE)"
             )
         if len({Path(path).absolute() for path in paths}) < len(paths) or not all(paths):
-            raise InputError(f"{option} {item}: {'a file is given twice' if all(paths) else 'a file name is empty'}")
+            raise InputError(
+                f"{option} {item}:"
+                f" {'a file is given twice' if all(paths) else 'a file name is empty'}"
+            )
         systems[name] = paths
     return systems
 
@@ -127,7 +147,11 @@ def spans(words: Sequence[str]) -> list[range]:
     """The ranges of ``1-3,13``, in one word or several; none if a part is not a number or two."""
     parts = ",".join(words).split(",")
     matches = [re.fullmatch("([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip()) for part in parts]
-    return [range(int(match[1]), int(match[2] or match[1]) + 1) for match in matches if match] if all(matches) else []
+    return (
+        [range(int(match[1]), int(match[2] or match[1]) + 1) for match in matches if match]
+        if all(matches)
+        else []
+    )
 
 
 def orders(words: Sequence[str]) -> list[int]:
@@ -137,7 +161,11 @@ def orders(words: Sequence[str]) -> list[int]:
     """
     text, ranges = ",".join(words), spans(words)
     if not ranges:
-        raise InputError(f"{argument('orders', text, text)}: numbers are needed, such as 1-13 or 2,3,13")
+        raise InputError(
+            f"{argument('orders', text, text)}: numbers are needed, such as 1-13 or 2,3,13"
+        )
     if not all(1 <= span.start < span.stop <= 1001 for span in ranges):
-        raise InputError(f"{argument('orders', text, text)}: lengths go from 1 to 1000, the lower first")
+        raise InputError(
+            f"{argument('orders', text, text)}: lengths go from 1 to 1000, the lower first"
+        )
     return sorted({number for span in ranges for number in span})

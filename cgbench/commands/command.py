@@ -1,4 +1,6 @@
-"""Classes of commands and options: help under headings, errors in one line; and options that commands share."""
+"""Classes of commands and options: help under headings, errors in one line; and options that
+commands share.
+"""
 
 import functools
 import re
@@ -10,7 +12,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from cgbench.commands.click_types import FilesType, ModelType, Option
-from cgbench.commands.lines import Failure, Stopped, failure_of, interruptible, text_alone, warnings_as_lines
+from cgbench.commands.lines import (
+    Failure,
+    Stopped,
+    failure_of,
+    interruptible,
+    text_alone,
+    warnings_as_lines,
+)
 from cgbench.commands.lines import note as note  # read from here by many
 from cgbench.commands.lines import print_json as print_json
 from cgbench.commands.lines import show as show
@@ -22,7 +31,9 @@ FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
 IMPORTANT = ("--ref", "--hyp", "--beam")
 """Options that come first under their headings, before required ones."""
 FEW = 8  # options that need no headings
-MOST = 38  # options in a ``--help``; of a command with more, those of the group "Advanced" are under ``--help-all``
+# options in a ``--help``; of a command with more, those of the group "Advanced" are under
+# ``--help-all``
+MOST = 38
 
 
 def grouped_option(group: str, *declarations: str, **keywords: Any) -> Callable[[Any], Any]:
@@ -37,16 +48,30 @@ class Documented(click.Command):
         super().__init__(*arguments, **keywords)
         self.example = example
         options = [param for param in self.params if isinstance(param, click.Option)]
-        self.rare = [param for param in options if len(options) >= MOST and getattr(param, "group", "") == "Advanced"]
+        self.rare = [
+            param
+            for param in options
+            if len(options) >= MOST and getattr(param, "group", "") == "Advanced"
+        ]
         self.params.append(
             Option(
-                ["--help-all"], "Execution", is_flag=True, is_eager=True, expose_value=False, callback=_help_all,
-                hidden=not self.rare, help=f"Show {len(self.rare)} more options",
+                ["--help-all"],
+                "Execution",
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_help_all,
+                hidden=not self.rare,
+                help=f"Show {len(self.rare)} more options",
             )
-        )  # fmt: skip
+        )
 
     def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
     ) -> click.Context:
         """Read the words of the command line; an error in them is one line."""
         try:
@@ -58,11 +83,17 @@ class Documented(click.Command):
         """List the options under the headings of their groups; a few options need no headings."""
         groups: dict[str, list[tuple[str, str]]] = {name: [] for name in FIRST}
         hidden = () if ctx.meta.get(_HELP_ALL) else self.rare
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option) and param not in hidden]
+        options = [
+            param
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option) and param not in hidden
+        ]
         for param in options:
             if record := param.get_help_record(ctx):
                 group = getattr(param, "group", "Execution") if len(options) > FEW else "Options"
-                groups.setdefault(group, []).append((record[0], " ".join(record[1].split()).rstrip(".")))
+                groups.setdefault(group, []).append(
+                    (record[0], " ".join(record[1].split()).rstrip("."))
+                )
         for name in [*(name for name in groups if name not in LAST), *LAST]:
             if records := groups.get(name):
                 with formatter.section(name):
@@ -83,7 +114,9 @@ class Documented(click.Command):
 
 def _importance(record: tuple[str, str]) -> tuple[int, bool]:
     option = record[0].split()[0]
-    return (IMPORTANT.index(option) if option in IMPORTANT else len(IMPORTANT)), not record[1].endswith("[required]")
+    return (IMPORTANT.index(option) if option in IMPORTANT else len(IMPORTANT)), not record[
+        1
+    ].endswith("[required]")
 
 
 _HELP_ALL = f"{__name__}.help_all"  # in a context: whether help has every option
@@ -111,9 +144,18 @@ class Command(Documented):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Fetch the files at addresses; names of models stay."""
-        models = {name for param in self.params if isinstance(param.type, ModelType) for name in param.opts}
+        models = {
+            name
+            for param in self.params
+            if isinstance(param.type, ModelType)
+            for name in param.opts
+        }
         words = [
-            word if ctx.resilient_parsing or before in models or word.partition("=")[0] in models else _fetched(word)
+            (
+                word
+                if ctx.resilient_parsing or before in models or word.partition("=")[0] in models
+                else _fetched(word)
+            )
             for before, word in zip(["", *args], args, strict=False)
         ]
         ctx.meta[_WORDS] = tuple(args)
@@ -121,8 +163,12 @@ class Command(Documented):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the further files of an option that takes several."""
-        last = next((word for word in reversed(ctx.meta.get(_WORDS, ())) if word.startswith("--")), "")
-        takes_files = any(last in param.opts and isinstance(param.type, FilesType) for param in self.params)
+        last = next(
+            (word for word in reversed(ctx.meta.get(_WORDS, ())) if word.startswith("--")), ""
+        )
+        takes_files = any(
+            last in param.opts and isinstance(param.type, FilesType) for param in self.params
+        )
         if takes_files and not incomplete.startswith("-"):
             return [CompletionItem(incomplete, type="file")]
         return super().shell_complete(ctx, incomplete)
@@ -146,7 +192,9 @@ def command_line() -> str:
 
 
 def _fetched(word: str) -> str:
-    """A word of the command line, with an address (``ADDRESS``, ``NAME=ADDRESS``) replaced by the fetched file."""
+    """A word of the command line, with an address (``ADDRESS``, ``NAME=ADDRESS``) replaced by the
+    fetched file.
+    """
     name, sign, value = word.partition("=")
     return f"{name}={local(value)}" if sign and is_address(value) else local(word)
 
@@ -177,7 +225,11 @@ class Group(Documented, click.Group):
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, command.get_short_help_str(1000).rstrip(".")) for name, command in commands.items() if command]
+                [
+                    (name, command.get_short_help_str(1000).rstrip("."))
+                    for name, command in commands.items()
+                    if command
+                ]
             )
 
     def resolve_command(
@@ -190,7 +242,9 @@ class Group(Documented, click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        if sys.stdout is None:  # closed by >&- in a shell; the next opened file would take its place
+        if (
+            sys.stdout is None
+        ):  # closed by >&- in a shell; the next opened file would take its place
             raise Failure("standard output is closed; write it to a file, or to /dev/null")
         try:
             with warnings_as_lines(), text_alone(), interruptible():
@@ -208,11 +262,15 @@ class Group(Documented, click.Group):
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Combine options into one decorator."""
 
-    return lambda function: functools.reduce(lambda command, option: option(command), reversed(decorators), function)
+    return lambda function: functools.reduce(
+        lambda command, option: option(command), reversed(decorators), function
+    )
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options for an engine, which the command receives as the argument ``engine``; it is closed at the end."""
+    """Options for an engine, which the command receives as the argument ``engine``; it is closed at
+    the end.
+    """
 
     @functools.wraps(command)
     def run(*arguments: Any, jobs: int | None, engine: str | None, **keywords: Any) -> Any:
@@ -224,10 +282,15 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return options(
         grouped_option("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS),
         grouped_option(
-            "Execution", "--engine", metavar="local|ray[:ADDRESS]",
-            help="Where tasks run: here, or on a Ray cluster (HOST:PORT, or auto) [default: local, or CGBENCH_ENGINE]",
+            "Execution",
+            "--engine",
+            metavar="local|ray[:ADDRESS]",
+            help=(
+                "Where tasks run: here, or on a Ray cluster (HOST:PORT, or auto) [default: local,"
+                " or CGBENCH_ENGINE]"
+            ),
         ),
-    )(run)  # fmt: skip
+    )(run)
 
 
 JOBS = "Number of parallel tasks, which does not change the output [default: all cores]"
@@ -239,9 +302,14 @@ explain_option = grouped_option(
 def formats(*forms: str) -> Callable[[Any], Any]:
     """``--format``, the argument ``form``, for these forms."""
     return grouped_option(
-        "Output", "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True,
+        "Output",
+        "--format",
+        "form",
+        type=click.Choice(forms),
+        default=forms[0],
+        show_default=True,
         help="Output format",
-    )  # fmt: skip
+    )
 
 
 format_option = formats("text", "json")

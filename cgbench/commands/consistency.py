@@ -39,12 +39,15 @@ def make_command(request: ItemsRequest) -> None:
 def score_command(request: ConsistencyRequest, output: ScoreOutput) -> None:
     """Score how consistently systems translate the words that the sentences of ITEMS share.
 
-    ITEMS is a table of `cgbench consistency make`, or another with the columns source and piece. If it is a folder of
-    `cgbench parts --side source`, the command scores the residual composition error instead, which needs --probe-hyp.
+    ITEMS is a table of `cgbench consistency make`, or another with the columns source and piece. If
+    it is a folder of `cgbench parts --side source`, the command scores the residual composition
+    error instead, which needs --probe-hyp.
     """
     from cgbench.benchmark.consistency.linked_translations import consistency
 
     if output.per_example and Path(request.items).is_dir():
-        raise InputError("--per-example needs a table of items: a folder has no score of single sentences")
+        raise InputError(
+            "--per-example needs a table of items: a folder has no score of single sentences"
+        )
     output.check(request)
     output.show(consistency(request))

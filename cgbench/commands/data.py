@@ -26,7 +26,10 @@ def list_command(form: str) -> None:
     """List the data sets with their size and licence."""
     keys = ("name", "summary", "size", "download", "licence", "homepage")
     rows = [{key: getattr(recipe, key) for key in keys} for recipe in recipes().values()]
-    table = [(row["name"], row["summary"], row["size"], row["download"] or "?", row["licence"]) for row in rows]
+    table = [
+        (row["name"], row["summary"], row["size"], row["download"] or "?", row["licence"])
+        for row in rows
+    ]
     show(form, rows, render(("name", "contents", "size", "download", "licence"), table, left=5))
 
 
@@ -49,15 +52,23 @@ def describe_command(name: str, form: str) -> None:
     )
     click.echo(f"{recipe.name}: {recipe.summary}\n")
     for fact, text in (*facts, *(("note", text) for text in recipe.notes)):
-        click.echo(textwrap.fill(f"{fact:10}{text}", columns(), subsequent_indent=" " * 10, break_long_words=False))
+        click.echo(
+            textwrap.fill(
+                f"{fact:10}{text}", columns(), subsequent_indent=" " * 10, break_long_words=False
+            )
+        )
     click.echo()
-    click.echo(render(("split", "rows"), _by_folder({split.name: split.rows for split in recipe.splits})))
+    click.echo(
+        render(("split", "rows"), _by_folder({split.name: split.rows for split in recipe.splits}))
+    )
     direct = [source for source in recipe.sources if not source.archive]
     if direct:
         click.echo("\nsources, and their places in a mirror:")
     for source in direct:
         members = sum(member.archive == source.name for member in recipe.sources)
-        contents = f" (holds {members} files, which a mirror may also have unpacked)" if members else ""
+        contents = (
+            f" (holds {members} files, which a mirror may also have unpacked)" if members else ""
+        )
         click.echo(f"  {source.place}{contents}\n    {source.url or source.by_hand}")
         click.echo(f"    {', '.join(source.hashes) or 'no known hash'}")
 
@@ -77,13 +88,20 @@ def get_command(request: DataRequest, form: str) -> None:
     record = prepared.record
     # name the missing splits and files
     if missing := record["missing"]:
-        note(f"warning: {len(missing)} of {len(recipe.splits)} splits are missing: {_some(missing)}")
+        note(
+            f"warning: {len(missing)} of {len(recipe.splits)} splits are missing: {_some(missing)}"
+        )
         for way in prepared.to_get[:SHOWN]:
             note(f"  {way}")
         if len(prepared.to_get) > SHOWN:
-            note(f"  and {len(prepared.to_get) - SHOWN} more files: see cgbench data describe {name}")
+            note(
+                f"  and {len(prepared.to_get) - SHOWN} more files: see cgbench data describe {name}"
+            )
     if lacking := record["missing_files"]:
-        are_missing = f"{counted(len(lacking), 'additional file')} {'is' if len(lacking) == 1 else 'are'} missing"
+        are_missing = (
+            f"{counted(len(lacking), 'additional file')} {'is' if len(lacking) == 1 else 'are'}"
+            " missing"
+        )
         note(f"{are_missing}: {_some(lacking)}; cgbench data describe {name} lists the sources")
     if form == "json":
         print_json({"out": str(out), "made": prepared.made, **record})
@@ -97,11 +115,15 @@ def get_command(request: DataRequest, form: str) -> None:
     if generated := sum(facts["origin"] == "generated" for facts in record["splits"].values()):
         released = "" if generated == len(rows) else ", the others are as released"
         click.echo(f"\n{generated} of {len(rows)} splits are generated{released}")
-    click.echo(f"\n{'written to' if prepared.made else 'kept:'} {out} (licence: {record['licence']})")
+    click.echo(
+        f"\n{'written to' if prepared.made else 'kept:'} {out} (licence: {record['licence']})"
+    )
 
 
 def _some(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    return ", ".join(names[:SHOWN]) + (
+        f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    )
 
 
 def _by_folder(rows: dict[str, int | None]) -> list[tuple[str, str]]:

@@ -19,8 +19,9 @@ from cgbench.commands.options import takes
 def degree_command(request: DegreeRequest, cover: bool, form: str) -> None:
     """Print the compositional degree of each sentence of TEXT, with its pieces and length.
 
-    The degree is the number of pieces divided by the length in words. Pieces are the fewest n-grams that cover the
-    sentence and are known from the training text; an unknown word is a piece of its own.
+    The degree is the number of pieces divided by the length in words. Pieces are the fewest n-grams
+    that cover the sentence and are known from the training text; an unknown word is a piece of its
+    own.
 
     TEXT is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
     """

@@ -17,18 +17,32 @@ if TYPE_CHECKING:
 
 @click.command("demo", cls=Resumable, example="cgbench demo --out demo")
 @grouped_option(
-    "Output", "--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, metavar="FOLDER",
+    "Output",
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    metavar="FOLDER",
     help="Folder for the corpus and the release",
-)  # fmt: skip
+)
 @grouped_option(
-    "Selection", "--seed", type=int, default=1, show_default=True, metavar="N",
+    "Selection",
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
     help="Random seed of the corpus and the build",
-)  # fmt: skip
+)
 @set_option("Selection")
 @engine_options
 @format_option
-def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Engine, form: str) -> None:
-    """Build a test set from a small synthetic German-English corpus with known noise, and write a report."""
+def demo_command(
+    out: Path, seed: int, assignments: tuple[str, ...], engine: Engine, form: str
+) -> None:
+    """Build a test set from a small synthetic German-English corpus with known noise, and write a
+    report.
+    """
     from cgbench.benchmark.react.demo import run_demo
     from cgbench.commands.build_report import kinds_table, noise_table, report
     from cgbench.files import write_atomic
@@ -39,7 +53,12 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     page = str(out / "report.html") if demo.release.has_text else None
     if page:
         write_atomic(Path(page), release_page(demo.release))
-    summary = {"out": str(demo.release.folder), "report": page, "kinds": demo.kinds, "known_noise": demo.noise}
+    summary = {
+        "out": str(demo.release.folder),
+        "report": page,
+        "kinds": demo.kinds,
+        "known_noise": demo.noise,
+    }
     last = f"report: {page or 'none, because the release has no text'}"
     blocks = [report(demo.release), kinds_table(demo.kinds), noise_table(demo.noise), last]
     show(form, {**summary, **demo.release.manifest}, "\n\n".join(blocks))

@@ -22,7 +22,9 @@ def lexicon_group() -> None:
 
 
 @lexicon_group.command("learn", cls=Command, example=EXAMPLE)
-@click.argument("corpus", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="TRAIN...")
+@click.argument(
+    "corpus", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="TRAIN..."
+)
 @takes(LexiconRequest, read={"corpus": corpus_words})
 @format_option
 def learn_command(request: LexiconRequest, form: str) -> None:
@@ -53,10 +55,10 @@ def learn_command(request: LexiconRequest, form: str) -> None:
     if len(lexicon.source_words) > SHOWN:
         click.echo(f"[... {len(lexicon.source_words) - SHOWN:,} more]")
     click.echo(
-        f"\n{counted(len(lexicon), 'entry')} for {counted(len(lexicon.source_words), 'source word')}; the text has "
-        f"{learned.source_words:,} and {counted(learned.target_words, 'target word')} in "
-        f"{counted(learned.pairs, 'pair')}\n"
-        f"{learned.signature}\nwritten to {out}"
+        f"\n{counted(len(lexicon), 'entry')} for"
+        f" {counted(len(lexicon.source_words), 'source word')}; the text has"
+        f" {learned.source_words:,} and {counted(learned.target_words, 'target word')} in"
+        f" {counted(learned.pairs, 'pair')}\n{learned.signature}\nwritten to {out}"
     )
 
 

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from cgbench.errors import InputError, InputWarning, missing_package, printable, printable_json, warn, with_arguments
+from cgbench.errors import (
+    InputError,
+    InputWarning,
+    missing_package,
+    printable,
+    printable_json,
+    warn,
+    with_arguments,
+)
 from cgbench.tables import render
 from cgbench.text.remote import as_given
 
@@ -48,7 +56,9 @@ class Failure(click.ClickException):
     def show(self, file: Any = None) -> None:
         """Print the line."""
         text = (
-            self.message if len(self.message) <= LONGEST else f"{self.message[: LONGEST - 300]} … {self.message[-300:]}"
+            self.message
+            if len(self.message) <= LONGEST
+            else f"{self.message[: LONGEST - 300]} … {self.message[-300:]}"
         )
         click.echo(f"error: {printable(text)}", file=file or sys.stderr)
 
@@ -68,10 +78,15 @@ def failure_of(error: Exception, context: click.Context) -> Failure | None:
         missing = missing_package(error)
         return Failure(missing.message) if missing else None
     if isinstance(error, UnicodeEncodeError):
-        return Failure(f"the output cannot be written in the encoding {error.encoding}; set PYTHONIOENCODING=utf-8")
+        return Failure(
+            f"the output cannot be written in the encoding {error.encoding}; set"
+            " PYTHONIOENCODING=utf-8"
+        )
     if isinstance(error, EOFError):  # click would only print "Aborted!"
         return Failure(f"a file ends in the middle ({error}); it was cut short")
-    if not isinstance(error, OSError) or isinstance(error, BrokenPipeError):  # click ends quietly after a closed pipe
+    if not isinstance(error, OSError) or isinstance(
+        error, BrokenPipeError
+    ):  # click ends quietly after a closed pipe
         return None
     name = error.filename or "output"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -79,12 +94,15 @@ def failure_of(error: Exception, context: click.Context) -> Failure | None:
         return Failure(f"{name}: the disk is full; free some space, then the same command resumes")
     if error.errno == errno.EFBIG:
         return Failure(
-            f"{name}: a file would exceed the size limit (ulimit -f); raise it, then the same command resumes"
+            f"{name}: a file would exceed the size limit (ulimit -f); raise it, then the same"
+            " command resumes"
         )
-    if match := re.search("[0-9]+ requested and [0-9]+ written", str(error.args)):  # numpy does not say why
+    if match := re.search(
+        "[0-9]+ requested and [0-9]+ written", str(error.args)
+    ):  # numpy does not say why
         return Failure(
-            f"{name}: an array was written in part ({match[0]}): the disk is full or the file size limit (ulimit -f) "
-            "is reached; fix this, then the same command resumes"
+            f"{name}: an array was written in part ({match[0]}): the disk is full or the file size"
+            " limit (ulimit -f) is reached; fix this, then the same command resumes"
         )
     if error.strerror is None:  # not an error of the system
         return None
@@ -99,7 +117,9 @@ class _Plain:
 
     def write(self, text: str) -> int:
         # click writes b"" to learn what a stream takes; the stream itself refuses it
-        self._stream.write(printable(text, "\t\n") if self.plain and isinstance(text, str) else text)
+        self._stream.write(
+            printable(text, "\t\n") if self.plain and isinstance(text, str) else text
+        )
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
@@ -117,7 +137,9 @@ def text_alone() -> Iterator[None]:
         with contextlib.redirect_stdout(cast(TextIO, stream)):
             yield
     finally:
-        stream.plain = False  # colorama, which numba starts, keeps the stream and resets its colours at exit
+        stream.plain = (
+            False  # colorama, which numba starts, keeps the stream and resets its colours at exit
+        )
 
 
 _INTERRUPTED = threading.Event()
@@ -178,10 +200,14 @@ def warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *where: Any, **keywords: Any) -> None:
+        def show(
+            message: Warning | str, category: type[Warning], *where: Any, **keywords: Any
+        ) -> None:
             if not issubclass(category, InputWarning):
                 usual(message, category, *where, **keywords)
-            elif (text := as_given(as_options(getattr(message, "message", str(message))))) not in printed:
+            elif (
+                text := as_given(as_options(getattr(message, "message", str(message))))
+            ) not in printed:
                 printed.add(text)
                 note(f"warning: {printable(text)}")
 
@@ -208,7 +234,9 @@ def show(form: str, value: Any, text: str) -> None:
         click.echo(text)
 
 
-def warn_of_texts(train: str | Path, texts: Sequence[str | Path], normalisation: Normalisation) -> None:
+def warn_of_texts(
+    train: str | Path, texts: Sequence[str | Path], normalisation: Normalisation
+) -> None:
     """Print one warning per problem in samples of the texts; scores can still be computed."""
     from cgbench.text.inspection import look_at_texts
 
@@ -218,13 +246,20 @@ def warn_of_texts(train: str | Path, texts: Sequence[str | Path], normalisation:
 
 def cost_table(times: dict[str, float | None]) -> str:
     """The seconds of the steps of a build, and their sum, as a table."""
-    rows = [(step, "not estimated" if seconds is None else duration(seconds)) for step, seconds in times.items()]
-    return render(("about", "time"), [*rows, ("total", duration(sum(filter(None, times.values()))))])
+    rows = [
+        (step, "not estimated" if seconds is None else duration(seconds))
+        for step, seconds in times.items()
+    ]
+    return render(
+        ("about", "time"), [*rows, ("total", duration(sum(filter(None, times.values()))))]
+    )
 
 
 def duration(seconds: float) -> str:
     """``40 seconds``, ``3 minutes``, ``7.5 hours``, ``31 days``: rounded for an estimate."""
     for unit, length in (("day", 24 * 3600.0), ("hour", 3600.0), ("minute", 60.0)):
         if seconds >= 1.5 * length:
-            return f"{seconds / length:,.{int(unit != 'minute' and seconds < 9.95 * length)}f} {unit}s"
+            return (
+                f"{seconds / length:,.{int(unit != 'minute' and seconds < 9.95 * length)}f} {unit}s"
+            )
     return f"{max(1, round(seconds))} second{'s' if round(seconds) > 1 else ''}"

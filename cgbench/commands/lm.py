@@ -27,9 +27,11 @@ def lm_group() -> None:
 @takes(LmRequest)
 @format_option
 def train_command(request: LmRequest, form: str) -> None:
-    """Train an n-gram language model with interpolated modified Kneser-Ney smoothing, as KenLM's lmplz does.
+    """Train an n-gram language model with interpolated modified Kneser-Ney smoothing, as KenLM's
+    lmplz does.
 
-    CORPUS contains one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or - (standard input).
+    CORPUS contains one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or
+    - (standard input).
     """
     trained = train_lm(request)
     for warning in trained.warnings:
@@ -37,9 +39,13 @@ def train_command(request: LmRequest, form: str) -> None:
     figures = trained.figures
     rows = [
         (str(order), f"{ngrams:,}", *(f"{discount:.4f}" for discount in discounts))
-        for order, (ngrams, discounts) in enumerate(zip(figures["ngrams"], figures["discounts"], strict=True), 1)
+        for order, (ngrams, discounts) in enumerate(
+            zip(figures["ngrams"], figures["discounts"], strict=True), 1
+        )
     ]
-    text_size = f"{counted(figures['tokens'], 'word')} in {counted(figures['sentences'], 'sentence')}"
+    text_size = (
+        f"{counted(figures['tokens'], 'word')} in {counted(figures['sentences'], 'sentence')}"
+    )
     table = render(("order", "n-grams", "D1", "D2", "D3+"), rows)
     then = f"{figures['signature']}\nnext:  cgbench lm score --lm {request.out} TEXT"
     show(form, figures, f"{text_size}\nSHA-256 {figures['sha256']}\n\n{table}\n\n{then}")
@@ -47,15 +53,20 @@ def train_command(request: LmRequest, form: str) -> None:
 
 @lm_group.command("score", cls=Command, example="cgbench lm score test.en --lm model.arpa")
 @click.option(
-    "--lm", type=PATH, required=True, metavar="FILE", help="Language model: an ARPA file or a KenLM binary file"
+    "--lm",
+    type=PATH,
+    required=True,
+    metavar="FILE",
+    help="Language model: an ARPA file or a KenLM binary file",
 )
 @click.argument("text", type=click.Path(path_type=Path, allow_dash=True), default="-")
 @format_option
 def score_command(lm: Path, text: Path, form: str) -> None:
-    """Print log10 probability, number of words, number of unknown words and perplexity of each sentence of TEXT.
+    """Print log10 probability, number of words, number of unknown words and perplexity of each
+    sentence of TEXT.
 
-    TEXT is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input. The scores of the whole text go to
-    standard error.
+    TEXT is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input. The scores of
+    the whole text go to standard error.
     """
     from cgbench.lm.language_model import CorpusScore, LanguageModel
 
@@ -74,7 +85,8 @@ def score_command(lm: Path, text: Path, form: str) -> None:
         click.echo(json.dumps(total.as_dict()), err=True)
         return
     click.echo(
-        f"{counted(total.sentences, 'sentence')}, {counted(total.tokens, 'token')} with </s>, {total.oovs:,} unknown; "
-        f"perplexity {total.perplexity:.4f}, without unknown words {total.perplexity_without_oovs:.4f}",
+        f"{counted(total.sentences, 'sentence')}, {counted(total.tokens, 'token')} with </s>,"
+        f" {total.oovs:,} unknown; perplexity {total.perplexity:.4f}, without unknown words"
+        f" {total.perplexity_without_oovs:.4f}",
         err=True,
     )

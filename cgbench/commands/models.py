@@ -19,9 +19,16 @@ from cgbench.tables import columns, render
     metavar="N",
     help="Source vocabulary size for the counts [default: the published one]",
 )
-@click.option("--target-size", type=click.IntRange(4), metavar="N", help="Target vocabulary size for the counts")
+@click.option(
+    "--target-size",
+    type=click.IntRange(4),
+    metavar="N",
+    help="Target vocabulary size for the counts",
+)
 @format_option
-def models_command(name: str | None, source_size: int | None, target_size: int | None, form: str) -> None:
+def models_command(
+    name: str | None, source_size: int | None, target_size: int | None, form: str
+) -> None:
     """List architectures, training methods and presets, or with NAME the settings of one of them.
 
     With PyTorch installed, the parameters of the model NAME are counted.
@@ -31,7 +38,9 @@ def models_command(name: str | None, source_size: int | None, target_size: int |
     if (source_size is None) != (target_size is None):
         raise InputError("--source-size and --target-size belong together; give both")
     sizes = (source_size, target_size) if source_size and target_size else None
-    description = describe_model(name, sizes, find_spec("torch") is not None) if name else catalogue()
+    description = (
+        describe_model(name, sizes, find_spec("torch") is not None) if name else catalogue()
+    )
     if form == "json":
         print_json(description)
     elif name:
@@ -50,12 +59,18 @@ def _show_catalogue(catalogue: dict[str, Any]) -> None:
 
 
 def _show_model(model: dict[str, Any]) -> None:
-    click.echo(f"{model['kind']} {model['name']}" + (f" ({model['paper']})" if model["paper"] else ""))
+    click.echo(
+        f"{model['kind']} {model['name']}" + (f" ({model['paper']})" if model["paper"] else "")
+    )
     width = min(columns(), 120)
     if model["comment"]:
         click.echo(textwrap.fill(model["comment"].replace("``", ""), width))
     if without := model.get("parameters_without_vocabulary"):
-        total = "{parameters:,} with vocabularies of {source_size:,} / {target_size:,}; " if model["parameters"] else ""
+        total = (
+            "{parameters:,} with vocabularies of {source_size:,} / {target_size:,}; "
+            if model["parameters"]
+            else ""
+        )
         click.echo(f"parameters: {total.format_map(model)}{without:,} without")
     for row in model["settings"]:
         changed = "" if row["value"] == row["default"] else f"   (default: {row['default']})"

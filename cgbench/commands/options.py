@@ -15,9 +15,19 @@ from cgbench.errors import InputError, argument
 from cgbench.requests import Field, leaves_of, read_values
 from cgbench.settings import NONE, choices_of
 
-TYPES = {"corpus": FilesType(), "corpora": FilesType(), "files": FilesType(many=True), "model": ModelType()}
+TYPES = {
+    "corpus": FilesType(),
+    "corpora": FilesType(),
+    "files": FilesType(many=True),
+    "model": ModelType(),
+}
 """Types of options by the name of a field's kind; others are text."""
-METAVARS = {"name": "TEXT", "folder": "FOLDER", "model": "MODEL", "systems": "SYSTEM=FILE[,FILE...]"}
+METAVARS = {
+    "name": "TEXT",
+    "folder": "FOLDER",
+    "model": "MODEL",
+    "systems": "SYSTEM=FILE[,FILE...]",
+}
 
 
 def takes(
@@ -31,16 +41,22 @@ def takes(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of a request, and the request as its first argument.
 
-    A :func:`click.argument` with a field's name is that field. Other settings come from ``--set`` and
-    ``--config``; an option overrides both. With several requests, the first decorator's is the first
-    argument. The fields of a part are options as well.
+    A :func:`click.argument` with a field's name is that field. Other settings come from ``--set``
+    and ``--config``; an option overrides both. With several requests, the first decorator's is the
+    first argument. The fields of a part are options as well.
 
     :param but: fields without an option.
-    :param only: the only fields to take, without settings; the command receives a mapping instead of the request.
-    :param settings: more fields, whose values go into the request's open field; ``defaults``: values of the command.
+    :param only: the only fields to take, without settings; the command receives a mapping instead
+        of the request.
+    :param settings: more fields, whose values go into the request's open field; ``defaults``:
+        values of the command.
     :param read: functions that convert the words of an option, by field.
     """
-    fields = {name: field for name, field in leaves_of(kind).items() if name not in but and (not only or name in only)}
+    fields = {
+        name: field
+        for name, field in leaves_of(kind).items()
+        if name not in but and (not only or name in only)
+    }
     fields |= settings or {}
     visible = [field for field in fields.values() if not field.python_only and not field.is_setting]
     changeable = [field for field in fields.values() if field.is_setting]
@@ -52,7 +68,12 @@ def takes(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def run(*first: Any, config: Path | None = None, assignments: Sequence[str] = (), **arguments: Any) -> Any:
+        def run(
+            *first: Any,
+            config: Path | None = None,
+            assignments: Sequence[str] = (),
+            **arguments: Any,
+        ) -> Any:
             context = click.get_current_context()
             context.meta.setdefault(REQUEST, []).append({**leaves_of(kind), **fields})
             words = {name: arguments.pop(name) for name in [*arguments] if name in fields}
@@ -69,17 +90,28 @@ def takes(
             metavars = {param.name: param.metavar for param in context.command.params}
             for field in () if only else visible:
                 if field.required and field.name not in values:
-                    raise InputError(f"{argument(field.name)} is missing; give {field.flag} {metavars[field.name]}")
-            return function(*first, values if only else kind(**{**(defaults or {}), **values}), **arguments)
+                    raise InputError(
+                        f"{argument(field.name)} is missing; give {field.flag}"
+                        f" {metavars[field.name]}"
+                    )
+            return function(
+                *first, values if only else kind(**{**(defaults or {}), **values}), **arguments
+            )
 
         config_option = grouped_option(
-            group, "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read settings from a YAML file"
+            group,
+            "--config",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Read settings from a YAML file",
         )
         decorators = [_option(field, required=field.required and not only) for field in visible]
         more = [config_option, set_option(group, "; ".join(listed))] if settable else []
-        return options(*decorators, *more, *([_help_settings(group, changeable)] if settable and changeable else []))(
-            run
-        )
+        return options(
+            *decorators,
+            *more,
+            *([_help_settings(group, changeable)] if settable and changeable else []),
+        )(run)
 
     return decorate
 
@@ -87,7 +119,9 @@ def takes(
 def set_option(group: str, names: str = "") -> Callable[[Any], Any]:
     """``--set KEY=VALUE``, the argument ``assignments`` for :func:`parse_assignments`."""
     help = f"Change a setting (repeatable){': ' if names else ''}{names}"
-    return grouped_option(group, "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=help)
+    return grouped_option(
+        group, "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=help
+    )
 
 
 def _help_settings(group: str, fields: Sequence[Field]) -> Callable[[Any], Any]:
@@ -102,9 +136,14 @@ def _help_settings(group: str, fields: Sequence[Field]) -> Callable[[Any], Any]:
             ctx.exit()
 
     return grouped_option(
-        group, "--help-settings", is_flag=True, is_eager=True, expose_value=False, callback=show,
+        group,
+        "--help-settings",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
         help="Show the settings for --set with meanings and defaults",
-    )  # fmt: skip
+    )
 
 
 def parse_assignments(items: Sequence[str]) -> dict[str, str]:
@@ -141,10 +180,14 @@ def _option(field: Field, required: bool) -> Callable[[Any], Any]:
 
 
 def _completion_of(field: Field) -> Callable[[Any, Any, str], list[CompletionItem]] | None:
-    """How a shell completes the value of an option: choices, or files; None if it may be any text."""
+    """How a shell completes the value of an option: choices, or files; None if it may be any
+    text.
+    """
     if field.choices:
         items = [CompletionItem(str(choice)) for choice in field.choices]
-        return lambda context, param, start: [item for item in items if item.value.startswith(start)]
+        return lambda context, param, start: [
+            item for item in items if item.value.startswith(start)
+        ]
     if field.kind and field.kind.name != "name":
         return lambda context, param, start: [CompletionItem(start, type="file")]
     return None
@@ -155,11 +198,16 @@ def _help_of(field: Field) -> str:
     default, help = field.default, field.help
     if field.required or default in (None, "", (), []) or default is False or "default" in help:
         return help
-    return f"{help} [default: {','.join(map(str, default)) if isinstance(default, (list, tuple)) else default}]"
+    return (
+        f"{help} [default:"
+        f" {','.join(map(str, default)) if isinstance(default, (list, tuple)) else default}]"
+    )
 
 
 def _metavar(field: Field, types: Sequence[Any], lists: Sequence[Any]) -> str:
-    if field.flag in ("--model", "--arch", "--method") and (field.kind is None or field.kind.name == "name"):
+    if field.flag in ("--model", "--arch", "--method") and (
+        field.kind is None or field.kind.name == "name"
+    ):
         return "NAME"
     if field.kind:
         return METAVARS.get(field.kind.name, "FILE")
@@ -171,10 +219,16 @@ def _metavar(field: Field, types: Sequence[Any], lists: Sequence[Any]) -> str:
 def _value(field: Field, words: Any) -> Any:
     """The words of an option as the field's type reads them."""
     if field.kind and field.kind.name == "systems":
-        return {name: list(map(Path, paths)) for name, paths in split_systems(words, field.flag).items()}
+        return {
+            name: list(map(Path, paths)) for name, paths in split_systems(words, field.flag).items()
+        }
     if field.kind and field.kind.name == "references":
         return list(map(Path, words))
     lists = [choice for choice in choices_of(field.type) if get_origin(choice) in (list, tuple)]
-    if isinstance(words, tuple) and not field.kind and any(get_args(choice)[0] is not str for choice in lists):
+    if (
+        isinstance(words, tuple)
+        and not field.kind
+        and any(get_args(choice)[0] is not str for choice in lists)
+    ):
         return [text for word in words for text in word.split(",")]
     return words

@@ -28,18 +28,31 @@ def _sides(words: tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 @click.command(
-    "overlap", cls=Resumable, example="cgbench overlap test.de test.en --corpus crawl.jsonl.zst --per-example rows.tsv"
+    "overlap",
+    cls=Resumable,
+    example="cgbench overlap test.de test.en --corpus crawl.jsonl.zst --per-example rows.tsv",
 )
 @click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]", type=click.Path())
 @engine_options
-@takes(OverlapRequest, read={"test": _sides, "orders": orders, "corpus": lambda paths: [*chain(*paths)]})
-@grouped_option("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
+@takes(
+    OverlapRequest,
+    read={"test": _sides, "orders": orders, "corpus": lambda paths: [*chain(*paths)]},
+)
+@grouped_option(
+    "Output",
+    "--per-example",
+    type=PATH,
+    metavar="FILE.tsv",
+    help="Write one row per example and side",
+)
 @format_option
 def overlap_command(request: OverlapRequest, per_example: Path | None, form: str) -> None:
-    """Measure how much of TEST occurs in a corpus: n-grams by length, longest spans, compositional degree.
+    """Measure how much of TEST occurs in a corpus: n-grams by length, longest spans, compositional
+    degree.
 
-    Counts are exact for a corpus of any size, which is read once; memory depends only on the test text. An n-gram
-    counts as known if it occurs within one line or row of the corpus. Paraphrases are not found.
+    Counts are exact for a corpus of any size, which is read once; memory depends only on the test
+    text. An n-gram counts as known if it occurs within one line or row of the corpus. Paraphrases
+    are not found.
 
     TEST is a file or TABLE:COLUMN, or two of them, source and target.
     """
@@ -47,7 +60,9 @@ def overlap_command(request: OverlapRequest, per_example: Path | None, form: str
 
     test = [request.test] if isinstance(request.test, str) else [*request.test]
     if per_example:
-        check_output(per_example, [split_name(name)[0] for name in (*test, *map(str, request.corpus))])
+        check_output(
+            per_example, [split_name(name)[0] for name in (*test, *map(str, request.corpus))]
+        )
     _inspect(test, request)
     result = overlap(request)
     if per_example:
@@ -56,10 +71,17 @@ def overlap_command(request: OverlapRequest, per_example: Path | None, form: str
 
 
 def _inspect(test: Sequence[str], request: OverlapRequest) -> None:
-    """Warn if the test text and the first files of the corpus differ in tokenisation, case or the like."""
+    """Warn if the test text and the first files of the corpus differ in tokenisation, case or the
+    like.
+    """
     from cgbench.text.shards import find_files
 
-    with contextlib.suppress(InputError):  # errors are raised, or skipped, when the whole corpus is read
+    with contextlib.suppress(
+        InputError
+    ):  # errors are raised, or skipped, when the whole corpus is read
         files = find_files(request.corpus, request.column)
-        names = [f"{file.path}:{file.column}" if file.column else str(file.path) for file in files[:SAMPLED]]
+        names = [
+            f"{file.path}:{file.column}" if file.column else str(file.path)
+            for file in files[:SAMPLED]
+        ]
         warn_of_texts(names[0], [*test, *names[1:]], request.normalisation)

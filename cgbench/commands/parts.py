@@ -14,9 +14,10 @@ from cgbench.commands.options import takes
 def parts_command(request: PartsRequest, form: str) -> None:
     """Find probes: pairs that show whether a system knows the parts of a test set.
 
-    The parts are the pieces of each test sentence: the fewest n-grams that cover it and are known from the training
-    text. A probe is a short pair in which pieces occur next to words with which they are known. Translate
-    probes.source of the output folder; `cgbench score --parts` scores the result.
+    The parts are the pieces of each test sentence: the fewest n-grams that cover it and are known
+    from the training text. A probe is a short pair in which pieces occur next to words with which
+    they are known. Translate probes.source of the output folder; `cgbench score --parts` scores the
+    result.
 
     RELEASE is the folder of a release or a split; give --test and --train instead for other text.
     """

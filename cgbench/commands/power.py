@@ -28,16 +28,31 @@ from cgbench.tables import render
 @click.command(
     "power",
     cls=Command,
-    example="cgbench power --metric bleu --ref test.en --hyp one=one.en --hyp two=two.en --difference 1",
+    example=(
+        "cgbench power --metric bleu --ref test.en --hyp one=one.en --hyp two=two.en --difference 1"
+    ),
 )
-@grouped_option("Input", "--scores", multiple=True, metavar="SYSTEM=FILE[,FILE...]", help="Pilot scores of two systems")
-@grouped_option("Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)")
+@grouped_option(
+    "Input",
+    "--scores",
+    multiple=True,
+    metavar="SYSTEM=FILE[,FILE...]",
+    help="Pilot scores of two systems",
+)
+@grouped_option(
+    "Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)"
+)
 @takes(ReportRequest, only=("form",))
 @takes(ImportedMetric, only=("statistic", "scale", "drop_missing"))
-@takes(ScoreRequest, only=("systems", "references", "accept_text", "ids", "sources", "table", "cluster"))
+@takes(
+    ScoreRequest,
+    only=("systems", "references", "accept_text", "ids", "sources", "table", "cluster"),
+)
 @takes(MetricOptions, only=("preset",))
 @takes(PowerRequest)
-@grouped_option("Output", "--plot", type=Path, help="Plot the smallest differences (.svg, .png or .pdf)")
+@grouped_option(
+    "Output", "--plot", type=Path, help="Plot the smallest differences (.svg, .png or .pdf)"
+)
 def power_command(
     output: Mapping[str, Any],
     score_options: Mapping[str, Any],
@@ -48,10 +63,11 @@ def power_command(
     metric: str,
     plot: Path | None,
 ) -> None:
-    """Compute the smallest difference a test set can show, and how many examples or seeds a difference needs.
+    """Compute the smallest difference a test set can show, and how many examples or seeds a
+    difference needs.
 
-    The variance comes from a pilot of two systems, given as hypotheses or scores, or from --variance. The test is the
-    calibrated one (docs/explanation/significance.md).
+    The variance comes from a pilot of two systems, given as hypotheses or scores, or from
+    --variance. The test is the calibrated one (docs/explanation/significance.md).
     """
     if bool(scores) + ("systems" in pilot) + ("variance" in given_values(request)) != 1:
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
@@ -59,8 +75,12 @@ def power_command(
         check_picture(plot, f"--plot {plot}")
         check_output(plot, [])
     if scores:
-        shared = {name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot}
-        pilot_request = ImportRequest(**{"systems": scores_by_system(scores), **shared, **score_options})
+        shared = {
+            name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot
+        }
+        pilot_request = ImportRequest(
+            **{"systems": scores_by_system(scores), **shared, **score_options}
+        )
         evaluation: Evaluation | None = import_scores(pilot_request)
     elif "systems" in pilot:
         if "references" not in pilot:
@@ -90,7 +110,9 @@ def _chart(result: PowerResult) -> Chart:
         last = last if near else position
     title = f"{100 * result.test.power:g}% power; seeds: {result.runs}"
     series = [Series("", [difference for _, difference in points])]
-    return Chart(labels, series, title, f"smallest difference, {result.metric}", "examples", places=places)
+    return Chart(
+        labels, series, title, f"smallest difference, {result.metric}", "examples", places=places
+    )
 
 
 def _examples(result: PowerResult, units: int | None) -> int | None:
@@ -102,17 +124,24 @@ def _shown(result: PowerResult, form: str) -> str:
     if form == "json":
         return json.dumps(
             {
-                "metric": result.metric, "power": result.test.power, "level": result.test.level, "seeds": result.runs,
+                "metric": result.metric,
+                "power": result.test.power,
+                "level": result.test.level,
+                "seeds": result.runs,
                 "pilot": dataclasses.asdict(result.variance),
                 "smallest": [
                     {"examples": _examples(result, units), "difference": value}
-                    | ({result.variance.clusters.name: units} if result.variance.clusters.name else {})
+                    | (
+                        {result.variance.clusters.name: units}
+                        if result.variance.clusters.name
+                        else {}
+                    )
                     for units, value in result.smallest
                 ],
                 "needs": list(map(dataclasses.asdict, result.needs)),
             },
             indent=1,
-        )  # fmt: skip
+        )
     # The smallest difference that is found, by number of examples.
     power_text = f"{100 * result.test.power:g}% power"
     name = result.variance.clusters.name
@@ -120,22 +149,32 @@ def _shown(result: PowerResult, form: str) -> str:
         [
             *([] if not name else ["any number" if units is None else f"{units:,}"]),
             "any number" if units is None else f"{_examples(result, units):,}",
-            str(result.runs), "none" if difference is None else f"{difference:.3g}",
+            str(result.runs),
+            "none" if difference is None else f"{difference:.3g}",
         ]
         for units, difference in result.smallest
-    ]  # fmt: skip
+    ]
     head = [*([f"clusters: {name}"] if name else []), "examples", "seeds"]
-    tables = [render([*head, f"smallest difference in {result.metric} at {power_text}"], rows, form)]
+    tables = [
+        render([*head, f"smallest difference in {result.metric} at {power_text}"], rows, form)
+    ]
     # What the differences of interest need.
     if result.needs:
         rows = [
             [
-                f"{need.difference:g}", f"{100 * need.power:.1f}%",
+                f"{need.difference:g}",
+                f"{100 * need.power:.1f}%",
                 "no number" if need.examples is None else f"{_examples(result, need.examples):,}",
-                ("" if not result.variance.between else "no number" if need.runs is None else f"{need.runs:,}"),
+                (
+                    ""
+                    if not result.variance.between
+                    else "no number"
+                    if need.runs is None
+                    else f"{need.runs:,}"
+                ),
             ]
             for need in result.needs
-        ]  # fmt: skip
+        ]
         head = ["difference", "power now", f"examples for {power_text}", f"seeds for {power_text}"]
         tables.append(render(head, rows, form))
     # What the variance consists of.
@@ -144,8 +183,20 @@ def _shown(result: PowerResult, form: str) -> str:
         total = result.variance.of(now, result.runs)
         rows = [
             ["examples", f"{100 * result.variance.shared / now / total:.0f}%"],
-            ["luck of each run on them", f"{100 * result.variance.own / now / result.runs / total:.0f}%"],
-            ["seeds: more examples do not remove it", f"{100 * result.variance.between / result.runs / total:.0f}%"],
+            [
+                "luck of each run on them",
+                f"{100 * result.variance.own / now / result.runs / total:.0f}%",
+            ],
+            [
+                "seeds: more examples do not remove it",
+                f"{100 * result.variance.between / result.runs / total:.0f}%",
+            ],
         ]
-        tables.append(render([f"variance of the difference, {_examples(result, now):,} examples", "share"], rows, form))
+        tables.append(
+            render(
+                [f"variance of the difference, {_examples(result, now):,} examples", "share"],
+                rows,
+                form,
+            )
+        )
     return "\n\n".join(tables)

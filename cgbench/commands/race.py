@@ -10,16 +10,21 @@ from cgbench.commands.options import takes
 @click.command(
     "race",
     cls=Command,
-    example="cgbench race --system openai:http://localhost:8000/v1?model=a --system openai:http://localhost:8001/v1"
-    "?model=b --release releases/react --prompt 'Translate into English: {source}' -o race",
+    example=(
+        "cgbench race --system openai:http://localhost:8000/v1?model=a --system"
+        " openai:http://localhost:8001/v1?model=b --release releases/react --prompt 'Translate into"
+        " English: {source}' -o race"
+    ),
 )
 @takes(RaceRequest)
 def race_command(request: RaceRequest) -> None:
-    """Ask servers the same examples in random order, and stop when it is certain which one is better.
+    """Ask servers the same examples in random order, and stop when it is certain which one is
+    better.
 
-    Prints one line per batch: the difference of each pair of systems, its interval and p-value, valid at any stop. The
-    race ends when a system is better, when systems are equivalent within --margin, or when the --budget is spent.
-    Results apply to this test set. An interrupted race resumes; answers, scores and the result are in --output.
+    Prints one line per batch: the difference of each pair of systems, its interval and p-value,
+    valid at any stop. The race ends when a system is better, when systems are equivalent within
+    --margin, or when the --budget is spent. Results apply to this test set. An interrupted race
+    resumes; answers, scores and the result are in --output.
     """
     from cgbench.benchmark.race.race import Race
 

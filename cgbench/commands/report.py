@@ -16,10 +16,15 @@ from cgbench.report.release_page import ReleasePageRequest, release_page
 @takes(ReleasePageRequest)
 @click.argument("release", metavar="RELEASE", type=click.Path())
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE.html", help="Report, one HTML file"
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE.html",
+    help="Report, one HTML file",
 )
 def report_command(request: ReleasePageRequest, out: Path) -> None:
-    """Write an HTML report on a release: selection funnel, distributions, novelty, examples and checks.
+    """Write an HTML report on a release: selection funnel, distributions, novelty, examples and
+    checks.
 
     Of a training folder or an ensemble, it draws the learning curves.
     """
@@ -28,7 +33,13 @@ def report_command(request: ReleasePageRequest, out: Path) -> None:
         check_output(out, logs)
         write_atomic(out, curves_page(logs, command_line()))
     else:
-        files = [folder / name for name in (*Release.open(folder, check=False).manifest["files"], "manifest.json")]
-        check_output(out, [*(request.train or ()), *(path for pool in request.pools for path in pool), *files])
+        files = [
+            folder / name
+            for name in (*Release.open(folder, check=False).manifest["files"], "manifest.json")
+        ]
+        check_output(
+            out,
+            [*(request.train or ()), *(path for pool in request.pools for path in pool), *files],
+        )
         write_atomic(out, release_page(request))
     click.echo(f"written to {out}")

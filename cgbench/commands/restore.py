@@ -20,5 +20,12 @@ def restore_command(request: RestoreRequest, form: str) -> None:
     """
     release = restore(request)
     folder = release.folder
-    text = f"restored the text of {counted(release.table().num_rows, 'pair')} in {folder} ({release.signature})"
-    show(form, {"out": str(folder), "signature": release.signature}, f"{text}\nnext:  cgbench verify {folder}")
+    text = (
+        f"restored the text of {counted(release.table().num_rows, 'pair')} in {folder}"
+        f" ({release.signature})"
+    )
+    show(
+        form,
+        {"out": str(folder), "signature": release.signature},
+        f"{text}\nnext:  cgbench verify {folder}",
+    )

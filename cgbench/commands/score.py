@@ -1,4 +1,6 @@
-"""``cgbench score METRIC``: one command per metric, made from the metric's class and the request."""
+"""``cgbench score METRIC``: one command per metric, made from the metric's class and the
+request.
+"""
 
 import inspect
 from importlib import import_module
@@ -22,29 +24,37 @@ OF_REFERENCES = ("references", "control_references", "normalise")
 
 
 EXAMPLES = {
-    "cter": "cgbench score cter --source test.en --compounds compounds.txt --hyp system.zh --lexicon cognition",
+    "cter": (
+        "cgbench score cter --source test.en --compounds compounds.txt --hyp system.zh --lexicon"
+        " cognition"
+    ),
     "exact": "cgbench score exact --ref test.out --hyp system=seed1.out,seed2.out --by length",
 }
 
 
 def _example(name: str) -> str:
-    return f"cgbench score {name} --ref test.en --hyp first=first.en --hyp second=second.en --paired"
+    return (
+        f"cgbench score {name} --ref test.en --hyp first=first.en --hyp second=second.en --paired"
+    )
 
 
 _FILES_BY_NAME = "name the files: cgbench score {metric} --ref REFERENCES --hyp NAME=HYPOTHESES"
 _SCORES_BY_NAME = "name the files: cgbench score import --scores NAME=FILE"
-_METRIC_FIRST = "the metric is the command: cgbench score bleu --ref REFERENCES --hyp NAME=HYPOTHESES"
+_METRIC_FIRST = (
+    "the metric is the command: cgbench score bleu --ref REFERENCES --hyp NAME=HYPOTHESES"
+)
 HINTS = {
     **dict.fromkeys(
         ("comet", "xcomet", "metricx", "bertscore", "bleurt"),
-        "its own program computes this metric; compare its segment scores: cgbench score import --scores NAME=SCORES",
+        "its own program computes this metric; compare its segment scores: cgbench score import"
+        " --scores NAME=SCORES",
     ),
     **dict.fromkeys(("-m", "--metric", "--metrics", "sacrebleu"), _METRIC_FIRST),
     **dict.fromkeys(("-i", "--input", "-r", "-t"), _FILES_BY_NAME),
     **dict.fromkeys(
         ("--lang", "-l", "--language-pair"),
-        "no language is needed; a tokeniser is named: cgbench score bleu --tokenize ja-mecab --ref REFERENCES "
-        "--hyp NAME=HYPOTHESES",
+        "no language is needed; a tokeniser is named: cgbench score bleu --tokenize ja-mecab --ref"
+        " REFERENCES --hyp NAME=HYPOTHESES",
     ),
 }
 """What to write instead of words that other programs take (sacrebleu, bert-score)."""
@@ -73,7 +83,9 @@ class MetricCommand(Hinting, Command):
 
 
 class Scores(Hinting, Group):
-    """One command per metric, ignoring the case of its name (``CTER``, ``BLEU``), and ``import``."""
+    """One command per metric, ignoring the case of its name (``CTER``, ``BLEU``), and
+    ``import``.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The metrics; those of other packages only if they can be loaded."""
@@ -98,7 +110,11 @@ class Scores(Hinting, Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The same, for click's own look-up of the name; several metrics are one command."""
         name = args[0].lower() if args else ""
-        if args and self.get_command(ctx, name) is None and (Path(args[0]).is_file() or name in HINTS):
+        if (
+            args
+            and self.get_command(ctx, name) is None
+            and (Path(args[0]).is_file() or name in HINTS)
+        ):
             ctx.fail(f"{args[0]}: {HINTS.get(name, _FILES_BY_NAME).format(metric='bleu')}")
         words = takewhile(lambda word: not word.startswith("-"), map(str.lower, args))
         if len(names := list(takewhile(is_metric, words))) > 1:
@@ -119,12 +135,18 @@ def score_command(*names: str) -> click.Command:
     name, kind = " ".join(names), metric_class(names[0])
     needs = {metric_class(name).needs for name in names}
     unused = () if len(needs) > 1 else OF_REFERENCES if kind.needs == "sources" else OF_SOURCES
-    settings = {option: field for name in names for option, field in metric_class(name).option_fields().items()}
+    settings = {
+        option: field
+        for name in names
+        for option, field in metric_class(name).option_fields().items()
+    }
     jobs = {"jobs": usable_cores()} if "jobs" in settings else {}
     help = inspect.getdoc(kind) if len(names) == 1 else f"Score systems by {', '.join(names)}."
 
     @click.command(name, cls=MetricCommand, help=help, example=EXAMPLES.get(name, _example(name)))
-    @takes(ScoreRequest, but=("metric", *unused), settings=settings, defaults={"metric": names, **jobs})
+    @takes(
+        ScoreRequest, but=("metric", *unused), settings=settings, defaults={"metric": names, **jobs}
+    )
     @takes(ScoreOutput, but=() if kind.needs == "sources" else ("reasons",))
     def command(request: ScoreRequest, output: ScoreOutput) -> None:
         if kind.needs == "references" and not request.references and not request.release:

@@ -23,9 +23,14 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
     systems: dict[str, Any] = {}
     for item in items:
         for name, names in split_systems([item], option, bare=True).items():
-            key = name if name or len(names) == 1 else short_name(names[0])  # several files are seeds of one system
+            key = (
+                name if name or len(names) == 1 else short_name(names[0])
+            )  # several files are seeds of one system
             if key and key in systems:
-                raise InputError(f"{option} {item}: the system {key} is given twice; join its runs ({key}=FILE1,FILE2)")
+                raise InputError(
+                    f"{option} {item}: the system {key} is given twice; join its runs"
+                    f" ({key}=FILE1,FILE2)"
+                )
             systems.setdefault(key, []).extend(map(Path, names))
     return systems
 
@@ -46,7 +51,8 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
 )
 @takes(ScoreOutput, but=("reasons",))
 def import_command(request: ImportRequest, output: ScoreOutput) -> None:
-    """Compare systems by segment scores of another program, such as COMET, MetricX, an LLM judge or lm-eval.
+    """Compare systems by segment scores of another program, such as COMET, MetricX, an LLM judge or
+    lm-eval.
 
     Adds confidence intervals, significance tests and breakdowns to the scores.
     """

@@ -27,17 +27,27 @@ class ScoreOutput(ReportRequest):
         default=None, help="Write a tab-separated table with one row per example", group="Output"
     )
     plot: File | None = option(
-        default=None, help="Plot the scores, in the bins of --by if given (.svg, .png or .pdf)", group="Output"
+        default=None,
+        help="Plot the scores, in the bins of --by if given (.svg, .png or .pdf)",
+        group="Output",
     )
     plot_width: str = option(
-        default="3.3in", help="Width of the plot, such as 3.3in (a column), 84mm or 17cm", group="Output"
+        default="3.3in",
+        help="Width of the plot, such as 3.3in (a column), 84mm or 17cm",
+        group="Output",
     )
     page: File | None = option(
-        default=None, help="Write an HTML report", group="Output", flag="report", metavar="FILE.html"
+        default=None,
+        help="Write an HTML report",
+        group="Output",
+        flag="report",
+        metavar="FILE.html",
     )
 
     every_eval_ever: Folder | None = option(
-        default=None, help="Write records of Every Eval Ever into this folder, under data/", group="Output"
+        default=None,
+        help="Write records of Every Eval Ever into this folder, under data/",
+        group="Output",
     )
 
     def check(self, scored: Any) -> None:
@@ -48,12 +58,17 @@ class ScoreOutput(ReportRequest):
         if len(getattr(scored, "metrics", ())) > 1:
             for name in ("per_example", "every_eval_ever"):
                 if getattr(self, name):
-                    raise InputError(f"{argument(name)} is for one metric, not for {' and '.join(scored.metrics)}")
+                    raise InputError(
+                        f"{argument(name)} is for one metric, not for"
+                        f" {' and '.join(scored.metrics)}"
+                    )
         if self.plot:
             check_picture(Path(self.plot), f"--plot {self.plot}")
             inches(self.plot_width, f"--plot-width {self.plot_width}")
         if self.every_eval_ever and Path(self.every_eval_ever).is_file():
-            raise InputError(f"--every-eval-ever {self.every_eval_ever}: it is a file; give a folder")
+            raise InputError(
+                f"--every-eval-ever {self.every_eval_ever}: it is a file; give a folder"
+            )
         written = [Path(path) for path in (self.per_example, self.plot, self.page) if path]
         read = list(input_files(scored)) if written else []
         for path in written:
@@ -71,7 +86,9 @@ class ScoreOutput(ReportRequest):
             from cgbench.report.score_page import score_page
 
             warned = [as_options(warning.message) for warning in evaluation.warned]
-            write_atomic(Path(self.page), score_page(evaluation, command=command_line(), notes=warned))
+            write_atomic(
+                Path(self.page), score_page(evaluation, command=command_line(), notes=warned)
+            )
         click.echo(evaluation.report(self.form, self.width, self.reasons))
         if self.plot:
             evaluation.plot(self.plot, width=self.plot_width)

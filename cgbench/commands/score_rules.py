@@ -11,20 +11,34 @@ from cgbench.commands.score_output import ScoreOutput
 @click.command(
     "rules",
     cls=Command,
-    example="cgbench score rules --rules rules.jsonl --hyp first=first.de --hyp second=second.de --paired",
+    example=(
+        "cgbench score rules --rules rules.jsonl --hyp first=first.de --hyp second=second.de"
+        " --paired"
+    ),
 )
 @takes(
     RulesRequest,
     but=(
-        *("accept_text", "differences", "estimate", "exposure", "known", "min_count", "normalise", "parts"),
+        *(
+            "accept_text",
+            "differences",
+            "estimate",
+            "exposure",
+            "known",
+            "min_count",
+            "normalise",
+            "parts",
+        ),
         *("probe_systems", "published"),
     ),
 )
 @takes(ScoreOutput, but=("reasons",))
 def rules_command(request: RulesRequest, output: ScoreOutput) -> None:
-    """Score systems by the rules of each example: what an output must contain, exclude, match or equal.
+    """Score systems by the rules of each example: what an output must contain, exclude, match or
+    equal.
 
-    An example passes if all of its rules do. For rules that need a judge, give its verdicts as a table.
+    An example passes if all of its rules do. For rules that need a judge, give its verdicts as a
+    table.
     """
     output.check(request)
     output.show(rules(request))

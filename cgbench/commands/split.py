@@ -7,7 +7,9 @@ from cgbench.commands.command import Command, format_option, note, show
 from cgbench.commands.options import takes
 
 
-@click.command("split", cls=Command, example="cgbench split --corpus all.de all.en --method mcd --out split")
+@click.command(
+    "split", cls=Command, example="cgbench split --corpus all.de all.en --method mcd --out split"
+)
 @takes(SplitRequest)
 @format_option
 def split_command(request: SplitRequest, form: str) -> None:

@@ -15,7 +15,8 @@ from cgbench.text.streams import split_name
 
 
 def _labelled(tests: tuple[tuple[Path, ...], ...]) -> list[tuple[str, list[Path]]]:
-    """``NAME=FILE`` as name and files; without ``NAME=`` the name of the first file, less what tells its form.
+    """``NAME=FILE`` as name and files; without ``NAME=`` the name of the first file, less what
+    tells its form.
 
     :raises InputError: a name is empty.
     """
@@ -30,14 +31,17 @@ def _labelled(tests: tuple[tuple[Path, ...], ...]) -> list[tuple[str, list[Path]
     return labelled
 
 
-@click.command("stats", cls=Command, example="cgbench stats --train train.en --test test.en --orders 1-4")
+@click.command(
+    "stats", cls=Command, example="cgbench stats --train train.en --test test.en --orders 1-4"
+)
 @takes(StatsRequest, read={"orders": orders, "tests": _labelled})
 @formats("text", "json", "tsv", "markdown", "latex")
 def stats_command(request: StatsRequest, form: str) -> None:
-    """Measure what is new in test texts: compositional degree, and novel n-grams of words and parts of speech.
+    """Measure what is new in test texts: compositional degree, and novel n-grams of words and parts
+    of speech.
 
-    Prints one row per test text, as in Table 2 of Zheng and Lapata (2023). An n-gram is novel if it never occurs in
-    the training text; each one is counted once.
+    Prints one row per test text, as in Table 2 of Zheng and Lapata (2023). An n-gram is novel if it
+    never occurs in the training text; each one is counted once.
     """
     from cgbench.benchmark.stats.stats import stats
 

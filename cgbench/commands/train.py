@@ -6,7 +6,13 @@ from pathlib import Path
 import click
 
 from cgbench.commands.click_types import corpus_words
-from cgbench.commands.command import Resumable, engine_options, explain_option, format_option, options
+from cgbench.commands.command import (
+    Resumable,
+    engine_options,
+    explain_option,
+    format_option,
+    options,
+)
 from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
 from cgbench.models.config.presets import Preset
@@ -16,7 +22,9 @@ from cgbench.requests import changed
 from cgbench.tables import render
 
 run_options = options(engine_options, explain_option, format_option)
-EXAMPLE = "cgbench train --train train.de train.en --valid dev.de dev.en --model transformer_iwslt --out "
+EXAMPLE = (
+    "cgbench train --train train.de train.en --valid dev.de dev.en --model transformer_iwslt --out "
+)
 READ = {"corpus": corpus_words, "valid": corpus_words}
 
 
@@ -43,18 +51,26 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
     rows = [("updates", f"{summary['updates']:,} of {of:,}")]
     if summary["loss"] is not None:
         rows.append(("training loss", f"{summary['loss']:.3f}"))
-    rows += [(f"validation {name.replace('_', ' ')}", f"{value:.3f}") for name, value in summary["validation"].items()]
+    rows += [
+        (f"validation {name.replace('_', ' ')}", f"{value:.3f}")
+        for name, value in summary["validation"].items()
+    ]
     if not summary["finished"]:
         click.echo(render((), rows) + "\n\nnot finished\nnext:  give the same command again")
         return
     rows.append(("parameters", f"{summary['parameters']:,}"))
-    model_option = f"--system {_named(outside, preset, out)}" if outside and outside.is_whole else f"--model {out}"
+    model_option = (
+        f"--system {_named(outside, preset, out)}"
+        if outside and outside.is_whole
+        else f"--model {out}"
+    )
     is_exact = preset.training.validate_metric == "exact_match"
     # As validation decodes: a wide beam looks for early ends, which make no whole sentence right.
     search = f" --beam {preset.training.validate_beam}" if is_exact else ""
     click.echo(
-        f"{render((), rows)}\n\nnext:  cgbench translate SOURCE {model_option}{search} --output HYPOTHESES\n"
-        f"       cgbench score {'exact' if is_exact else 'bleu'} --ref TARGET --hyp HYPOTHESES"
+        f"{render((), rows)}\n\nnext:  cgbench translate SOURCE {model_option}{search} --output"
+        f" HYPOTHESES\n       cgbench score {'exact' if is_exact else 'bleu'} --ref TARGET --hyp"
+        " HYPOTHESES"
     )
 
 
@@ -66,18 +82,28 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
 @run_options
 @takes(EnsembleRequest, read=READ)
 def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -> None:
-    """Train models that differ only in their seed. The same command resumes an interrupted training."""
+    """Train models that differ only in their seed.
+
+    The same command resumes an interrupted training.
+    """
     from cgbench.models.training.ensemble_training import train_ensemble_from
 
     preset, outside = begin(request, "small")
-    summary = train_ensemble_from(preset, outside, changed(request, say=_say(explain, request.execution.dry_run)))
+    summary = train_ensemble_from(
+        preset, outside, changed(request, say=_say(explain, request.execution.dry_run))
+    )
     if form == "json":
         print_json(summary)
     elif summary:
         out = request.folder
         head = ("member", "seed", "updates", "parameters")
-        rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}", f"{row['parameters']:,}") for row in summary]
-        members_of = " ".join(f"--member {_named(outside, preset, out / row['folder'])}" for row in summary)
+        rows = [
+            (row["folder"], str(row["seed"]), f"{row['updates']:,}", f"{row['parameters']:,}")
+            for row in summary
+        ]
+        members_of = " ".join(
+            f"--member {_named(outside, preset, out / row['folder'])}" for row in summary
+        )
         then = (
             f"uncertainty SOURCE {members_of} --output FILE.jsonl"
             if outside and outside.is_whole
@@ -92,7 +118,9 @@ def _say(explain: bool, dry_run: bool) -> Callable[[str], None] | None:
 
 
 def _named(outside: Start | None, preset: Preset, out: Path) -> str:
-    """How commands know a model from outside that was trained into ``out``; an adapter goes with its model."""
+    """How commands know a model from outside that was trained into ``out``; an adapter goes with
+    its model.
+    """
     if outside is None or not getattr(preset.model, "adapter_rank", 0):
         return f"hf:{out}"
     address = outside.shown

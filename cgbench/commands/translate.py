@@ -12,17 +12,23 @@ from cgbench.requests import changed
 from cgbench.text.streams import is_stdin, split_name
 
 
-@click.command("translate", cls=Command, example="cgbench translate test.de --model models/run --output hypotheses.en")
+@click.command(
+    "translate",
+    cls=Command,
+    example="cgbench translate test.de --model models/run --output hypotheses.en",
+)
 @click.argument("sources", metavar="[SOURCE]", default="-", type=click.Path())
 @takes(TranslateRequest, read={"model": lambda words: [*chain(*words)]})
 @takes(PromptOptions)
 def translate_command(request: TranslateRequest, options: PromptOptions) -> None:
     """Translate SOURCE by beam search over the mean probabilities of one or several models.
 
-    With --system, an external model or a server translates, and an interrupted command resumes. A server's raw answers
-    are kept in FILE.answers.jsonl. With --shots, each prompt shows examples chosen for its sentence.
+    With --system, an external model or a server translates, and an interrupted command resumes. A
+    server's raw answers are kept in FILE.answers.jsonl. With --shots, each prompt shows examples
+    chosen for its sentence.
 
-    SOURCE contains one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
+    SOURCE contains one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or
+    standard input.
     """
     from cgbench.models.translation import translated
 

@@ -12,15 +12,19 @@ from cgbench.models.external.ensemble_uncertainty import UncertaintyRequest, mea
 @click.command(
     "uncertainty",
     cls=Resumable,
-    example="cgbench uncertainty test.de --member models/one --member models/two --output scores.jsonl",
+    example=(
+        "cgbench uncertainty test.de --member models/one --member models/two --output scores.jsonl"
+    ),
 )
 @click.argument("sources", metavar="[SOURCE]", default="-", type=click.Path())
 @engine_options
 @takes(UncertaintyRequest)
 def uncertainty_command(request: UncertaintyRequest) -> None:
-    """Measure the uncertainty of an ensemble about each sentence of SOURCE, with native or external models.
+    """Measure the uncertainty of an ensemble about each sentence of SOURCE, with native or external
+    models.
 
-    SOURCE is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input. The same command resumes.
+    SOURCE is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input. The same
+    command resumes.
     """
     if request.output is None:
         raise InputError(f"{argument('output')}: it is missing; name the file of the measures")

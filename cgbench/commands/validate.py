@@ -13,29 +13,46 @@ from cgbench.errors import InputError
 from cgbench.requests import changed
 
 
-@click.command("validate", cls=Command, example="cgbench validate release --hyp A=a.en --hyp B=b.en --hyp C=c.en")
+@click.command(
+    "validate",
+    cls=Command,
+    example="cgbench validate release --hyp A=a.en --hyp B=b.en --hyp C=c.en",
+)
 @click.argument("release", metavar="[FAMILY=]RELEASE", type=click.Path())
 @takes(ValidateRequest)
 @grouped_option(
-    "Systems", "--sources", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write the sources of the candidates (of --cells, with their ids in FILE.jsonl) to translate, and stop",
-)  # fmt: skip
+    "Systems",
+    "--sources",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=(
+        "Write the sources of the candidates (of --cells, with their ids in FILE.jsonl) to"
+        " translate, and stop"
+    ),
+)
 @grouped_option(
-    "Output", "--report", "page", type=click.Path(path_type=Path), metavar="FILE.html",
+    "Output",
+    "--report",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
     help="Write an HTML report on --measures",
-)  # fmt: skip
+)
 @grouped_option(
-    "Advanced", "--work", type=click.Path(path_type=Path), metavar="FOLDER",
+    "Advanced",
+    "--work",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
     help="Workspace of the release, with texts, models and finished steps [default: RELEASE.work]",
-)  # fmt: skip
+)
 @format_option
 def validate_command(
     request: ValidateRequest, sources: Path | None, page: Path | None, work: Path | None, form: str
 ) -> None:
     """Check whether a release is compositional or only hard, and ranks systems as its pool does.
 
-    FAMILY names the type of ensemble that selected the release, such as transformer. Systems of that type are named
-    FAMILY/NAME, such as transformer/seed5.
+    FAMILY names the type of ensemble that selected the release, such as transformer. Systems of
+    that type are named FAMILY/NAME, such as transformer/seed5.
     """
     from cgbench.benchmark.release.card_notes import add_results
     from cgbench.benchmark.release.manifest import CARD
@@ -66,12 +83,16 @@ def validate_command(
     click.echo(result.report(form))
     if result.card_lines and not add_results(opened.folder / CARD, result.card_lines):
         click.echo(
-            f"note: {opened.folder / CARD} was not changed: no marks of a part `validity`, or read-only", err=True
+            f"note: {opened.folder / CARD} was not changed: no marks of a part `validity`, or"
+            " read-only",
+            err=True,
         )
 
 
 def _named(word: str) -> tuple[str | None, str]:
-    """``FAMILY=DIR`` or ``DIR``; a folder whose own name has a ``=`` is one without a name before it."""
+    """``FAMILY=DIR`` or ``DIR``; a folder whose own name has a ``=`` is one without a name before
+    it.
+    """
     name, sign, folder = word.partition("=")
     if not sign or Path(word).is_dir():
         return None, word

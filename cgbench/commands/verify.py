@@ -15,7 +15,9 @@ from cgbench.errors import printable
 @click.argument("release", metavar="RELEASE", type=click.Path())
 @format_option
 def verify_command(request: VerifyRequest, form: str) -> None:
-    """Recompute the checksums, counts and split of a release; exit status 1 if any of them differs."""
+    """Recompute the checksums, counts and split of a release; exit status 1 if any of them
+    differs.
+    """
     checks = verify(request)
     rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
     show(form, {"ok": checks.ok, "checks": rows}, "\n".join(printable(check) for check in checks))

@@ -17,7 +17,8 @@ TARGET = "r s t u v\nr s t u v\nr s t u v w\ns t u v r\nx r y s\n"
 @click.command("warm-up", cls=Command, example="cgbench warm-up")
 @click.pass_context
 def warm_up_command(context: click.Context) -> None:
-    """Precompile and cache the code of all commands, so that their first run is as fast as later ones.
+    """Precompile and cache the code of all commands, so that their first run is as fast as later
+    ones.
 
     Without PyTorch, the code of models is left out.
     """
@@ -35,17 +36,57 @@ def warm_up_command(context: click.Context) -> None:
             ("degree", pool[0], "--train", source),
             ("stats", "--train", source, "--test", pool[0]),
             ("overlap", pool[0], "--corpus", source, "--jobs", 1),
-            ("split", "--corpus", source, target, "--out", folder / "split", "--set", "exchanges=1"),
-            ("lm", "train", source, "--order", 3, "--out", folder / "lm.arpa", "--jobs", 1),
-            ("lm", "train", source, "--order", 3, "--out", folder / "lm.arpa", "--jobs", 1),
-            ("lexicon", "learn", source, target, "--out", folder / "lexicon.json", "--method", "ibm2"),
             (
-                *("build-react", "--train", source, target, "--pool", *pool, "--out", folder / "build"),
-                *("--until", "candidates", "--jobs", 1, "--set", "min_length=1", "--set", "candidates=2"),
+                "split",
+                "--corpus",
+                source,
+                target,
+                "--out",
+                folder / "split",
+                "--set",
+                "exchanges=1",
+            ),
+            ("lm", "train", source, "--order", 3, "--out", folder / "lm.arpa", "--jobs", 1),
+            ("lm", "train", source, "--order", 3, "--out", folder / "lm.arpa", "--jobs", 1),
+            (
+                "lexicon",
+                "learn",
+                source,
+                target,
+                "--out",
+                folder / "lexicon.json",
+                "--method",
+                "ibm2",
+            ),
+            (
+                *(
+                    "build-react",
+                    "--train",
+                    source,
+                    target,
+                    "--pool",
+                    *pool,
+                    "--out",
+                    folder / "build",
+                ),
+                *(
+                    "--until",
+                    "candidates",
+                    "--jobs",
+                    1,
+                    "--set",
+                    "min_length=1",
+                    "--set",
+                    "candidates=2",
+                ),
                 *("--set", "drop=0", "--set", "window=2", "--set", "select=1"),
             ),
         ):
-            with contextlib.redirect_stderr(io.StringIO()) if words[0] == "lm" else contextlib.nullcontext():
+            with (
+                contextlib.redirect_stderr(io.StringIO())
+                if words[0] == "lm"
+                else contextlib.nullcontext()
+            ):
                 program.main([str(word) for word in words], standalone_mode=False)
     # What ensembles are measured with.
     try:
@@ -62,4 +103,6 @@ def _measure() -> None:
 
     from cgbench.models.teacher_forcing import measure_members
 
-    measure_members([lambda batch, _: torch.zeros(1, 2)], torch.zeros(1, dtype=torch.int64), [1], 2, 1)
+    measure_members(
+        [lambda batch, _: torch.zeros(1, 2)], torch.zeros(1, dtype=torch.int64), [1], 2, 1
+    )

@@ -1,7 +1,7 @@
 """Read untrusted archives: links are not followed, and paths and sizes are checked.
 
-Members are never written under their names in the archive. They are read as streams, or unpacked to paths given by the
-caller.
+Members are never written under their names in the archive. They are read as streams, or unpacked to
+paths given by the caller.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ CHUNK = 1 << 20
 _DAMAGED = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error),
     # Raised by the standard library on impossible offsets, lengths and names.
-    *(EOFError, NotImplementedError, RuntimeError, ValueError, OverflowError, LookupError, MemoryError),
+    *(
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+        OverflowError,
+        LookupError,
+        MemoryError,
+    ),
 )
 
 
@@ -38,7 +46,8 @@ class ArchiveMember:
     def read(self, length: int = CHUNK) -> bytes:
         """The next bytes, empty at the end.
 
-        :raises InputError: the archive is damaged, or too large (:data:`MOST_BYTES`, :data:`MOST_RATIO`).
+        :raises InputError: the archive is damaged, or too large (:data:`MOST_BYTES`,
+            :data:`MOST_RATIO`).
         """
         with _readable(self.archive):
             return cast(bytes, self._stream.read(length))
@@ -49,7 +58,8 @@ class ArchiveMember:
 
 
 def members(archive: Path) -> Iterator[ArchiveMember]:
-    """The regular files of a tar archive (also .gz) or a zip archive, in its order, each readable once.
+    """The regular files of a tar archive (also .gz) or a zip archive, in its order, each readable
+    once.
 
     Links and devices are skipped.
 
@@ -62,8 +72,14 @@ def members(archive: Path) -> Iterator[ArchiveMember]:
         entries = _zipped(archive) if zipped else _tarred(archive, begin)
         for count, (name, stream) in enumerate(entries, 1):
             path = PurePosixPath(name.replace("\\", "/"))
-            if path.is_absolute() or ".." in path.parts or (path.parts and path.parts[0].endswith(":")):
-                raise InputError(f"{archive}: member {name!r} points outside the archive; it was not used")
+            if (
+                path.is_absolute()
+                or ".." in path.parts
+                or (path.parts and path.parts[0].endswith(":"))
+            ):
+                raise InputError(
+                    f"{archive}: member {name!r} points outside the archive; it was not used"
+                )
             if count > MOST_MEMBERS:
                 raise InputError(f"{archive}: more than {MOST_MEMBERS:,} members; it was not used")
             if stream is not None:
@@ -107,7 +123,10 @@ def _tarred(archive: Path, begin: bytes) -> Iterator[tuple[str, Any]]:
         with tarfile.open(fileobj=cast(Any, stream), mode="r|", tarinfo=_Item) as tar:
             for item in tar:
                 if item.issparse():
-                    raise InputError(f"{archive}: {item.name!r} is a sparse file, which is not supported; repack it")
+                    raise InputError(
+                        f"{archive}: {item.name!r} is a sparse file, which is not supported;"
+                        " repack it"
+                    )
                 yield item.name, tar.extractfile(item) if item.isreg() else None
         while stream.read(CHUNK):  # a checksum follows the last byte
             pass
@@ -116,9 +135,14 @@ def _tarred(archive: Path, begin: bytes) -> Iterator[tuple[str, Any]]:
 def _check_unpacked(archive: Path, length: int) -> None:
     """Check the unpacked size of an archive, skipped members included."""
     ratio = max(FREE_BYTES, MOST_RATIO * archive.stat().st_size)
-    for most, rule in ((MOST_BYTES, f"{MOST_BYTES:,} bytes"), (ratio, f"{MOST_RATIO} times its size")):
+    for most, rule in (
+        (MOST_BYTES, f"{MOST_BYTES:,} bytes"),
+        (ratio, f"{MOST_RATIO} times its size"),
+    ):
         if length > most:
-            raise InputError(f"{archive}: unpacks to more than is allowed ({rule}); it was not used")
+            raise InputError(
+                f"{archive}: unpacks to more than is allowed ({rule}); it was not used"
+            )
 
 
 class _Unpacked(io.RawIOBase):
@@ -135,7 +159,9 @@ class _Unpacked(io.RawIOBase):
 
 
 class _Item(tarfile.TarInfo):
-    """A member's header. tarfile treats a damaged one as the end of the archive, and keeps long ones in memory."""
+    """A member's header. tarfile treats a damaged one as the end of the archive, and keeps long
+    ones in memory.
+    """
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Item:
@@ -145,7 +171,13 @@ class _Item(tarfile.TarInfo):
             raise
         except tarfile.HeaderError as error:
             raise ValueError(str(error)) from None
-        in_memory = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, b"X")
+        in_memory = (
+            tarfile.GNUTYPE_LONGNAME,
+            tarfile.GNUTYPE_LONGLINK,
+            tarfile.XHDTYPE,
+            tarfile.XGLTYPE,
+            b"X",
+        )
         if item.size < 0 or (item.type in in_memory and item.size > MOST_HEADER):
             raise ValueError(f"a header of {item.size:,} bytes")
         return item
@@ -156,9 +188,13 @@ def _readable(archive: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGED as error:
-        raise InputError(f"{archive}: not a readable archive ({error}); it may be damaged or cut short") from None
+        raise InputError(
+            f"{archive}: not a readable archive ({error}); it may be damaged or cut short"
+        ) from None
     except OSError as error:
         # Errors of gzip about damaged data have no number, those about offsets have EINVAL.
         if error.errno not in (None, errno.EINVAL):
             raise
-        raise InputError(f"{archive}: cannot be unpacked ({error}); it may be damaged or cut short") from None
+        raise InputError(
+            f"{archive}: cannot be unpacked ({error}); it may be damaged or cut short"
+        ) from None

@@ -17,17 +17,27 @@ from cgbench.text.normalisation import TableOptions
 class AugmentRequest(Settings, TableOptions):
     """What :func:`write_augmented` is asked for."""
 
-    corpus: Bitext = option(help="Training corpus: two files, or one with both sides", python_only=True)
-    out: Bitext = option(help="Files of the new pairs: two plain files, or one .tsv", metavar="FILES", group="Output")
+    corpus: Bitext = option(
+        help="Training corpus: two files, or one with both sides", python_only=True
+    )
+    out: Bitext = option(
+        help="Files of the new pairs: two plain files, or one .tsv", metavar="FILES", group="Output"
+    )
     _: KW_ONLY
     tests: Bitexts = option(
-        default=(), help="Test corpus whose pairs are counted among the new ones; repeatable", flag="test",
+        default=(),
+        help="Test corpus whose pairs are counted among the new ones; repeatable",
+        flag="test",
         group="Input",
-    )  # fmt: skip
+    )
     mix: float | None = option(
-        default=None, help="Write the training corpus with this share of new pairs, repeating the smaller part",
-        least=0, most=1, metavar="SHARE", group="Output",
-    )  # fmt: skip
+        default=None,
+        help="Write the training corpus with this share of new pairs, repeating the smaller part",
+        least=0,
+        most=1,
+        metavar="SHARE",
+        group="Output",
+    )
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,8 @@ class Written:
 def augment_corpus(request: AugmentRequest) -> Written:
     """Make new pairs by GECA (Andreas 2020) and write them, or a mixture with the training text.
 
-    :raises InputError: a text cannot be read, the output cannot be written, or no new pair can be made.
+    :raises InputError: a text cannot be read, the output cannot be written, or no new pair can be
+        made.
     """
     spec = as_corpus(request.corpus, request.columns, "train")
     out = as_corpus(request.out, None, "out").paths
@@ -58,9 +69,13 @@ def augment_corpus(request: AugmentRequest) -> Written:
     training = list(read_pairs(spec))
     augmented = augment(training, request)
     if not augmented.pairs:
-        raise InputError(f"{spec}: no new pair can be made with these settings; try a larger {argument('size')}")
+        raise InputError(
+            f"{spec}: no new pair can be made with these settings; try a larger {argument('size')}"
+        )
     shares = [count_shared(augmented.pairs, pairs) for pairs in test_pairs]
-    written = augmented.pairs if request.mix is None else mixed(training, augmented.pairs, request.mix)
+    written = (
+        augmented.pairs if request.mix is None else mixed(training, augmented.pairs, request.mix)
+    )
     _write(out, written)
     return Written(augmented, len(written), out, list(zip(tests, shares, strict=True)))
 
@@ -69,7 +84,9 @@ def _check_out(out: tuple[Path, ...], inputs: list[Path]) -> None:
     spec = CorpusSpec(out)
     name = argument("out", str(spec))
     if len(out) == 1 and (form(out[0]) != "tsv" or out[0].suffix != ".tsv"):
-        raise InputError(f"{name}: a single file with both sides must end in .tsv; or give two files")
+        raise InputError(
+            f"{name}: a single file with both sides must end in .tsv; or give two files"
+        )
     if len(out) == 2 and not spec.is_plain:
         raise InputError(f"{name}: new pairs are written as plain text; leave .gz or .zst out")
     if len(out) == 2 and out[0].absolute() == out[1].absolute():

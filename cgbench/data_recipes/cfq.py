@@ -1,7 +1,8 @@
-"""CFQ: English questions and SPARQL queries, tokenised as by its authors, and rewritten as by Dangle's authors.
+"""CFQ: English questions and SPARQL queries, tokenised as by its authors, and rewritten as by
+Dangle's authors.
 
-Keysers et al., "Measuring Compositional Generalization", ICLR 2020; Zheng and Lapata, "Disentangled Sequence to
-Sequence Learning", ACL 2022.
+Keysers et al., "Measuring Compositional Generalization", ICLR 2020; Zheng and Lapata, "Disentangled
+Sequence to Sequence Learning", ACL 2022.
 """
 
 import re
@@ -23,15 +24,19 @@ _FILTER = re.compile(r"(FILTER [^.]+) [.}]")
 
 _PERSON, _COMPANY = "ns:business.employment_tenure.person", "ns:business.employment_tenure.company"
 _RELATION = "ns:film.film_film_distributor_relationship"
-# Predicates and their inverses. In MCD2 and MCD3 training and test prefer different ones, which has nothing to do with
-# composition.
+# Predicates and their inverses. In MCD2 and MCD3 training and test prefer different ones, which has
+# nothing to do with composition.
 INVERSE = {
     "film.film.executive_produced_by": "film.producer.films_executive_produced",
     "film.film.directed_by": "film.director.film",
     "film.film.written_by": "film.writer.film",
     "film.film.edited_by": "film.editor.film",
-    "film.film.produced_by|ns:film.film.production_companies": "film.producer.film|ns:film.production_company.films",
-    f"film.film.distributors/{_RELATION}.distributor": f"film.film_distributor.films_distributed/{_RELATION}.film",
+    "film.film.produced_by|ns:film.film.production_companies": (
+        "film.producer.film|ns:film.production_company.films"
+    ),
+    f"film.film.distributors/{_RELATION}.distributor": (
+        f"film.film_distributor.films_distributed/{_RELATION}.film"
+    ),
     "influence.influence_node.influenced_by": "influence.influence_node.influenced",
     f"people.person.employment_history/{_COMPANY}": f"business.employer.employees/{_PERSON}",
     "organization.organization.founders": "organization.organization_founder.organizations_founded",
@@ -50,8 +55,11 @@ SPLITS = {
     "random": ("random_split", 95_744, 11_967, 11_967),
     "length": ("query_complexity_split", 100_654, 9_512, 9_512),
 }
-# dataset.json has about 4 GB, of which only these two fields are needed; each record has them in this order.
-_FIELD = re.compile(rb'"(questionPatternModEntities|sparqlPatternModEntities)"\s*:\s*("(?:[^"\\]|\\.)*")')
+# dataset.json has about 4 GB, of which only these two fields are needed; each record has them in
+# this order.
+_FIELD = re.compile(
+    rb'"(questionPatternModEntities|sparqlPatternModEntities)"\s*:\s*("(?:[^"\\]|\\.)*")'
+)
 LONGEST_FIELD = 1 << 16
 
 
@@ -68,7 +76,10 @@ def read_dataset(member: ArchiveMember) -> Iterator[tuple[str, str]]:
         for match in _FIELD.finditer(waiting):
             end = match.end()
             if match[1].startswith(b"question") != (question is None):
-                raise InputError(f"{member.archive}: record {count + 1} of {member.name} lacks a question or a query")
+                raise InputError(
+                    f"{member.archive}: record {count + 1} of {member.name} lacks a question or a"
+                    " query"
+                )
             text = parse_json(match[2], f"{member.archive}: record {count + 1} of {member.name}")
             if question is None:
                 question = text
@@ -87,15 +98,20 @@ def tokenize_question(question: str) -> str:
 
 def tokenize_query(query: str) -> str:
     """The query on one line; ``count(*)`` is split, ``ns:`` removed, ``m.`` replaced by ``m_``."""
-    tokens = (token.removeprefix("ns:") for token in query.replace("count(*)", "count ( * )").split())
-    return " ".join(f"m_{token[2:]}" if token.startswith("m.") else token for token in tokens).replace("\\n", " ")
+    tokens = (
+        token.removeprefix("ns:") for token in query.replace("count(*)", "count ( * )").split()
+    )
+    return " ".join(
+        f"m_{token[2:]}" if token.startswith("m.") else token for token in tokens
+    ).replace("\\n", " ")
 
 
 def merge_triples(query: str, inverse: bool) -> str:
-    """The tokenised query with triples that share arguments merged: ``subjects predicates objects``, each sorted.
+    """The tokenised query with triples that share arguments merged: ``subjects predicates
+    objects``, each sorted.
 
-    Triples with the same subject and predicate are merged first, then those with the same predicate and objects, then
-    those with the same arguments; the clauses are sorted.
+    Triples with the same subject and predicate are merged first, then those with the same predicate
+    and objects, then those with the same arguments; the clauses are sorted.
 
     :param inverse: whether to replace predicates in :data:`INVERSE`.
     """
@@ -105,8 +121,12 @@ def merge_triples(query: str, inverse: bool) -> str:
             subject, predicate, target = target, INVERSE[predicate], subject
         triples.append((subject, predicate, target))
     objects = _grouped(((subject, predicate), target) for subject, predicate, target in triples)
-    subjects = _grouped(((predicate, targets), subject) for (subject, predicate), targets in objects.items())
-    predicates = _grouped(((targets, sources), predicate) for (predicate, targets), sources in subjects.items())
+    subjects = _grouped(
+        ((predicate, targets), subject) for (subject, predicate), targets in objects.items()
+    )
+    predicates = _grouped(
+        ((targets, sources), predicate) for (predicate, targets), sources in subjects.items()
+    )
     clauses = [
         " ".join([*sorted(sources), *sorted(relations), *sorted(targets)])
         for (targets, sources), relations in predicates.items()
@@ -135,10 +155,15 @@ def prepare_cfq(sources: Sources, out: Writer) -> None:
     for name, (file, *_) in SPLITS.items():
         if file not in splits:
             raise InputError(f"{archive}: no splits/{file}.json in it; not the expected archive")
-        for subset, chosen in rows_by_number(tokenised, splits[file], f"{archive}: splits/{file}.json"):
+        for subset, chosen in rows_by_number(
+            tokenised, splits[file], f"{archive}: splits/{file}.json"
+        ):
             out.split(f"{name}/{subset}", chosen)
             if name.startswith("mcd"):
-                merged = ((source, merge_triples(query, inverse=name != "mcd1")) for source, query in chosen)
+                merged = (
+                    (source, merge_triples(query, inverse=name != "mcd1"))
+                    for source, query in chosen
+                )
                 out.split(f"dangle-{name}/{subset}", merged)
 
 
@@ -151,7 +176,9 @@ def _read(archive: Path) -> tuple[list[tuple[str, str]], dict[str, dict[str, lis
             pairs = list(read_dataset(member))
         for file, *_ in SPLITS.values():
             if member.ends_in(f"splits/{file}.json"):
-                splits[file] = parse_json(b"".join(iter(member.read, b"")), f"{archive}: {member.name}")
+                splits[file] = parse_json(
+                    b"".join(iter(member.read, b"")), f"{archive}: {member.name}"
+                )
     return pairs, splits
 
 
@@ -160,8 +187,10 @@ RECIPES = (
         name="cfq",
         summary="questions and SPARQL queries",
         licence="CC BY 4.0",
-        citation="Keysers et al., Measuring Compositional Generalization: A Comprehensive Method on Realistic Data, "
-        "ICLR 2020",
+        citation=(
+            "Keysers et al., Measuring Compositional Generalization: A Comprehensive Method on"
+            " Realistic Data, ICLR 2020"
+        ),
         homepage="https://github.com/google-research/google-research/tree/master/cfq",
         sides=("src", "tgt"),
         size="239,357 questions",
@@ -176,8 +205,14 @@ RECIPES = (
         prepare=prepare_cfq,
         notes=(
             "length is the split by query complexity",
-            "dangle-*: queries with merged, sorted triples; for mcd2 and mcd3 inverse predicates are unified",
-            "valid has the distribution of test in the mcd splits: model selection on it uses test data",
+            (
+                "dangle-*: queries with merged, sorted triples; for mcd2 and mcd3 inverse"
+                " predicates are unified"
+            ),
+            (
+                "valid has the distribution of test in the mcd splits: model selection on it uses"
+                " test data"
+            ),
         ),
     ),
 )

@@ -1,8 +1,9 @@
 """CoGnition: English-Chinese stories, and a test of novel compounds in known contexts.
 
-The stories are ``data/processed`` of the repository, on which its authors and all later papers trained: English words,
-Chinese subwords. ``data/valid.zh`` and ``data/test.zh`` are other files, in words. The references of the compound test
-are original Chinese text, since the papers score characters.
+The stories are ``data/processed`` of the repository, on which its authors and all later papers
+trained: English words, Chinese subwords. ``data/valid.zh`` and ``data/test.zh`` are other files, in
+words. The references of the compound test are original Chinese text, since the papers score
+characters.
 """
 
 from collections.abc import Iterator
@@ -21,13 +22,17 @@ CODES = "bpe/codes"  # the merges of the Chinese text, in the prepared set
 
 
 def prepare_cognition(sources: Sources, out: Writer) -> None:
-    """Write the stories as pairs, Chinese in subwords, and the compound tests as triples, with the lexicon of CTER."""
+    """Write the stories as pairs, Chinese in subwords, and the compound tests as triples, with the
+    lexicon of CTER.
+    """
     for name in STORIES:
         if files := sources.find(*(f"{name}.{language}" for language in LANGUAGES)):
             out.split(name, read_pairs(CorpusSpec(files)))
     sides = (*LANGUAGES, "compound")
     if files := sources.find(*(f"cg-test.{side}" for side in sides)):
-        rows = list(zip(*map(read_lines, files), strict=False))  # missing rows are found by the expected count
+        rows = list(
+            zip(*map(read_lines, files), strict=False)
+        )  # missing rows are found by the expected count
         out.split("cg-test", rows, sides=sides)
         third = len(rows) // len(KINDS)
         for index, kind in enumerate(KINDS):
@@ -40,7 +45,10 @@ def _sources() -> Iterator[Source]:
     for name in STORIES:
         for language in LANGUAGES:
             yield released(REPOSITORY, COMMIT, f"data/processed/{name}.{language}")
-    yield from (released(REPOSITORY, COMMIT, f"data/cg-test/cg-test.{side}") for side in (*LANGUAGES, "compound"))
+    yield from (
+        released(REPOSITORY, COMMIT, f"data/cg-test/cg-test.{side}")
+        for side in (*LANGUAGES, "compound")
+    )
     yield released(REPOSITORY, COMMIT, "eval/lexicon")
     yield released(REPOSITORY, COMMIT, "data/processed/code", extra=CODES)
 
@@ -50,7 +58,10 @@ RECIPES = (
         name="cognition",
         summary="English-Chinese stories, novel compounds",
         licence=NO_LICENCE,
-        citation="Li, Yin, Chen and Zhang, On Compositional Generalization of Neural Machine Translation, ACL 2021",
+        citation=(
+            "Li, Yin, Chen and Zhang, On Compositional Generalization of Neural Machine"
+            " Translation, ACL 2021"
+        ),
         homepage="https://github.com/yafuly/CoGnition",
         sides=LANGUAGES,
         size="227,046 pairs",
@@ -63,9 +74,15 @@ RECIPES = (
         prepare=prepare_cognition,
         revision=2,
         notes=(
-            "train, valid and test: English words, Chinese subwords (3,000 merges, '@@ ' within a word), as in the "
-            "papers; train without further subwords, and remove '@@ ' from translations",
-            "cg-test.zh is original text without blanks, as released: score characters (score bleu --preset cognition)",
+            (
+                "train, valid and test: English words, Chinese subwords (3,000 merges, '@@ ' within"
+                " a word), as in the papers; train without further subwords, and remove '@@ ' from"
+                " translations"
+            ),
+            (
+                "cg-test.zh is original text without blanks, as released: score characters (score"
+                " bleu --preset cognition)"
+            ),
             "bpe/codes: the merges",
             "NP, VP and PP are cg-test in three parts",
         ),

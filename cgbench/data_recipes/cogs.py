@@ -1,7 +1,8 @@
 """COGS: English sentences and their logical forms.
 
-It has the correction of 2022, and also the form without variables on which Dangle is trained. Kim and Linzen,
-"COGS", EMNLP 2020; Zheng and Lapata, "Disentangled Sequence to Sequence Learning", ACL 2022.
+It has the correction of 2022, and also the form without variables on which Dangle is trained. Kim
+and Linzen, "COGS", EMNLP 2020; Zheng and Lapata, "Disentangled Sequence to Sequence Learning", ACL
+2022.
 """
 
 import random
@@ -16,35 +17,43 @@ from cgbench.data_recipes.writer import tab_rows
 REPOSITORY, COMMIT = "najoungkim/COGS", "165a7b669eade971fa47bf568a2e51925360fed8"
 SIDES = ("src", "tgt", "type")
 FILES = ("train", "train_100", "dev", "test", "gen")
-# A copy of COGS by the authors of "Lexicon Learning", with the first edition of gen and the output of their aligners.
+# A copy of COGS by the authors of "Lexicon Learning", with the first edition of gen and the output
+# of their aligners.
 LEXICONS = ("ekinakyurek/COGS", "553e0a45ed14f53fb1263c4794d36822a8bade32")
 
-# Verbs whose only argument is a theme ("the ball rolled"), and the animate subjects that the first edition treated as
-# agents if a prepositional phrase followed them.
+# Verbs whose only argument is a theme ("the ball rolled"), and the animate subjects that the first
+# edition treated as agents if a prepositional phrase followed them.
 UNACCUSATIVE = (
-    "roll freeze burn shorten float grow slide break crumple split change snap disintegrate collapse decompose double "
-    "improve inflate enlarge redden"
+    "roll freeze burn shorten float grow slide break crumple split change snap disintegrate"
+    " collapse decompose double improve inflate enlarge redden"
 )
 ANIMATE = (
-    "baby bee boy butterfly cat chicken citizen consumer dog duck fish fly giraffe girl guy kitty lion monkey monster "
-    "penguin poet researcher sailor teacher tourist zebra"
+    "baby bee boy butterfly cat chicken citizen consumer dog duck fish fly giraffe girl guy kitty"
+    " lion monkey monster penguin poet researcher sailor teacher tourist zebra"
 )
 CORRECTED_TYPE = "obj_pp_to_subj_pp"
 _LAST_VERB = re.compile(r"(?:AND|;) (\w+) \. (agent|theme) \( (x _ \d+) , (x _ \d+) \)$")
 # noun ( x ) | predicate . role ( x , y ) | noun . nmod . role ( x , y ), where y may also be a name
 _TERM = re.compile(
     r"(?P<noun>\* \w+|\w+) \( (?P<of>x _ \d+) \)"
-    r"|(?P<predicate>\w+) \.(?: \w+ \.)? (?P<role>\w+) \( (?P<variable>x _ \d+) , (?P<argument>x _ \d+|[A-Z][a-z]+) \)"
+    r"|(?P<predicate>\w+) \.(?: \w+ \.)? (?P<role>\w+) \( (?P<variable>x _ \d+) , (?P<argument>x _"
+    r" \d+|[A-Z][a-z]+) \)"
 )
 
 
 def with_role(form: str, kind: str, role: str) -> str:
-    """The logical form in the edition with ``role`` for such subjects: ``agent`` until 2022, now ``theme``.
+    """The logical form in the edition with ``role`` for such subjects: ``agent`` until 2022, now
+    ``theme``.
 
-    Only some rows of type :data:`CORRECTED_TYPE` differ: an intransitive unaccusative verb with an animate subject.
+    Only some rows of type :data:`CORRECTED_TYPE` differ: an intransitive unaccusative verb with an
+    animate subject.
     """
     last = _LAST_VERB.search(form) if kind == CORRECTED_TYPE else None
-    if last is None or last[1] not in UNACCUSATIVE.split() or f"( {last[3]} ," in form[: last.start()]:
+    if (
+        last is None
+        or last[1] not in UNACCUSATIVE.split()
+        or f"( {last[3]} ," in form[: last.start()]
+    ):
         return form
     noun = re.search(rf"(\w+) \( {last[4]} \)", form)
     if noun is None or noun[1] not in ANIMATE.split():
@@ -67,7 +76,8 @@ def without_variables(form: str) -> str:
         else:
             words.setdefault(term["variable"], term["predicate"])
     return " AND ".join(
-        f"{term['role']} ( {words[term['variable']]} , {words.get(term['argument'], term['argument'])} )"
+        f"{term['role']} ( {words[term['variable']]} ,"
+        f" {words.get(term['argument'], term['argument'])} )"
         for term in terms
         if term["role"]
     )
@@ -83,7 +93,9 @@ def prepare_cogs(sources: Sources, out: Writer) -> None:
             out.split(name.replace("_", "-"), rows, sides=SIDES)
         else:
             out.split(
-                "gen", ((source, with_role(form, kind, "theme"), kind) for source, form, kind in rows), sides=SIDES
+                "gen",
+                ((source, with_role(form, kind, "theme"), kind) for source, form, kind in rows),
+                sides=SIDES,
             )
             rows = [(source, with_role(form, kind, "agent"), kind) for source, form, kind in rows]
             out.split("gen-2020", rows, sides=SIDES)
@@ -112,8 +124,10 @@ RECIPES = (
         name="cogs",
         summary="English sentences and logical forms",
         licence="MIT",
-        citation="Kim and Linzen, COGS: A Compositional Generalization Challenge Based on Semantic Interpretation, "
-        "EMNLP 2020",
+        citation=(
+            "Kim and Linzen, COGS: A Compositional Generalization Challenge Based on Semantic"
+            " Interpretation, EMNLP 2020"
+        ),
         homepage="https://github.com/najoungkim/COGS",
         sides=("src", "tgt"),
         size="51,155 sentences",
@@ -133,11 +147,18 @@ RECIPES = (
         prepare=prepare_cogs,
         revision=2,
         notes=(
-            "gen has the roles corrected on 2022-09-13, gen-2020 those used by earlier papers; either edition of "
-            "gen.tsv gives both",
-            "dangle/*: 'bos' before both sides, logical forms without variables, from gen-2020; gen-dev is a tenth of "
-            "gen, on which Dangle was validated: it is test data",
-            "lexicons/*: lexicons learned by the aligners of Akyürek and Andreas (2021), as read by their models",
+            (
+                "gen has the roles corrected on 2022-09-13, gen-2020 those used by earlier papers;"
+                " either edition of gen.tsv gives both"
+            ),
+            (
+                "dangle/*: 'bos' before both sides, logical forms without variables, from gen-2020;"
+                " gen-dev is a tenth of gen, on which Dangle was validated: it is test data"
+            ),
+            (
+                "lexicons/*: lexicons learned by the aligners of Akyürek and Andreas (2021), as"
+                " read by their models"
+            ),
         ),
     ),
 )

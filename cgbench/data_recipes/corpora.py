@@ -10,7 +10,11 @@ TATOEBA = ("ekinakyurek/lexical", "3956fa2a2dd976d99a94e8ad9ed8d3a6f65a5c78")
 TATOEBA_ROWS = {"train": 19_222, "dev": 2_402, "test": 2_402}
 TATOEBA_LEARNERS = tuple(name for name in LEARNERS if name not in ("goodman", "pmi.align"))
 MULTI30K = ("multi30k/dataset", "a3d2e0d26b56f3846f66a952536ffed4e401d05a")
-MULTI30K_FILES = {"train": ("train", 29_000), "valid": ("val", 1_014), "test": ("test_2016_flickr", 1_000)}
+MULTI30K_FILES = {
+    "train": ("train", 29_000),
+    "valid": ("val", 1_014),
+    "test": ("test_2016_flickr", 1_000),
+}
 TREEBANK = ("UniversalDependencies/UD_English-EWT", "15d613d8447b3478787d4c278730a1e48a945efb")
 TREEBANK_ROWS = {"train": 12_544, "dev": 2_001, "test": 2_077}
 DEMO = {"train": 20_000, "valid": 500, "pool": 30_000}
@@ -54,8 +58,10 @@ RECIPES = (
         name="tatoeba-en-zh",
         summary="English-Chinese sentences, few-shot words",
         licence="CC BY 2.0 FR",
-        citation="Akyürek and Andreas, Lexicon Learning for Few-Shot Neural Sequence Modeling, ACL 2021; tatoeba.org, "
-        "manythings.org",
+        citation=(
+            "Akyürek and Andreas, Lexicon Learning for Few-Shot Neural Sequence Modeling, ACL 2021;"
+            " tatoeba.org, manythings.org"
+        ),
         homepage="https://github.com/ekinakyurek/lexical",
         sides=("en", "zh"),
         size="24,026 pairs",
@@ -63,20 +69,30 @@ RECIPES = (
         splits=tuple(Split(name, rows) for name, rows in TATOEBA_ROWS.items()),
         sources=(
             *(
-                released(*TATOEBA, f"TRANSLATE/cmn.txt_{name}_tokenized.tsv", f"cmn_{name}_tokenized.tsv")
+                released(
+                    *TATOEBA, f"TRANSLATE/cmn.txt_{name}_tokenized.tsv", f"cmn_{name}_tokenized.tsv"
+                )
                 for name in TATOEBA_ROWS
             ),
             *alignments(*TATOEBA, "TRANSLATE", learners=TATOEBA_LEARNERS),
         ),
         prepare=prepare_tatoeba,
         revision=2,
-        notes=("lexicons/*: lexicons learned by the aligners of Akyürek and Andreas (2021), as read by their models",),
+        notes=(
+            (
+                "lexicons/*: lexicons learned by the aligners of Akyürek and Andreas (2021), as"
+                " read by their models"
+            ),
+        ),
     ),
     Recipe(
         name="multi30k",
         summary="German-English captions",
         licence=NO_LICENCE,
-        citation="Elliott, Frank, Sima'an and Specia, Multi30K: Multilingual English-German Image Descriptions, 2016",
+        citation=(
+            "Elliott, Frank, Sima'an and Specia, Multi30K: Multilingual English-German Image"
+            " Descriptions, 2016"
+        ),
         homepage="https://github.com/multi30k/dataset",
         sides=("de", "en"),
         size="31,014 pairs",
@@ -94,7 +110,10 @@ RECIPES = (
         name="ud-english-ewt",
         summary="English treebank, for a tagger",
         licence="CC BY-SA 4.0",
-        citation="Silveira et al., A Gold Standard Dependency Corpus for English, LREC 2014; Universal Dependencies",
+        citation=(
+            "Silveira et al., A Gold Standard Dependency Corpus for English, LREC 2014; Universal"
+            " Dependencies"
+        ),
         homepage="https://github.com/UniversalDependencies/UD_English-EWT",
         sides=("conllu",),
         size="16,622 sentences",

@@ -18,16 +18,21 @@ RETRIED = (408, 425, 429, 500, 502, 503, 504)
 
 
 class DownloadError(InputError):
-    """The download failed; ``refused``: the server answered that it does not have or give the file."""
+    """The download failed; ``refused``: the server answered that it does not have or give the
+    file.
+    """
 
     refused = False
 
 
-def download(url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MOST_DOWNLOAD) -> None:
+def download(
+    url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MOST_DOWNLOAD
+) -> None:
     """Download ``url`` to ``target``.
 
     :param most: maximum size in bytes.
-    :raises DownloadError: it failed ``attempts`` times, the server refuses, or the file is larger than ``most``.
+    :raises DownloadError: it failed ``attempts`` times, the server refuses, or the file is larger
+        than ``most``.
     """
     requests = require("requests", "data")
     from urllib3.exceptions import HTTPError
@@ -45,7 +50,9 @@ def download(url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MO
             status = getattr(getattr(error, "response", None), "status_code", None)
             failure = DownloadError(f"{url}: cannot be downloaded ({_reason(error)})")
             failure.refused = status is not None and status not in RETRIED
-            if attempt == attempts or failure.refused or isinstance(error, ValueError):  # ValueError: a wrong address
+            if (
+                attempt == attempts or failure.refused or isinstance(error, ValueError)
+            ):  # ValueError: a wrong address
                 raise failure from None
         finally:
             partial.unlink(missing_ok=True)
@@ -65,7 +72,8 @@ def _stream(url: str, path: Path, most: int) -> None:
                 received += len(chunk)
                 if max(received, total) > most:
                     raise DownloadError(
-                        f"{url}: has {max(received, total):,} bytes or more; at most {most:,} are allowed"
+                        f"{url}: has {max(received, total):,} bytes or more; at most {most:,} are"
+                        " allowed"
                     )
                 file.write(chunk)
                 progress.update(len(chunk))
@@ -73,4 +81,6 @@ def _stream(url: str, path: Path, most: int) -> None:
 
 def _reason(error: Exception) -> str:
     inner = getattr(error.args[0], "reason", None) if error.args else None
-    return " ".join((str(inner).partition(": ")[2] or str(error) or type(error).__name__).split())[:300]
+    return " ".join((str(inner).partition(": ")[2] or str(error) or type(error).__name__).split())[
+        :300
+    ]

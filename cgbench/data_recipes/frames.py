@@ -21,7 +21,9 @@ class LoadRequest(DataRequest):
     """What :func:`load_data` is asked for."""
 
     split: str | None = option(
-        default=None, help="Name of one split, such as length/test [default: all splits, by name]", python_only=True
+        default=None,
+        help="Name of one split, such as length/test [default: all splits, by name]",
+        python_only=True,
     )
 
 
@@ -31,7 +33,8 @@ def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
 
     It is prepared as by ``cgbench data get``, and cached.
 
-    :raises InputError: there is no such set or split, its sources are unavailable, or pandas is not installed.
+    :raises InputError: there is no such set or split, its sources are unavailable, or pandas is not
+        installed.
     """
     pandas = require("pandas", "pandas")
     name, split = request.name, request.split
@@ -40,17 +43,24 @@ def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
         raise InputError(f"{name}: {argument('split', split)}{did_you_mean(split, names)}")
     record = get_data(request).record
     if split is not None and split not in record["splits"]:
-        raise InputError(f"{name}: {split} could not be prepared; run cgbench data get {name} for the missing files")
+        raise InputError(
+            f"{name}: {split} could not be prepared; run cgbench data get {name} for the missing"
+            " files"
+        )
     frames = {
         prepared: _frame(pandas, request.folder, prepared, facts)
         for prepared, facts in record["splits"].items()
         if split in (None, prepared)
-    }  # fmt: skip
+    }
     return frames if split is None else frames[split]
 
 
 def _frame(pandas: Any, folder: Path, split: str, facts: dict[str, Any]) -> DataFrame:
-    columns = {file.removeprefix(f"{split}."): list(read_lines(folder / file)) for file in facts["files"]}
+    columns = {
+        file.removeprefix(f"{split}."): list(read_lines(folder / file)) for file in facts["files"]
+    }
     if any(len(lines) != facts["rows"] for lines in columns.values()):
-        raise InputError(f"{folder / facts['files'][0]}: examples have several lines; read the file itself")
+        raise InputError(
+            f"{folder / facts['files'][0]}: examples have several lines; read the file itself"
+        )
     return pandas.DataFrame(columns)

@@ -1,10 +1,12 @@
 """GECA: new training pairs from fragments that occur in the same contexts (Andreas, 2020).
 
-If two fragments fit the same template, each may replace the other anywhere. A template is a pair of sentences with
-holes. A fragment is a few consecutive words that fill all places of a hole, in source and target: ``jump`` and
-``I_JUMP`` together are one tuple of fragments for a template with two holes.
+If two fragments fit the same template, each may replace the other anywhere. A template is a pair of
+sentences with holes. A fragment is a few consecutive words that fill all places of a hole, in
+source and target: ``jump`` and ``I_JUMP`` together are one tuple of fragments for a template with
+two holes.
 
-A pair is stored as one string with one character per word, so that ``str.replace`` replaces a fragment everywhere.
+A pair is stored as one string with one character per word, so that ``str.replace`` replaces a
+fragment everywhere.
 """
 
 import math
@@ -37,11 +39,20 @@ class Settings:
     """Settings of :func:`augment`; the defaults are those of the authors' code."""
 
     _: KW_ONLY
-    size: int = option(default=4, help="Length of the longest fragment", least=1, unit="words", group="Augmentation")
+    size: int = option(
+        default=4,
+        help="Length of the longest fragment",
+        least=1,
+        unit="words",
+        group="Augmentation",
+    )
     max_length: int = option(
-        default=0, help="Use only templates from shorter pairs, both sides and a separator counted; 0: all", least=0,
-        unit="words", group="Augmentation",
-    )  # fmt: skip
+        default=0,
+        help="Use only templates from shorter pairs, both sides and a separator counted; 0: all",
+        least=0,
+        unit="words",
+        group="Augmentation",
+    )
     samples: int = option(
         default=1000,
         help="Number of new pairs; 0: all, from every tuple that fits a template",
@@ -55,7 +66,8 @@ class Settings:
 class Augmented:
     """New pairs in the order in which they were found, with statistics.
 
-    :param templates: number of distinct templates; ``shared``: of those with more than one tuple of fragments.
+    :param templates: number of distinct templates; ``shared``: of those with more than one tuple of
+        fragments.
     :param tuples: number of distinct tuples of fragments.
     """
 
@@ -94,10 +106,11 @@ def augment(pairs: Iterable[Pair], settings: Settings | None = None) -> Augmente
 
 
 def mixed(pairs: Sequence[Pair], new: Sequence[Pair], ratio: float) -> list[Pair]:
-    """Mix new pairs into a training text so that about ``ratio`` of its pairs are new (Andreas, 2020, section 4).
+    """Mix new pairs into a training text so that about ``ratio`` of its pairs are new (Andreas,
+    2020, section 4).
 
-    The authors draw each example from the new pairs with that probability. Here the smaller part is repeated: the text
-    has all training pairs and, if the ratio allows, all new ones.
+    The authors draw each example from the new pairs with that probability. Here the smaller part is
+    repeated: the text has all training pairs and, if the ratio allows, all new ones.
 
     :raises InputError: the ratio is not between 0 and 1.
     """
@@ -121,7 +134,9 @@ class Alphabet:
     def encode(self, sentence: str) -> str:
         """The words of a sentence as characters."""
         known = self._words
-        return "".join([known.setdefault(word, chr(self._offset + len(known))) for word in words_of(sentence)])
+        return "".join(
+            [known.setdefault(word, chr(self._offset + len(known))) for word in words_of(sentence)]
+        )
 
     def decode(self, text: str) -> str:
         """The sentence, with one blank between words."""
@@ -135,7 +150,9 @@ class TemplateTable:
     ``fits[begin[t]:begin[t + 1]]`` are the numbers of the tuples of template t, in rising order.
     """
 
-    def __init__(self, text: Sequence[tuple[str, str]], alphabet: Alphabet, settings: Settings) -> None:
+    def __init__(
+        self, text: Sequence[tuple[str, str]], alphabet: Alphabet, settings: Settings
+    ) -> None:
         self.alphabet, self.settings = alphabet, settings
         self._candidates: dict[Tuples, tuple[list[int], list[int]]] = {}
         templates: dict[str, int] = {}
@@ -155,7 +172,9 @@ class TemplateTable:
         self.fits = (rows % max(len(tuples), 1)).tolist()
         self.begin = np.searchsorted(rows, np.arange(len(templates) + 1) * len(tuples)).tolist()
 
-    def _holed(self, joint: str, begin: int, before: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _holed(
+        self, joint: str, begin: int, before: tuple[str, ...]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
         """All ways to put holes into a pair, each after the start of the one before."""
         hole = self.alphabet.holes[len(before)]
         used = {word for fragment in before for word in fragment}
@@ -163,7 +182,11 @@ class TemplateTable:
         for length in range(1, self.settings.size + 1):
             for start in range(begin, len(joint) + 1 - length):
                 fragment = joint[start : start + length]
-                if fragment in done or min(fragment) <= self.alphabet.border or not used.isdisjoint(fragment):
+                if (
+                    fragment in done
+                    or min(fragment) <= self.alphabet.border
+                    or not used.isdisjoint(fragment)
+                ):
                     continue
                 done.add(fragment)
                 template, fragments = joint.replace(fragment, hole), (*before, fragment)
@@ -179,14 +202,19 @@ class TemplateTable:
             candidates, ends = self.candidates(template)
             if self.settings.samples and ends and ends[-1] > VARIANTS:
                 drawn = draw.sample(range(ends[-1]), VARIANTS)
-                candidates = [candidates[index] for index in np.searchsorted(ends, drawn, side="right").tolist()]
+                candidates = [
+                    candidates[index]
+                    for index in np.searchsorted(ends, drawn, side="right").tolist()
+                ]
             for candidate in candidates:
                 yield self.templates[template], self.tuples[candidate]
 
     def candidates(self, template: int) -> tuple[list[int], list[int]]:
-        """The tuples that may fill a template, in rising order, and the cumulative sums of their weights.
+        """The tuples that may fill a template, in rising order, and the cumulative sums of their
+        weights.
 
-        The weight of a tuple is the number of its templates that share another tuple with the template.
+        The weight of a tuple is the number of its templates that share another tuple with the
+        template.
         """
         fitting = self.of(template)
         if fitting not in self._candidates:
@@ -204,14 +232,19 @@ class TemplateTable:
         chosen = sorted(
             tuple_
             for tuple_ in times
-            if tuple_ not in fitting and any(seen.isdisjoint(self.tuples[tuple_]) for seen in fragments)
+            if tuple_ not in fitting
+            and any(seen.isdisjoint(self.tuples[tuple_]) for seen in fragments)
         )
         return chosen, np.cumsum([times[tuple_] for tuple_ in chosen], dtype=np.int64).tolist()
 
     @cached_property
     def _groups(self) -> tuple[Counter[Tuples], dict[int, list[Tuples]]]:
-        """The number of templates with the same (several) tuples, and the groups that each tuple is in."""
-        groups = Counter(self.of(template) for template in np.flatnonzero(np.diff(self.begin) > 1).tolist())
+        """The number of templates with the same (several) tuples, and the groups that each tuple is
+        in.
+        """
+        groups = Counter(
+            self.of(template) for template in np.flatnonzero(np.diff(self.begin) > 1).tolist()
+        )
         groups_of: dict[int, list[Tuples]] = {}
         for group in groups:
             for tuple_ in group:
@@ -231,7 +264,9 @@ def _fill(template: str, fragments: tuple[str, ...], alphabet: Alphabet) -> list
 
 @dataclass(frozen=True)
 class SharedRows:
-    """Rows of a test text: their number, and how many of the pairs and of the sources are among the new pairs."""
+    """Rows of a test text: their number, and how many of the pairs and of the sources are among the
+    new pairs.
+    """
 
     rows: int
     pairs: int
@@ -239,11 +274,15 @@ class SharedRows:
 
 
 def count_shared(new: Iterable[Pair], test: Iterable[Pair]) -> SharedRows:
-    """Count the rows of a test text that are among the new pairs; white space between words is ignored."""
+    """Count the rows of a test text that are among the new pairs; white space between words is
+    ignored.
+    """
     new_pairs = {_words(pair) for pair in new}
     sources = {source for source, _ in new_pairs}
     rows = [_words(pair) for pair in test]
-    return SharedRows(len(rows), sum(row in new_pairs for row in rows), sum(row[0] in sources for row in rows))
+    return SharedRows(
+        len(rows), sum(row in new_pairs for row in rows), sum(row[0] in sources for row in rows)
+    )
 
 
 def _words(pair: Pair) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:

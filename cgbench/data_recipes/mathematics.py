@@ -1,9 +1,10 @@
-"""Two modules of the Mathematics Dataset, split as in Csordás et al. (2021): released or generated questions.
+"""Two modules of the Mathematics Dataset, split as in Csordás et al. (2021): released or generated
+questions.
 
-Saxton, Grefenstette, Hill and Kohli, "Analysing Mathematical Reasoning Abilities of Neural Models", ICLR 2019. The
-generator follows the published one; the seed of the released files is unknown, so generated questions are different
-ones from the same distribution. Difficulty is measured as entropy: the decimal logarithm of the number of possible
-numbers.
+Saxton, Grefenstette, Hill and Kohli, "Analysing Mathematical Reasoning Abilities of Neural Models",
+ICLR 2019. The generator follows the published one; the seed of the released files is unknown, so
+generated questions are different ones from the same distribution. Difficulty is measured as
+entropy: the decimal logarithm of the number of possible numbers.
 """
 
 import math
@@ -24,13 +25,29 @@ LEVELS = ("train-easy", "train-medium", "train-hard", "interpolate", "extrapolat
 LONGEST_QUESTION, LONGEST_ANSWER = 160, 30  # characters; longer ones are replaced
 
 SUMS = (
-    *("{p} + {q}", "{p}+{q}", "Work out {p} + {q}.", "Add {p} and {q}.", "Put together {p} and {q}."),
-    *("Sum {p} and {q}.", "Total of {p} and {q}.", "Add together {p} and {q}.", "What is {p} plus {q}?"),
+    *(
+        "{p} + {q}",
+        "{p}+{q}",
+        "Work out {p} + {q}.",
+        "Add {p} and {q}.",
+        "Put together {p} and {q}.",
+    ),
+    *(
+        "Sum {p} and {q}.",
+        "Total of {p} and {q}.",
+        "Add together {p} and {q}.",
+        "What is {p} plus {q}?",
+    ),
     *("Calculate {p} + {q}.", "What is {p} + {q}?"),
 )
 DIFFERENCES = (
     *("{p} - {q}", "Work out {p} - {q}.", "What is {p} minus {q}?", "What is {p} take away {q}?"),
-    *("What is {q} less than {p}?", "Subtract {q} from {p}.", "Calculate {p} - {q}.", "What is {p} - {q}?"),
+    *(
+        "What is {q} less than {p}?",
+        "Subtract {q} from {p}.",
+        "Calculate {p} - {q}.",
+        "What is {p} - {q}?",
+    ),
 )
 DISTANCES = tuple(  # only if p >= q
     f"What is the {noun} between {pair}?"
@@ -38,7 +55,12 @@ DISTANCES = tuple(  # only if p >= q
     for pair in ("{p} and {q}", "{q} and {p}")
 )
 POWERS = ("thousands", "millions", "billions", "trillions")
-PLACES = ("units", "tens", "hundreds", *(f"{times}{power}" for power in POWERS for times in ("", "ten ", "hundred ")))
+PLACES = (
+    "units",
+    "tens",
+    "hundreds",
+    *(f"{times}{power}" for power in POWERS for times in ("", "ten ", "hundred ")),
+)
 
 
 class Number(NamedTuple):
@@ -49,8 +71,13 @@ class Number(NamedTuple):
 
     def __str__(self) -> str:
         text = str(abs(self.digits)).zfill(self.shift + 1)
-        integer_digits, decimals = text[: len(text) - self.shift], text[len(text) - self.shift :].rstrip("0")
-        return ("-" if self.digits < 0 else "") + integer_digits + (f".{decimals}" if decimals else "")
+        integer_digits, decimals = (
+            text[: len(text) - self.shift],
+            text[len(text) - self.shift :].rstrip("0"),
+        )
+        return (
+            ("-" if self.digits < 0 else "") + integer_digits + (f".{decimals}" if decimals else "")
+        )
 
     def at(self, shift: int) -> int:
         """The number times 10 ** ``shift``."""
@@ -100,7 +127,9 @@ def place_value(draw: Random, entropy: float) -> Pair:
 
 
 class Module(NamedTuple):
-    """A type of question and its entropies for training (divided into three levels) and the two tests."""
+    """A type of question and its entropies for training (divided into three levels) and the two
+    tests.
+    """
 
     name: str
     sample: Callable[[Random, float], Pair]
@@ -143,7 +172,8 @@ ROWS = {"add_or_sub": (1_969_029, 10_000), "place_value": (1_492_268, 9_988)}
 
 
 def read_questions(path: Path) -> Iterator[Pair]:
-    """The pairs of a released file, in which each question is followed by its answer on the next line.
+    """The pairs of a released file, in which each question is followed by its answer on the next
+    line.
 
     :raises InputError: the last question has no answer.
     """
@@ -151,15 +181,17 @@ def read_questions(path: Path) -> Iterator[Pair]:
     for index, question in enumerate(lines):
         answer = next(lines, None)
         if answer is None:
-            raise InputError(f"{path}, line {2 * index + 1}: a question without an answer; the file is truncated")
+            raise InputError(
+                f"{path}, line {2 * index + 1}: a question without an answer; the file is truncated"
+            )
         yield question, answer
 
 
 def arrange(levels: Mapping[str, Iterable[Pair]], held_out: int) -> dict[str, list[Pair]]:
     """The splits of a module from its levels, in the order of :data:`LEVELS`.
 
-    Only the first occurrence of a question is kept. From each training level, ``held_out`` pairs are drawn for a test
-    set with the same distribution.
+    Only the first occurrence of a question is kept. From each training level, ``held_out`` pairs
+    are drawn for a test set with the same distribution.
     """
     import numpy as np
 
@@ -174,9 +206,13 @@ def arrange(levels: Mapping[str, Iterable[Pair]], held_out: int) -> dict[str, li
         if not level.startswith("train"):
             splits[level] = pairs
             continue
-        apart = set(np.random.RandomState(1234).choice(len(pairs), held_out, replace=False).tolist())
+        apart = set(
+            np.random.RandomState(1234).choice(len(pairs), held_out, replace=False).tolist()
+        )
         splits["train"] += [pair for index, pair in enumerate(pairs) if index not in apart]
-        splits[level.replace("train", "iid")] = [pair for index, pair in enumerate(pairs) if index in apart]
+        splits[level.replace("train", "iid")] = [
+            pair for index, pair in enumerate(pairs) if index in apart
+        ]
     return splits
 
 
@@ -185,18 +221,38 @@ def prepare_mathematics(sources: Sources, out: Writer) -> None:
     for module in MODULES:
         files = sources.find(*(_name(module.name, level) for level in LEVELS))
         if files:
-            splits = arrange({level: read_questions(path) for level, path in zip(LEVELS, files, strict=True)}, HELD_OUT)
+            splits = arrange(
+                {level: read_questions(path) for level, path in zip(LEVELS, files, strict=True)},
+                HELD_OUT,
+            )
         else:
-            out.note(f"{module.name}: generated with seed {SEED}: other questions from the same distribution")
+            out.note(
+                f"{module.name}: generated with seed {SEED}: other questions from the same"
+                " distribution"
+            )
             splits = generate_splits(module, LEVEL_ROWS, HELD_OUT)
         for name, pairs in splits.items():
-            out.split(f"{module.name}/{name}", pairs, origin=RELEASED if files else GENERATED, exact=bool(files))
+            out.split(
+                f"{module.name}/{name}",
+                pairs,
+                origin=RELEASED if files else GENERATED,
+                exact=bool(files),
+            )
 
 
-def generate_splits(module: Module, rows: Mapping[str, int], held_out: int) -> dict[str, list[Pair]]:
-    """The splits of a module with generated questions; ``rows``: number per level before repeats are dropped."""
+def generate_splits(
+    module: Module, rows: Mapping[str, int], held_out: int
+) -> dict[str, list[Pair]]:
+    """The splits of a module with generated questions; ``rows``: number per level before repeats
+    are dropped.
+    """
     levels = {
-        level: track(module.pairs(level, rows[level], SEED), rows[level], f"{module.name} {level}", "question")
+        level: track(
+            module.pairs(level, rows[level], SEED),
+            rows[level],
+            f"{module.name} {level}",
+            "question",
+        )
         for level in LEVELS
     }
     return arrange(levels, held_out)
@@ -209,7 +265,9 @@ def _name(module: str, level: str) -> str:
 def _splits() -> Iterator[Split]:
     for module, (train, interpolate) in ROWS.items():
         yield Split(f"{module}/train", train)
-        yield from (Split(f"{module}/iid-{level}", HELD_OUT) for level in ("easy", "medium", "hard"))
+        yield from (
+            Split(f"{module}/iid-{level}", HELD_OUT) for level in ("easy", "medium", "hard")
+        )
         yield Split(f"{module}/interpolate", interpolate)
         yield Split(f"{module}/extrapolate", 10_000)
 
@@ -227,8 +285,10 @@ RECIPES = (
         name="mathematics",
         summary="school mathematics, one token per character",
         licence="Apache 2.0 (generator)",
-        citation="Saxton, Grefenstette, Hill and Kohli, Analysing Mathematical Reasoning Abilities of Neural Models, "
-        "ICLR 2019; splits: Csordás, Irie and Schmidhuber 2021",
+        citation=(
+            "Saxton, Grefenstette, Hill and Kohli, Analysing Mathematical Reasoning Abilities of"
+            " Neural Models, ICLR 2019; splits: Csordás, Irie and Schmidhuber 2021"
+        ),
         homepage="https://github.com/google-deepmind/mathematics_dataset",
         sides=("src", "tgt"),
         size="3.5 million questions",
@@ -236,6 +296,8 @@ RECIPES = (
         splits=tuple(_splits()),
         sources=tuple(_sources()),
         prepare=prepare_mathematics,
-        notes=("the paper reports extrapolate; interpolate and iid-* have the training distribution",),
+        notes=(
+            "the paper reports extrapolate; interpolate and iid-* have the training distribution",
+        ),
     ),
 )

@@ -1,7 +1,8 @@
 """PCFG SET: string edit functions, nested (Hupkes, Dankers, Mul and Bruni, 2020).
 
-The sentences were sampled to match the lengths and depths of a natural corpus, with an unpublished seed, so they are
-downloaded. The grammar defines the meaning of a sentence: every row is interpreted and its target checked.
+The sentences were sampled to match the lengths and depths of a natural corpus, with an unpublished
+seed, so they are downloaded. The grammar defines the meaning of a sentence: every row is
+interpreted and its target checked.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,7 +44,8 @@ SMALL = {"train": 7_779, "dev": 457, "test": 916}
 
 
 def meaning_of(source: str) -> str:
-    """The meaning of a sentence, in which functions precede their arguments and a comma separates two arguments.
+    """The meaning of a sentence, in which functions precede their arguments and a comma separates
+    two arguments.
 
     :raises ValueError: it is not a sentence of the language.
     """
@@ -85,7 +87,9 @@ def checked(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         except ValueError as error:
             raise InputError(f"{source}, row {row}: not a sentence of PCFG SET ({error})") from None
         if meaning != claimed.strip():
-            raise InputError(f"{target}, row {row}: {claimed[:200]!r}, but the source means {meaning[:200]!r}")
+            raise InputError(
+                f"{target}, row {row}: {claimed[:200]!r}, but the source means {meaning[:200]!r}"
+            )
         yield words.strip(), claimed.strip()
 
 
@@ -101,10 +105,15 @@ def _sources() -> Iterator[Source]:
     official = "i-machine-think/am-i-compositional"
     for test, subsets in TESTS.items():
         for subset in subsets:
-            yield from _both_sides(f"{test}/{subset}", official, COMMIT, f"data/pcfgset/{test}/{subset}")
+            yield from _both_sides(
+                f"{test}/{subset}", official, COMMIT, f"data/pcfgset/{test}/{subset}"
+            )
     for subset in SMALL:
         yield from _both_sides(
-            f"random10k/{subset}", "MathijsMul/pcfg-set", SMALL_COMMIT, f"data/pcfg_set/10K/random_split/{subset}"
+            f"random10k/{subset}",
+            "MathijsMul/pcfg-set",
+            SMALL_COMMIT,
+            f"data/pcfg_set/10K/random_split/{subset}",
         )
 
 
@@ -118,21 +127,33 @@ RECIPES = (
         name="pcfg-set",
         summary="nested string edit functions",
         licence="MIT",
-        citation="Hupkes, Dankers, Mul and Bruni, Compositionality decomposed: how do neural networks generalise?, "
-        "JAIR 2020",
+        citation=(
+            "Hupkes, Dankers, Mul and Bruni, Compositionality decomposed: how do neural networks"
+            " generalise?, JAIR 2020"
+        ),
         homepage="https://github.com/i-machine-think/am-i-compositional",
         sides=("src", "tgt"),
         size="about 97,000 sentences",
         folder="pcfg",
         splits=(
-            *(Split(f"{test}/{subset}", rows) for test, subsets in TESTS.items() for subset, rows in subsets.items()),
+            *(
+                Split(f"{test}/{subset}", rows)
+                for test, subsets in TESTS.items()
+                for subset, rows in subsets.items()
+            ),
             *(Split(f"random10k/{subset}", rows) for subset, rows in SMALL.items()),
         ),
         sources=tuple(_sources()),
         prepare=prepare_pcfg,
         notes=(
-            "productivity and systematicity are tested on their test split; the paper has no validation set for them",
-            "random10k is a small sample of the same language by its authors (no licence stated), not a split",
+            (
+                "productivity and systematicity are tested on their test split; the paper has no"
+                " validation set for them"
+            ),
+            (
+                "random10k is a small sample of the same language by its authors (no licence"
+                " stated), not a split"
+            ),
         ),
     ),
 )

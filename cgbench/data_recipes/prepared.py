@@ -39,16 +39,24 @@ class Prepared(NamedTuple):
 class DataRequest(StepOptions):
     """What :func:`get_data` is asked for."""
 
-    name: str = option(help="Name of the data set, such as scan (see `cgbench data list`)", python_only=True)
+    name: str = option(
+        help="Name of the data set, such as scan (see `cgbench data list`)", python_only=True
+    )
     _: KW_ONLY
-    out: Folder | None = option(default=None, help="Folder of the data set [default: data/NAME]", group="Output")
+    out: Folder | None = option(
+        default=None, help="Folder of the data set [default: data/NAME]", group="Output"
+    )
     mirror: Paths = option(
-        default=(), help="Take the sources only from this mirror folder; repeatable", metavar="FOLDER", group="Input"
+        default=(),
+        help="Take the sources only from this mirror folder; repeatable",
+        metavar="FOLDER",
+        group="Input",
     )
     offline: bool = option(
-        default=False, help="Do not use the network; use earlier downloads, mirror folders and generated data",
+        default=False,
+        help="Do not use the network; use earlier downloads, mirror folders and generated data",
         group="Execution",
-    )  # fmt: skip
+    )
 
     @property
     def folder(self) -> Path:
@@ -63,7 +71,9 @@ def get_data(request: DataRequest) -> Prepared:
     """
     recipe, engine = find_recipe(request.name), request.engine or Local(request.jobs)
     mirror, offline = request.mirror, request.offline
-    return get(recipe, request.folder, mirror=mirror, offline=offline, engine=engine, say=request.say)
+    return get(
+        recipe, request.folder, mirror=mirror, offline=offline, engine=engine, say=request.say
+    )
 
 
 def get(
@@ -81,15 +91,19 @@ def get(
     The folder is written atomically. Downloads are in ``downloads`` in the parent folder.
 
     :param mirror: see :class:`Sources`, also for ``offline``.
-    :param engine: runs a slow preparation in parallel (default: in this process); does not change the result.
+    :param engine: runs a slow preparation in parallel (default: in this process); does not change
+        the result.
     :param extras: also download extra files of a generated set, which needs no network otherwise.
-    :raises InputError: a source is wrong or unavailable, a count differs, or nothing can be prepared.
+    :raises InputError: a source is wrong or unavailable, a count differs, or nothing can be
+        prepared.
     """
     # never overwrite anything but a prepared set
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: a file; give a folder for the data set")
     if out.is_dir() and any(out.iterdir()) and not (out / RECORD).is_file():
-        raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
+        raise InputError(
+            f"{out}: the folder holds something else already; give a new one with {argument('out')}"
+        )
     say = say or (lambda line: None)
     downloads = out.parent / DOWNLOADS
     if record := _kept(recipe, out):
@@ -127,16 +141,23 @@ def read_set_record(folder: Path, recipe: str) -> dict[str, Any]:
     path = folder / RECORD
     record = read_json(path)
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise InputError(f"{path}: not a record of cgbench data get in format {FORMAT}; give another {argument('out')}")
+        raise InputError(
+            f"{path}: not a record of cgbench data get in format {FORMAT}; give another"
+            f" {argument('out')}"
+        )
     if record.get("recipe") != recipe:
         contents = str(record.get("recipe", "something else"))
-        raise InputError(f"{folder}: contains {contents[:60]}, not {recipe}; give another {argument('out')}")
+        raise InputError(
+            f"{folder}: contains {contents[:60]}, not {recipe}; give another {argument('out')}"
+        )
     remedy = "it is damaged: delete the folder, and run the same command again"
     check_shape(record, _RECORD, path, remedy)
     for split, facts in record["splits"].items():
         for name in facts["files"]:
             if name not in record["files"]:
-                raise InputError(f"{path}: splits.{split} lists {name}, which is not in files; {remedy}")
+                raise InputError(
+                    f"{path}: splits.{split} lists {name}, which is not in files; {remedy}"
+                )
     return record
 
 
@@ -144,11 +165,21 @@ _RECORD = {
     "revision": int,
     "version": str,
     "licence": str,
-    "splits": {str: {"rows": int, "origin": lambda value: value in (RELEASED, GENERATED), "files": [file_name]}},
+    "splits": {
+        str: {
+            "rows": int,
+            "origin": lambda value: value in (RELEASED, GENERATED),
+            "files": [file_name],
+        }
+    },
     "missing": [str],
     "missing_files?": [str],
     "notes": [str],
-    "files": {file_name: lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{64}", value))},
+    "files": {
+        file_name: (
+            lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{64}", value))
+        )
+    },
 }
 
 
@@ -160,7 +191,9 @@ def _kept(recipe: Recipe, out: Path) -> dict[str, Any] | None:
     current = record["revision"] == recipe.revision and record["version"] == __version__
     # missing or generated files may be available now
     lacking = record["missing"] or record.get("missing_files")
-    complete = not lacking and all(split["origin"] == RELEASED for split in record["splits"].values())
+    complete = not lacking and all(
+        split["origin"] == RELEASED for split in record["splits"].values()
+    )
     return record if current and complete and first_damaged(out, record["files"]) is None else None
 
 

@@ -1,6 +1,8 @@
-"""Recipes of data sets: sources, licence, splits, and a function that prepares them as used in papers.
+"""Recipes of data sets: sources, licence, splits, and a function that prepares them as used in
+papers.
 
-The recipes are in the other files of this package; :mod:`~cgbench.data_recipes.registry` finds them.
+The recipes are in the other files of this package; :mod:`~cgbench.data_recipes.registry` finds
+them.
 """
 
 from collections.abc import Callable
@@ -22,8 +24,10 @@ class Recipe:
     :param sides: suffixes of the files of a split: source, target.
     :param size: a short description of the size, for tables.
     :param download: size of the download; empty if unknown.
-    :param prepare: reads the sources and writes the splits. Splits that it does not write are reported as missing.
-    :param folder: default folder of its sources in a mirror and in the downloads (default: its name).
+    :param prepare: reads the sources and writes the splits. Splits that it does not write are
+        reported as missing.
+    :param folder: default folder of its sources in a mirror and in the downloads (default: its
+        name).
     :param generates_released: whether generated files equal the released ones, line by line.
     :param revision: raised whenever a change of the code changes the files.
     """

@@ -1,4 +1,6 @@
-"""Recipes by name: built-in ones, and those of installed packages (entry point ``cgbench.recipes``)."""
+"""Recipes by name: built-in ones, and those of installed packages (entry point
+``cgbench.recipes``).
+"""
 
 from functools import cache
 from importlib import import_module
@@ -9,7 +11,18 @@ from cgbench.errors import InputError, warn
 from cgbench.settings import did_you_mean
 
 GROUP = "cgbench.recipes"
-MODULES = ("translation", "cognition", "cogs", "scan", "pcfg", "cfq", "smcalflow", "mathematics", "colors", "corpora")
+MODULES = (
+    "translation",
+    "cognition",
+    "cogs",
+    "scan",
+    "pcfg",
+    "cfq",
+    "smcalflow",
+    "mathematics",
+    "colors",
+    "corpora",
+)
 
 
 @cache
@@ -20,7 +33,10 @@ def built_in() -> dict[str, Recipe]:
 
 
 def recipes() -> dict[str, Recipe]:
-    """All recipes: the built-in ones, then those of installed packages. Warns of one that cannot be loaded."""
+    """All recipes: the built-in ones, then those of installed packages.
+
+    Warns of one that cannot be loaded.
+    """
     by_name = dict(built_in())
     for entry in entry_points(group=GROUP):
         try:
@@ -51,5 +67,7 @@ def _load(entry: EntryPoint) -> Recipe:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(f"{where}: cannot be loaded ({reason})") from None
     if not isinstance(recipe, Recipe) or recipe.name != entry.name:
-        raise InputError(f"{where}: {recipe!r:.60} is not a cgbench.data_recipes.recipe.Recipe with that name")
+        raise InputError(
+            f"{where}: {recipe!r:.60} is not a cgbench.data_recipes.recipe.Recipe with that name"
+        )
     return recipe

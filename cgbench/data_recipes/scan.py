@@ -1,8 +1,9 @@
-"""SCAN: all official splits, the maximum compound divergence splits of CFQ's authors, and the Devil paper's splits.
+"""SCAN: all official splits, the maximum compound divergence splits of CFQ's authors, and the Devil
+paper's splits.
 
-Lake and Baroni, "Generalization without Systematicity", ICML 2018 (supplement: the grammar); Loula, Baroni and Lake,
-"Rearranging the Familiar", 2018 (templates and fillers). The rules of the splits were checked against all released
-files, row by row.
+Lake and Baroni, "Generalization without Systematicity", ICML 2018 (supplement: the grammar); Loula,
+Baroni and Lake, "Rearranging the Familiar", 2018 (templates and fillers). The rules of the splits
+were checked against all released files, row by row.
 """
 
 import re
@@ -39,9 +40,16 @@ RULED = {
 # Official splits drawn at random, which only the released files have.
 DRAWN: dict[str, tuple[str, int | None, int | None]] = {
     "simple": ("simple_split", 16_728, 4_182),
-    **{f"simple_p{percent}": ("simple_split/size_variations", None, None) for percent in (1, 2, 4, 8, 16, 32, 64)},
     **{
-        f"addprim_complex_jump_num{count}_rep{repeat}": ("add_prim_split/with_additional_examples", None, None)
+        f"simple_p{percent}": ("simple_split/size_variations", None, None)
+        for percent in (1, 2, 4, 8, 16, 32, 64)
+    },
+    **{
+        f"addprim_complex_jump_num{count}_rep{repeat}": (
+            "add_prim_split/with_additional_examples",
+            None,
+            None,
+        )
         for count in (1, 2, 4, 8, 16, 32)
         for repeat in range(1, 6)
     },
@@ -52,13 +60,14 @@ DRAWN: dict[str, tuple[str, int | None, int | None]] = {
     },
 }
 MCD = ("mcd1", "mcd2", "mcd3")
-# Number of commands with at most N actions (Csordás et al., "The Devil is in the Detail", 2021); the rest is the test
-# set.
+# Number of commands with at most N actions (Csordás et al., "The Devil is in the Detail", 2021);
+# the rest is the test set.
 SHORT = {
     **{22: 16_990, 24: 17_326, 25: 17_774, 26: 18_286, 27: 18_734, 28: 19_182},
     **{30: 19_758, 32: 20_206, 33: 20_462, 36: 20_526, 40: 20_782},
 }
-# A copy of SCAN by the authors of "Lexicon Learning", with the output of their aligners for two splits.
+# A copy of SCAN by the authors of "Lexicon Learning", with the output of their aligners for two
+# splits.
 LEXICONS = ("ekinakyurek/SCAN", "74f053693b9ac5836371e5352dfd8124d79625f4")
 LEARNT = ("addprim_jump", "template_around_right")
 
@@ -76,7 +85,9 @@ Row = tuple[str, str]  # command, actions
 def commands() -> dict[str, str]:
     """All 20,910 commands with their actions, in the order of the grammar."""
     phrases = {
-        f"{phrase}{repeat}": actions * times for phrase, actions in _verb_phrases() for repeat, times in REPEATS.items()
+        f"{phrase}{repeat}": actions * times
+        for phrase, actions in _verb_phrases()
+        for repeat, times in REPEATS.items()
     }
     meanings = dict(phrases)
     for first, before in phrases.items():
@@ -101,9 +112,11 @@ def _verb_phrases() -> Iterator[tuple[str, list[str]]]:
 
 
 def rule_splits(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], list[Row]]]:
-    """Name, training and test rows of every official split defined by a rule, in the order of ``rows``.
+    """Name, training and test rows of every official split defined by a rule, in the order of
+    ``rows``.
 
-    The training rows of ``addprim_*``, of which a tenth are one command, are shuffled with a fixed seed.
+    The training rows of ``addprim_*``, of which a tenth are one command, are shuffled with a fixed
+    seed.
     """
     train = [row for row in rows if _actions(row) <= LONGEST_TRAINED]
     yield "length", train, _without(rows, train)
@@ -112,20 +125,30 @@ def rule_splits(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], list[Row]
         train = _without(rows, held_out)
         alone = [row for row in held_out if row[0] == primitive]
         test = [row for row in held_out if row[0] != primitive]
-        yield f"addprim_{primitive.replace(' ', '_')}", shuffled(train + alone * round(len(train) / 9)), test
+        yield (
+            f"addprim_{primitive.replace(' ', '_')}",
+            shuffled(train + alone * round(len(train) / 9)),
+            test,
+        )
     for template in ("jump_around_right", "right", "opposite_right", "around_right"):
         form = template.removeprefix("jump_").replace("_", " ")
-        yield f"template_{template}", *_template(rows, form, VERBS if form == template.replace("_", " ") else ("jump",))
+        yield (
+            f"template_{template}",
+            *_template(rows, form, VERBS if form == template.replace("_", " ") else ("jump",)),
+        )
     _, test = _template(rows, "around right", ("jump",))
     for fillers in range(len(FILLERS) + 1):
-        unknown = [f"{verb} around right" for verb in (*VERBS, "turn") if verb not in FILLERS[:fillers]]
+        unknown = [
+            f"{verb} around right" for verb in (*VERBS, "turn") if verb not in FILLERS[:fillers]
+        ]
         yield f"filler_num{fillers}", _without(rows, _rows_with(rows, *unknown)), test
 
 
 def cutoff_splits(rows: Sequence[Row]) -> Iterator[tuple[int, list[Row], list[Row], list[Row]]]:
     """Cutoff of output length; training, validation (from the same distribution) and test rows.
 
-    The validation rows are those of Csordás et al. if ``rows`` have the order of the released ``tasks.txt``.
+    The validation rows are those of Csordás et al. if ``rows`` have the order of the released
+    ``tasks.txt``.
     """
     import numpy as np
 
@@ -133,14 +156,20 @@ def cutoff_splits(rows: Sequence[Row]) -> Iterator[tuple[int, list[Row], list[Ro
     for cutoff in SHORT:
         short = [row for row, length in zip(rows, lengths, strict=True) if length <= cutoff]
         test = [row for row, length in zip(rows, lengths, strict=True) if length > cutoff]
-        valid_rows = int(len(short) * (1 - 0.9))  # as in the paper's code: 0.0999..., so 1,828 of 18,286
-        drawn = set(np.random.RandomState(SEED).choice(len(short), valid_rows, replace=False).tolist())
+        valid_rows = int(
+            len(short) * (1 - 0.9)
+        )  # as in the paper's code: 0.0999..., so 1,828 of 18,286
+        drawn = set(
+            np.random.RandomState(SEED).choice(len(short), valid_rows, replace=False).tolist()
+        )
         train = [row for index, row in enumerate(short) if index not in drawn]
         yield cutoff, train, [row for index, row in enumerate(short) if index in drawn], test
 
 
 def shuffled(rows: Sequence[Row]) -> list[Row]:
-    """The rows shuffled with a fixed seed, so that any part of a split, such as its end, is like the rest."""
+    """The rows shuffled with a fixed seed, so that any part of a split, such as its end, is like
+    the rest.
+    """
     import numpy as np
 
     return [rows[index] for index in np.random.RandomState(SEED).permutation(len(rows)).tolist()]
@@ -151,7 +180,9 @@ def _actions(row: Row) -> int:
 
 
 def _template(rows: Sequence[Row], form: str, verbs: Sequence[str]) -> tuple[list[Row], list[Row]]:
-    """Training and test rows for a template with these verbs; commands with "turn" in this form are in neither."""
+    """Training and test rows for a template with these verbs; commands with "turn" in this form are
+    in neither.
+    """
     turning = _rows_with(rows, f"turn {form}")
     tested = _rows_with(rows, *(f"{verb} {form}" for verb in verbs))
     return _without(_without(rows, turning), tested), _without(tested, turning)
@@ -181,7 +212,9 @@ def read_tasks(path: Path) -> list[Row]:
             raise InputError(f"{path}, row {line_number} is not of the form 'IN: ... OUT: ...'")
         if known.get(command) != actions:
             expected = (
-                f"the grammar gives {known[command]!r}" if command in known else "the grammar has no such command"
+                f"the grammar gives {known[command]!r}"
+                if command in known
+                else "the grammar has no such command"
             )
             raise InputError(f"{path}, row {line_number}: {command!r} is {actions!r}; {expected}")
         rows.append((command, actions))
@@ -197,8 +230,8 @@ def prepare_scan(sources: Sources, out: Writer) -> None:
         check_same("scan: tasks.txt", rows, list(commands().items()))
     else:
         out.note(
-            "tasks.txt is not available: commands are in the order of the grammar, so the validation rows of length-* "
-            "differ from the paper's (the test sets are the same)"
+            "tasks.txt is not available: commands are in the order of the grammar, so the"
+            " validation rows of length-* differ from the paper's (the test sets are the same)"
         )
     origin = RELEASED if paths else GENERATED
     out.split("all", rows, origin=origin)
@@ -267,8 +300,11 @@ RECIPES = (
         name="scan",
         summary="navigation commands and their actions",
         licence="BSD",
-        citation="Lake and Baroni, Generalization without Systematicity, ICML 2018; splits: Loula, Baroni and Lake "
-        "2018; mcd: Keysers et al. 2020; length-N: Csordás, Irie and Schmidhuber 2021",
+        citation=(
+            "Lake and Baroni, Generalization without Systematicity, ICML 2018; splits: Loula,"
+            " Baroni and Lake 2018; mcd: Keysers et al. 2020; length-N: Csordás, Irie and"
+            " Schmidhuber 2021"
+        ),
         homepage="https://github.com/brendenlake/SCAN",
         sides=("src", "tgt"),
         size="20,910 commands",
@@ -279,8 +315,10 @@ RECIPES = (
         revision=3,
         notes=(
             "length-N/valid is drawn from the same distribution as length-N/train",
-            "lexicons/*: lexicons learned by the aligners of Akyürek and Andreas (2021) from addprim_jump and "
-            "template_around_right, as read by their models",
+            (
+                "lexicons/*: lexicons learned by the aligners of Akyürek and Andreas (2021) from"
+                " addprim_jump and template_around_right, as read by their models"
+            ),
         ),
     ),
 )

@@ -1,4 +1,6 @@
-"""SMCalFlow-CS: calendar requests that combine two skills, few of them in training (Yin et al., NAACL 2021)."""
+"""SMCalFlow-CS: calendar requests that combine two skills, few of them in training (Yin et al.,
+NAACL 2021).
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +15,15 @@ FOLDER = "smcalflow_cs/calflow.orgchart.event_create/source_domain_with_target_n
 SHOTS = (0, 8, 16, 32, 64, 128)  # compositional pairs in training
 SUBSETS = {"train": None, "valid": 1_324, "test": 1_325}
 COMPOSITIONAL = "events_with_orgchart"  # the tag of requests that need both skills
-# Of a copy of the archive's files (connermanuel/cm-takehome @ 6cca214); the archive itself was never read.
+# Of a copy of the archive's files (connermanuel/cm-takehome @ 6cca214); the archive itself was
+# never read.
 HASHES = {
-    "num128.valid.jsonl": ("sha256:1d6134b15d6eaa99bdd9f3318fe8f0b2a0614f87096c7a4164316ee96050c640",),
-    "num128.test.jsonl": ("sha256:b7735e29bcd7f8547d5ad12519bed7cd8347b7b4a5fbe057ccb6f1e8897a017a",),
+    "num128.valid.jsonl": (
+        "sha256:1d6134b15d6eaa99bdd9f3318fe8f0b2a0614f87096c7a4164316ee96050c640",
+    ),
+    "num128.test.jsonl": (
+        "sha256:b7735e29bcd7f8547d5ad12519bed7cd8347b7b4a5fbe057ccb6f1e8897a017a",
+    ),
 }
 
 
@@ -31,7 +38,9 @@ def read_requests(path: Path) -> Iterator[tuple[str, str, str]]:
             utterance, plan, tags = (record[key] for key in ("utterance", "plan", "tags"))
             yield utterance, plan, "compositional" if COMPOSITIONAL in tags else "single"
         except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"{path}, row {row}: not a record with utterance, plan and tags ({error!r})") from None
+            raise InputError(
+                f"{path}, row {row}: not a record with utterance, plan and tags ({error!r})"
+            ) from None
 
 
 def prepare_smcalflow(sources: Sources, out: Writer) -> None:
@@ -39,7 +48,9 @@ def prepare_smcalflow(sources: Sources, out: Writer) -> None:
     for shots in SHOTS:
         for subset in SUBSETS:
             if paths := sources.find(f"num{shots}.{subset}.jsonl"):
-                out.split(f"num{shots}/{subset}", read_requests(paths[0]), sides=("src", "tgt", "kind"))
+                out.split(
+                    f"num{shots}/{subset}", read_requests(paths[0]), sides=("src", "tgt", "kind")
+                )
 
 
 def _sources() -> Iterator[Source]:
@@ -47,7 +58,12 @@ def _sources() -> Iterator[Source]:
     for shots in SHOTS:
         for subset in SUBSETS:
             name = f"num{shots}.{subset}.jsonl"
-            yield Source(name, hashes=HASHES.get(name, ()), archive=ARCHIVE, member=f"{FOLDER}{shots}/{subset}.jsonl")
+            yield Source(
+                name,
+                hashes=HASHES.get(name, ()),
+                archive=ARCHIVE,
+                member=f"{FOLDER}{shots}/{subset}.jsonl",
+            )
 
 
 RECIPES = (
@@ -55,8 +71,10 @@ RECIPES = (
         name="smcalflow-cs",
         summary="calendar requests and programs, few-shot",
         licence="CC BY-SA 4.0",
-        citation="Yin et al., Compositional Generalization for Neural Semantic Parsing via Span-level Supervised "
-        "Attention, NAACL 2021",
+        citation=(
+            "Yin et al., Compositional Generalization for Neural Semantic Parsing via Span-level"
+            " Supervised Attention, NAACL 2021"
+        ),
         homepage="https://github.com/microsoft/compositional-generalization-span-level-attention",
         sides=("src", "tgt"),
         size="2,649 requests and training",

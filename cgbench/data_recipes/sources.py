@@ -1,8 +1,10 @@
-"""Find the sources of a recipe in the downloads, in mirror folders or on the network, and check their hashes.
+"""Find the sources of a recipe in the downloads, in mirror folders or on the network, and check
+their hashes.
 
-``downloads`` has the layout of a mirror: ``<folder>/<name>``, plain or .gz. Files downloaded by hand belong there, and
-the downloads of one machine can be a mirror for another. A mirror may also be the folder of one set, or a copy of the
-original repository or archive: a file with a known hash is then found by the end of its path (``processed/valid.zh``).
+``downloads`` has the layout of a mirror: ``<folder>/<name>``, plain or .gz. Files downloaded by
+hand belong there, and the downloads of one machine can be a mirror for another. A mirror may also
+be the folder of one set, or a copy of the original repository or archive: a file with a known hash
+is then found by the end of its path (``processed/valid.zh``).
 """
 
 from __future__ import annotations
@@ -36,14 +38,16 @@ LEARNERS = ("forward.align.o", "goodman", "intersect.align.o", "pmi.align", "sim
 class Source:
     """A file that a recipe reads.
 
-    It is searched as ``<folder>/<name>`` or ``<folder>/<name>.gz`` in the downloads and in mirrors, then downloaded
-    from ``url``, or unpacked from ``archive``.
+    It is searched as ``<folder>/<name>`` or ``<folder>/<name>.gz`` in the downloads and in mirrors,
+    then downloaded from ``url``, or unpacked from ``archive``.
 
     :param url: its address; empty if it is in an archive or must be downloaded by hand.
-    :param hashes: of its (unpacked) bytes: ``sha256:<digest>``; or ``git:<id>``, its blob id in a git repository (the
-        SHA-1 of ``blob <bytes>\\0`` and its bytes), if nobody has read it. One of them must fit.
+    :param hashes: of its (unpacked) bytes: ``sha256:<digest>``; or ``git:<id>``, its blob id in a
+        git repository (the SHA-1 of ``blob <bytes>\\0`` and its bytes), if nobody has read it. One
+        of them must fit.
     :param folder: its folder in a mirror; :class:`Recipe` fills in its own.
-    :param archive: the name of the source that contains it; ``member``: the end of its path in the archive.
+    :param archive: the name of the source that contains it; ``member``: the end of its path in the
+        archive.
     :param by_hand: how to download it by hand, if a program cannot.
     :param extra: name of an unchanged copy in the prepared set. The splits do not need it.
     """
@@ -71,8 +75,8 @@ class Source:
 
 @cache
 def origins() -> dict[tuple[str, str, str], str]:
-    """The hashes in ``origins.tsv`` by repository, commit and path: ``sha256:``, or ``git:`` with the blob id that the
-    repository states if the maintainers have not read the file."""
+    """The hashes in ``origins.tsv`` by repository, commit and path: ``sha256:``, or ``git:`` with
+    the blob id that the repository states if the maintainers have not read the file."""
     lines = files("cgbench.data_recipes").joinpath("origins.tsv").read_text("utf-8").splitlines()
     rows = (line.split("\t") for line in lines[1:])
     return {(repository, commit, path): known_hash for repository, commit, path, known_hash in rows}
@@ -96,14 +100,17 @@ def alignments(
     extra: str = "lexicons/{}.json",
     learners: Iterable[str] = LEARNERS,
 ) -> Iterator[Source]:
-    """Lexicons learned by the aligners of "Lexicon Learning" (Akyürek and Andreas, 2021), as extra files."""
+    """Lexicons learned by the aligners of "Lexicon Learning" (Akyürek and Andreas, 2021), as extra
+    files.
+    """
     for learner in learners:
         path = f"{folder}/alignments/{learner}.json"
         yield released(repository, commit, path, name.format(learner), extra=extra.format(learner))
 
 
 def hash_content(path: Path, algorithm: str = "sha256", prefix: bytes = b"") -> tuple[str, int]:
-    """The hash (as hex digits) of ``prefix`` and the unpacked content of a file, and the bytes of the content.
+    """The hash (as hex digits) of ``prefix`` and the unpacked content of a file, and the bytes of
+    the content.
 
     :raises InputError: a compressed file is damaged or cut short.
     """
@@ -119,7 +126,8 @@ def hash_content(path: Path, algorithm: str = "sha256", prefix: bytes = b"") -> 
 class Sources:
     """The sources of one recipe, as a context manager that deletes unpacked files at the end.
 
-    Without a mirror, missing files are downloaded. With mirrors, only these are used, in their order.
+    Without a mirror, missing files are downloaded. With mirrors, only these are used, in their
+    order.
 
     :param work: a folder for unpacked files that nothing else uses.
     :param mirror: one or more folders with ``<folder>/<name>``.
@@ -146,7 +154,9 @@ class Sources:
         self._paths: dict[str, Path] = {}
         self._unpacked: set[str] = set()
         self._unreachable = False  # an optional download failed; the rest is not tried
-        self._mirrors = [Path(root) for root in ([mirror] if isinstance(mirror, str) else mirror or ())]
+        self._mirrors = [
+            Path(root) for root in ([mirror] if isinstance(mirror, str) else mirror or ())
+        ]
         for root in self._mirrors:
             if not root.is_dir():
                 raise InputError(f"{argument('mirror', root)}: no such folder")
@@ -158,8 +168,11 @@ class Sources:
     def __exit__(self, *error: object) -> None:
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def find(self, *names: str, fetch: bool = True, optional: bool = False) -> tuple[Path, ...] | None:
-        """The files of these sources (plain or .gz), or None if one is unavailable; :attr:`missing` has the reason.
+    def find(
+        self, *names: str, fetch: bool = True, optional: bool = False
+    ) -> tuple[Path, ...] | None:
+        """The files of these sources (plain or .gz), or None if one is unavailable; :attr:`missing`
+        has the reason.
 
         :param fetch: allow downloads and unpacking.
         :param optional: a failed download (tried once) is not an error: the file counts as missing.
@@ -173,7 +186,9 @@ class Sources:
             return self._paths.get(source.name)
         path = self._local(source)
         if path is None and fetch:
-            path = self._out_of_archive(source) if source.archive else self._fetched(source, optional)
+            path = (
+                self._out_of_archive(source) if source.archive else self._fetched(source, optional)
+            )
             if path is None:
                 self.missing.setdefault(source.name, self._how(source))
         if path is not None:
@@ -181,7 +196,8 @@ class Sources:
         return path
 
     def _local(self, source: Source) -> Path | None:
-        """The source in the downloads or mirrors; of several files with its name, the one with its hash.
+        """The source in the downloads or mirrors; of several files with its name, the one with its
+        hash.
 
         :raises InputError: the only file in its exact place has a wrong hash.
         """
@@ -191,7 +207,9 @@ class Sources:
                 if path.is_file():
                     if not (fault := self._check(source, path)):
                         return path
-                    faults += [f"{path}: {fault}; it was not used: delete it or get the right one"] * exact
+                    faults += [
+                        f"{path}: {fault}; it was not used: delete it or get the right one"
+                    ] * exact
         if faults:
             raise InputError(faults[0])
         return None
@@ -202,7 +220,8 @@ class Sources:
         parents = source.path.split("/") if source.path and source.hashes else []
         for root in self._mirrors:
             paths[root / source.place] = True
-            # The root may be the folder of the set, or a copy of the original repository or archive.
+            # The root may be the folder of the set, or a copy of the original repository or
+            # archive.
             if root.resolve().name == source.folder:
                 paths[root / source.name] = True
             for begin in reversed(range(len(parents))):
@@ -254,22 +273,36 @@ class Sources:
         if source.archive:
             return self._how(self._by_name[source.archive])
         way = source.by_hand or f"download {source.url}"
-        return f"{way} and put it at {self.downloads / source.place} (or give --mirror a folder with {source.place})"
+        return (
+            f"{way} and put it at {self.downloads / source.place} (or give --mirror a folder with"
+            f" {source.place})"
+        )
 
     def _check(self, source: Source, path: Path) -> str:
-        """How a file differs from the source; empty, and the file is recorded as used, if a hash fits or none is known.
+        """How a file differs from the source; empty, and the file is recorded as used, if a hash
+        fits or none is known.
 
         The file is read once, and once more for a git blob id, which begins with the size.
         """
         try:
             sha256, length = hash_content(path)
             actual = [f"sha256:{sha256}"]
-            if actual[0] not in source.hashes and any(known.startswith("git:") for known in source.hashes):
+            if actual[0] not in source.hashes and any(
+                known.startswith("git:") for known in source.hashes
+            ):
                 blob, _ = hash_content(path, "sha1", b"blob %d\0" % length)
                 actual.append(f"git:{blob}")
         except InputError as error:
             return str(error).removeprefix(f"{path}: ")  # the caller names the file
         if source.hashes and set(source.hashes).isdisjoint(actual):
-            return f"the hash is {', '.join(actual)}, but {' or '.join(source.hashes)} is expected by the recipe"
-        self.used[source.name] = {"path": source.place, "url": source.url, "sha256": sha256, "bytes": length}
+            return (
+                f"the hash is {', '.join(actual)}, but {' or '.join(source.hashes)} is expected by"
+                " the recipe"
+            )
+        self.used[source.name] = {
+            "path": source.place,
+            "url": source.url,
+            "sha256": sha256,
+            "bytes": length,
+        }
         return ""

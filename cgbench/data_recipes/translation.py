@@ -1,4 +1,6 @@
-"""German-English translation: IWSLT14 as prepared by fairseq, ReaCT, and the WMT14 pool from which ReaCT was drawn."""
+"""German-English translation: IWSLT14 as prepared by fairseq, ReaCT, and the WMT14 pool from which
+ReaCT was drawn.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,8 +35,12 @@ WMT_TRAIN = {
     "training-parallel-nc-v9.tgz": "training/news-commentary-v9.de-en",
 }
 WMT_URLS = {
-    "training-parallel-europarl-v7.tgz": "https://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz",
-    "training-parallel-commoncrawl.tgz": "https://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz",
+    "training-parallel-europarl-v7.tgz": (
+        "https://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz"
+    ),
+    "training-parallel-commoncrawl.tgz": (
+        "https://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz"
+    ),
     "training-parallel-nc-v9.tgz": "https://www.statmt.org/wmt14/training-parallel-nc-v9.tgz",
     "dev.tgz": "https://www.statmt.org/wmt14/dev.tgz",
     "test-full.tgz": "https://www.statmt.org/wmt14/test-full.tgz",
@@ -50,7 +56,9 @@ def talk_lines(path: Path) -> Iterator[str]:
 
 
 def segment_lines(path: Path) -> Iterator[str]:
-    """The text of an IWSLT or WMT test file (``<seg id="1"> ... </seg>``), with plain apostrophes."""
+    """The text of an IWSLT or WMT test file (``<seg id="1"> ... </seg>``), with plain
+    apostrophes.
+    """
     for line in read_lines(path):
         if "<seg id" in line:
             yield _SEGMENT.sub("", line).replace("\u2019", "'")
@@ -63,7 +71,9 @@ def aligned(files: Sequence[Path], read: Callable[[Path], Iterable[str]]) -> Ite
     """
     for row, (source, target) in enumerate(zip_longest(*map(read, files)), 1):
         if source is None or target is None:
-            raise InputError(f"{files[source is not None]}: row {row} is missing; the file may be cut short")
+            raise InputError(
+                f"{files[source is not None]}: row {row} is missing; the file may be cut short"
+            )
         yield source, target
 
 
@@ -73,11 +83,19 @@ def tokenized(pairs: Iterable[Pair], text_name: str, engine: Engine) -> Iterator
     yield from map_pairs(_tokenize, pairs, text_name, engine)
 
 
-def filter_by_length(pairs: Iterable[Pair], shortest: int, longest: int, ratio: float) -> Iterator[Pair]:
-    """Drop pairs with a side that is too short or too long, or more than ``ratio`` times as long as the other."""
+def filter_by_length(
+    pairs: Iterable[Pair], shortest: int, longest: int, ratio: float
+) -> Iterator[Pair]:
+    """Drop pairs with a side that is too short or too long, or more than ``ratio`` times as long as
+    the other.
+    """
     for source, target in pairs:
         lengths = (len(source.split()), len(target.split()))
-        if shortest <= min(lengths) and max(lengths) <= longest and max(lengths) <= ratio * min(lengths):
+        if (
+            shortest <= min(lengths)
+            and max(lengths) <= longest
+            and max(lengths) <= ratio * min(lengths)
+        ):
             yield " ".join(source.split()), " ".join(target.split())
 
 
@@ -87,9 +105,14 @@ def _tokenize(block: list[Pair]) -> list[Pair]:
 
 
 def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
-    """Training, validation and test pairs of IWSLT14, tokenised and lowercased; None without its archive."""
+    """Training, validation and test pairs of IWSLT14, tokenised and lowercased; None without its
+    archive.
+    """
     train = sources.find(*(f"train.tags.de-en.{language}" for language in LANGUAGES))
-    tests = [sources.find(*(f"IWSLT14.{test}.de-en.{language}.xml" for language in LANGUAGES)) for test in TESTS]
+    tests = [
+        sources.find(*(f"IWSLT14.{test}.de-en.{language}.xml" for language in LANGUAGES))
+        for test in TESTS
+    ]
     if not train:
         return None
     talks = tokenized(aligned(train, talk_lines), "training", sources.engine)
@@ -135,21 +158,31 @@ def prepare_react(sources: Sources, out: Writer) -> None:
     if "train" in pairs or (talks := iwslt14(sources)) is None:
         return
     out.split("train", talks["train"])
-    out.note("train: prepared from IWSLT14 by this tokeniser; the released train.de and train.en were not available")
+    out.note(
+        "train: prepared from IWSLT14 by this tokeniser; the released train.de and train.en were"
+        " not available"
+    )
     for name in ("valid", "test"):
         released_pairs = pairs.get(name, [])
         versions = zip(talks[name], released_pairs, strict=False)
-        if rows := [row for row, (tokenised_pair, pair) in enumerate(versions, 1) if tokenised_pair != pair]:
+        if rows := [
+            row for row, (tokenised_pair, pair) in enumerate(versions, 1) if tokenised_pair != pair
+        ]:
             out.note(
-                f"{name}: {len(rows):,} of {len(released_pairs):,} released rows differ from the output of this "
-                f"tokeniser, first row {rows[0]}; the released rows are kept, but train is from this tokeniser"
+                f"{name}: {len(rows):,} of {len(released_pairs):,} released rows differ from the"
+                f" output of this tokeniser, first row {rows[0]}; the released rows are kept, but"
+                " train is from this tokeniser"
             )
 
 
 def prepare_wmt14(sources: Sources, out: Writer) -> None:
     """Write the pool, tokenised and lowercased like IWSLT14; no pair is dropped."""
     stems = [Path(path).name for path in WMT_TRAIN.values()]
-    if all(corpora := [sources.find(*(f"{stem}.{language}" for language in LANGUAGES)) for stem in stems]):
+    if all(
+        corpora := [
+            sources.find(*(f"{stem}.{language}" for language in LANGUAGES)) for stem in stems
+        ]
+    ):
         pairs = chain.from_iterable(read_pairs(CorpusSpec(files)) for files in corpora if files)
         out.split("train", tokenized(pairs, "training", sources.engine))
     if files := sources.find("newstest2013.de", "newstest2013.en"):
@@ -159,10 +192,20 @@ def prepare_wmt14(sources: Sources, out: Writer) -> None:
 
 
 def _talk_sources() -> Iterator[Source]:
-    yield Source(TALKS, f"https://dl.fbaipublicfiles.com/fairseq/data/iwslt14/{TALKS}", folder="iwslt14-de-en")
+    yield Source(
+        TALKS,
+        f"https://dl.fbaipublicfiles.com/fairseq/data/iwslt14/{TALKS}",
+        folder="iwslt14-de-en",
+    )
     for language in LANGUAGES:
-        names = [f"train.tags.de-en.{language}", *(f"IWSLT14.{test}.de-en.{language}.xml" for test in TESTS)]
-        yield from (Source(name, folder="iwslt14-de-en", archive=TALKS, member=f"de-en/{name}") for name in names)
+        names = [
+            f"train.tags.de-en.{language}",
+            *(f"IWSLT14.{test}.de-en.{language}.xml" for test in TESTS),
+        ]
+        yield from (
+            Source(name, folder="iwslt14-de-en", archive=TALKS, member=f"de-en/{name}")
+            for name in names
+        )
 
 
 def _react_sources(splits: Iterable[str], bpe: bool) -> Iterator[Source]:
@@ -170,16 +213,24 @@ def _react_sources(splits: Iterable[str], bpe: bool) -> Iterator[Source]:
         for split in splits:
             for language in LANGUAGES:
                 name = f"{split}.{language}"
-                yield released(*DANGLE, f"ReaCT_data/{kind}_data/{name}", prefix + name, folder="react")
+                yield released(
+                    *DANGLE, f"ReaCT_data/{kind}_data/{name}", prefix + name, folder="react"
+                )
 
 
 def _wmt_sources() -> Iterator[Source]:
     yield from starmap(Source, WMT_URLS.items())
     for language in LANGUAGES:
         for archive, path in WMT_TRAIN.items():
-            yield Source(f"{Path(path).name}.{language}", archive=archive, member=f"{path}.{language}")
-        yield Source(f"newstest2013.{language}", archive="dev.tgz", member=f"dev/newstest2013.{language}")
-    yield from (Source(name, archive="test-full.tgz", member=f"test-full/{name}") for name in WMT_TEST)
+            yield Source(
+                f"{Path(path).name}.{language}", archive=archive, member=f"{path}.{language}"
+            )
+        yield Source(
+            f"newstest2013.{language}", archive="dev.tgz", member=f"dev/newstest2013.{language}"
+        )
+    yield from (
+        Source(name, archive="test-full.tgz", member=f"test-full/{name}") for name in WMT_TEST
+    )
 
 
 TED = "CC BY-NC-ND 3.0 (TED)"
@@ -189,7 +240,10 @@ RECIPES = (
         name="iwslt14-de-en",
         summary="German-English talks",
         licence=TED,
-        citation="Cettolo et al., Report on the 11th IWSLT Evaluation Campaign, 2014; preparation: fairseq",
+        citation=(
+            "Cettolo et al., Report on the 11th IWSLT Evaluation Campaign, 2014; preparation:"
+            " fairseq"
+        ),
         homepage="https://wit3.fbk.eu",
         sides=LANGUAGES,
         size="174,272 pairs",
@@ -198,8 +252,11 @@ RECIPES = (
         prepare=prepare_iwslt14,
         revision=2,
         notes=(
-            "Moses tokens, lower case; training pairs with 1 to 175 words per side and a length ratio of at most 1.5; "
-            "every 23rd is a validation pair; test is dev2010, dev2012 and tst2010 to tst2012",
+            (
+                "Moses tokens, lower case; training pairs with 1 to 175 words per side and a length"
+                " ratio of at most 1.5; every 23rd is a validation pair; test is dev2010, dev2012"
+                " and tst2010 to tst2012"
+            ),
             "without the archive: the splits as released with ReaCT",
         ),
     ),
@@ -207,7 +264,10 @@ RECIPES = (
         name="wmt14-de-en",
         summary="German-English news and web: the pool",
         licence=NO_LICENCE,
-        citation="Bojar et al., Findings of the 2014 Workshop on Statistical Machine Translation, WMT 2014",
+        citation=(
+            "Bojar et al., Findings of the 2014 Workshop on Statistical Machine Translation, WMT"
+            " 2014"
+        ),
         homepage="https://www.statmt.org/wmt14/translation-task.html",
         sides=LANGUAGES,
         size="about 4.5 million pairs",
@@ -216,27 +276,45 @@ RECIPES = (
         sources=tuple(_wmt_sources()),
         prepare=prepare_wmt14,
         notes=(
-            "Moses tokens, lower case, as IWSLT14, so that build-react can use it as a pool; nothing is filtered",
-            "Europarl v7, Common Crawl, News Commentary v9; valid is newstest2013, test is newstest2014",
+            (
+                "Moses tokens, lower case, as IWSLT14, so that build-react can use it as a pool;"
+                " nothing is filtered"
+            ),
+            (
+                "Europarl v7, Common Crawl, News Commentary v9; valid is newstest2013, test is"
+                " newstest2014"
+            ),
         ),
     ),
     Recipe(
         name="react",
         summary="compositional generalisation in real text",
         licence=f"{NO_LICENCE}; talks: {TED}",
-        citation="Zheng and Lapata, Real-World Compositional Generalization with Disentangled Sequence-to-Sequence "
-        "Learning, Findings of ACL 2023",
+        citation=(
+            "Zheng and Lapata, Real-World Compositional Generalization with Disentangled"
+            " Sequence-to-Sequence Learning, Findings of ACL 2023"
+        ),
         homepage="https://github.com/mswellhao/Dangle",
         sides=LANGUAGES,
         size="177,272 pairs",
-        splits=tuple(Split(f"{folder}{name}", rows) for folder in ("", "bpe/") for name, rows in REACT_ROWS.items()),
+        splits=tuple(
+            Split(f"{folder}{name}", rows)
+            for folder in ("", "bpe/")
+            for name, rows in REACT_ROWS.items()
+        ),
         sources=(*_react_sources(REACT_ROWS, bpe=True), *_talk_sources()),
         prepare=prepare_react,
         revision=2,
         notes=(
-            "every split as released; train is IWSLT14's, and prepared from its archive if only that is available",
-            "bpe/*: the same rows in the authors' subwords (10,000 joint merges, '@@ ' within a word), on which the "
-            "papers trained; the merges were not released, so only these files have exactly these subwords",
+            (
+                "every split as released; train is IWSLT14's, and prepared from its archive if only"
+                " that is available"
+            ),
+            (
+                "bpe/*: the same rows in the authors' subwords (10,000 joint merges, '@@ ' within a"
+                " word), on which the papers trained; the merges were not released, so only these"
+                " files have exactly these subwords"
+            ),
         ),
     ),
 )

@@ -34,7 +34,12 @@ class Writer:
     """Writes the splits of a set for its recipe."""
 
     def __init__(
-        self, name: str, sides: tuple[str, ...], splits: Sequence[Split], folder: Path, say: Callable[[str], None]
+        self,
+        name: str,
+        sides: tuple[str, ...],
+        splits: Sequence[Split],
+        folder: Path,
+        say: Callable[[str], None],
     ) -> None:
         self.name, self.sides, self.folder, self.say = name, sides, folder, say
         self.splits: dict[str, dict[str, Any]] = {}
@@ -69,12 +74,16 @@ class Writer:
             files = [stack.enter_context(self._new(file).open("wb")) for file in names]
             waiting = iter(rows)
             while block := list(islice(waiting, BLOCK)):
-                for file, digest, column in zip(files, digests, zip(*block, strict=True), strict=True):
+                for file, digest, column in zip(
+                    files, digests, zip(*block, strict=True), strict=True
+                ):
                     data = ("\n".join(column) + "\n").encode("utf-8")
                     file.write(data)
                     digest.update(data)
                 count, last = count + len(block), " | ".join(block[-1])
-        self.hashes.update((file, digest.hexdigest()) for file, digest in zip(names, digests, strict=True))
+        self.hashes.update(
+            (file, digest.hexdigest()) for file, digest in zip(names, digests, strict=True)
+        )
         # check the number of rows, and record the split
         if exact:
             self.check(name, count, last)
@@ -105,8 +114,9 @@ class Writer:
         if (expected := self.rows[name]) is not None and rows != expected:
             end = f"is the last ({last[:200]!r})" if rows < expected else "is one too many"
             raise InputError(
-                f"{self.name}: {name} has {rows:,} rows, but {expected:,} are expected; "
-                f"row {min(rows, expected + 1):,} {end}; the sources are not those that the recipe expects"
+                f"{self.name}: {name} has {rows:,} rows, but {expected:,} are expected; row"
+                f" {min(rows, expected + 1):,} {end}; the sources are not those that the recipe"
+                " expects"
             )
 
     def note(self, text: str) -> None:
@@ -123,11 +133,15 @@ def tab_rows(path: Path, *columns: str) -> list[tuple[str, ...]]:
     rows = [tuple(line.split("\t")) for line in read_lines(path)]
     for line_number, row in enumerate(rows, 1):
         if len(row) != len(columns):
-            raise InputError(f"{path}, row {line_number} has {len(row)} columns; {', '.join(columns)} are needed")
+            raise InputError(
+                f"{path}, row {line_number} has {len(row)} columns; {', '.join(columns)} are needed"
+            )
     return rows
 
 
-def check_same(name: str, released: Sequence[Sequence[str]], generated: Sequence[Sequence[str]]) -> None:
+def check_same(
+    name: str, released: Sequence[Sequence[str]], generated: Sequence[Sequence[str]]
+) -> None:
     """Check that a released split agrees with its rule, in any order.
 
     :raises InputError: it does not.
@@ -136,13 +150,19 @@ def check_same(name: str, released: Sequence[Sequence[str]], generated: Sequence
     lacking = Counter(generated) - Counter(released)
     if extra:
         index = next(index for index, row in enumerate(released) if row in extra)
-        raise InputError(f"{name}, row {index + 1} ({released[index][0]!r}) does not belong in this split by its rule")
+        raise InputError(
+            f"{name}, row {index + 1} ({released[index][0]!r}) does not belong in this split by its"
+            " rule"
+        )
     if lacking:
-        raise InputError(f"{name} lacks {next(iter(lacking))[0]!r}, which belongs in this split by its rule")
+        raise InputError(
+            f"{name} lacks {next(iter(lacking))[0]!r}, which belongs in this split by its rule"
+        )
 
 
 def rows_by_number(rows: Sequence[Row], split: Any, where: str) -> Iterator[tuple[str, list[Row]]]:
-    """Training, validation and test rows by their numbers, from 0, as published by the authors of CFQ.
+    """Training, validation and test rows by their numbers, from 0, as published by the authors of
+    CFQ.
 
     :raises InputError: ``split`` does not contain three lists of valid row numbers.
     """
@@ -151,5 +171,8 @@ def rows_by_number(rows: Sequence[Row], split: Any, where: str) -> Iterator[tupl
             raise InputError(f"{where}: {key} is not a list of row numbers, or missing")
         for index in numbers:
             if type(index) is not int or not 0 <= index < len(rows):
-                raise InputError(f"{where}: {key}: {str(index)[:40]!r} is not the number of one of {len(rows):,} rows")
+                raise InputError(
+                    f"{where}: {key}: {str(index)[:40]!r} is not the number of one of {len(rows):,}"
+                    " rows"
+                )
         yield subset, [rows[index] for index in numbers]

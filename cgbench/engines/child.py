@@ -1,7 +1,8 @@
 """Isolate a library that a damaged file can crash: run it in a child process with a memory limit.
 
-A crash of the child becomes an :class:`InputError`. The child imports a function and calls it once; the result handles
-requests, with JSON in, JSON and bytes out. Nothing is pickled. The child ends with its parent.
+A crash of the child becomes an :class:`InputError`. The child imports a function and calls it once;
+the result handles requests, with JSON in, JSON and bytes out. Nothing is pickled. The child ends
+with its parent.
 """
 
 import json
@@ -33,14 +34,20 @@ class Child:
 
     def __init__(self, handler: str, memory: int | None = None) -> None:
         self._connection, connection = multiprocessing.Pipe()
-        serve = f"from cgbench.engines.child import serve; serve({handler!r}, {memory!r}, {connection.fileno()})"
+        serve = (
+            f"from cgbench.engines.child import serve; serve({handler!r}, {memory!r},"
+            f" {connection.fileno()})"
+        )
         code = f"import sys; sys.path[:] = {sys.path!r}; {serve}"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
         self._process = subprocess.Popen(
             [sys.executable, "-c", code],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
             pass_fds=[connection.fileno()],
-        )  # fmt: skip
+        )
         connection.close()
         self._lock = threading.Lock()
         weakref.finalize(self, _end, self._process, self._connection)
@@ -50,11 +57,13 @@ class Child:
         """Whether the process still runs."""
         return self._process.poll() is None
 
-    def ask(self, question: Any, died: str, *, seconds: float | None = None, most: int = 1 << 40) -> tuple[Any, bytes]:
+    def ask(
+        self, question: Any, died: str, *, seconds: float | None = None, most: int = 1 << 40
+    ) -> tuple[Any, bytes]:
         """Send a request; return the answer and its bytes.
 
-        :param died: the error message if the process ends, takes longer than ``seconds``, or returns more than ``most``
-            bytes.
+        :param died: the error message if the process ends, takes longer than ``seconds``, or
+            returns more than ``most`` bytes.
         :raises InputError: the handler raised it, or the process ended.
         """
         with self._lock:

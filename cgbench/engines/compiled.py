@@ -1,9 +1,9 @@
 """Compile the package's loops with Numba, on the first call after installation.
 
-Numba compiles a function for its argument types and caches the code of kernels next to the source file (or in the
-user's cache, if the source folder is read-only). Compilation time grows with the number of functions and the library
-code they use. So callers allocate the arrays of kernels: compiling one ``np.empty``, or one slice assignment, can take
-as long as a whole loop.
+Numba compiles a function for its argument types and caches the code of kernels next to the source
+file (or in the user's cache, if the source folder is read-only). Compilation time grows with the
+number of functions and the library code they use. So callers allocate the arrays of kernels:
+compiling one ``np.empty``, or one slice assignment, can take as long as a whole loop.
 """
 
 import multiprocessing
@@ -26,7 +26,9 @@ KERNELS: list[Any] = []
 
 
 class _CachedCode(caching.IndexDataCacheFile):
-    """Numba's cached code of a function; unreadable code (for example, of a removed class) is compiled again."""
+    """Numba's cached code of a function; unreadable code (for example, of a removed class) is
+    compiled again.
+    """
 
     def _load_index(self) -> Any:
         try:
@@ -41,7 +43,16 @@ class _CachedCode(caching.IndexDataCacheFile):
             raise OSError(f"{name}: cannot be read") from error  # a cache miss
 
 
-_UNREADABLE = (AttributeError, ImportError, EOFError, ValueError, TypeError, KeyError, IndexError, UnpicklingError)
+_UNREADABLE = (
+    AttributeError,
+    ImportError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    UnpicklingError,
+)
 
 
 def kernel(function: F, **options: Any) -> F:
@@ -54,7 +65,9 @@ def kernel(function: F, **options: Any) -> F:
 
 
 def sums_kernel(function: F) -> F:
-    """Compile a kernel that may fuse a multiplication and an addition into one instruction, rounded once."""
+    """Compile a kernel that may fuse a multiplication and an addition into one instruction, rounded
+    once.
+    """
     return kernel(function, error_model="numpy", fastmath={"contract"})
 
 
@@ -66,14 +79,16 @@ def part(function: F) -> F:
 def inlined(function: F) -> F:
     """Compile a function that Numba inlines before type inference.
 
-    This takes longer to compile, and runs faster than inlining by LLVM, which has to unpack tuples."""
+    This takes longer to compile, and runs faster than inlining by LLVM, which has to unpack tuples.
+    """
     return _compile(inline="always")(function)
 
 
 class Notice(event.Listener):
     """Report compilation on standard error: one line, and on a terminal the current loop.
 
-    Numba sends these events only if no code is cached; the events of a part are nested in those of its kernel.
+    Numba sends these events only if no code is cached; the events of a part are nested in those of
+    its kernel.
     """
 
     def __init__(self) -> None:
@@ -87,7 +102,10 @@ class Notice(event.Listener):
             return
         self.loops += 1
         if self.loops == 1:
-            print("compiling loops for this processor: takes some seconds, once after installation", file=sys.stderr)
+            print(
+                "compiling loops for this processor: takes some seconds, once after installation",
+                file=sys.stderr,
+            )
         self.shown = bar(None, f"compile loop {self.loops} ({_name(event)})", "loop", leave=False)
 
     def on_end(self, event: Any) -> None:

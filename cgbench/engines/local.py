@@ -32,7 +32,8 @@ class Local(Engine):
     With one job, or one task, everything runs in this process.
 
     :param jobs: parallel worker processes (default: one per core).
-    :param gpu_share: parallel tasks per GPU, if each needs at most one. One small member does not fill a GPU.
+    :param gpu_share: parallel tasks per GPU, if each needs at most one. One small member does not
+        fill a GPU.
     """
 
     def __init__(self, jobs: int | None = None, gpu_share: int = 1) -> None:
@@ -54,29 +55,41 @@ class Local(Engine):
         self._slots(needs, 1)
 
     def run(
-        self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        needs: Needs = ONE_CORE,
     ) -> Iterator[Any]:
         """See :meth:`Engine.run`."""
         slots = self._slots(needs, len(tasks))
         yield from _results(slots, function, tasks, len(slots), in_order=False)
 
-    def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE
+    ) -> Iterator[R]:
         """See :meth:`Engine.map`."""
         waiting = iter(items)
         first = list(islice(waiting, 2 * self.jobs))
         tasks = ((item,) for item in chain(first, waiting))
-        yield from _results(self._slots(needs, len(first)), function, tasks, len(first), in_order=True)
+        yield from _results(
+            self._slots(needs, len(first)), function, tasks, len(first), in_order=True
+        )
 
     def _slots(self, needs: Needs, tasks: int) -> list[str]:
         """``CUDA_VISIBLE_DEVICES`` of each worker; empty: as in this process."""
         if needs.gpus == 0:
             return [""] * min(max(1, self.jobs // needs.cores), tasks)
         devices, count = visible_gpus(), needs.gpus
-        groups = [",".join(devices[start : start + count]) for start in range(0, len(devices) - count + 1, count)]
+        groups = [
+            ",".join(devices[start : start + count])
+            for start in range(0, len(devices) - count + 1, count)
+        ]
         if count == 1:
             groups *= self._share
         elif not groups:
-            raise InputError(f"a task needs {count} GPUs and there are {len(devices)}; use fewer per member")
+            raise InputError(
+                f"a task needs {count} GPUs and there are {len(devices)}; use fewer per member"
+            )
         return groups[: min(len(groups), tasks, self._jobs or len(groups))]
 
 
@@ -90,9 +103,15 @@ def visible_gpus() -> list[str]:
 
 
 def _results(
-    slots: Sequence[str], function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], at_once: int, in_order: bool
+    slots: Sequence[str],
+    function: Callable[..., Any],
+    tasks: Iterable[tuple[Any, ...]],
+    at_once: int,
+    in_order: bool,
 ) -> Iterator[Any]:
-    """The results of tasks, in their order or as they finish; with several slots, from a worker process in each."""
+    """The results of tasks, in their order or as they finish; with several slots, from a worker
+    process in each.
+    """
     if len(slots) <= 1:
         yield from starmap(function, tasks)
         return
@@ -101,7 +120,9 @@ def _results(
         running = [pool.submit(function, *task) for task in islice(waiting, at_once)]
         try:
             while running:
-                finished = running[:1] if in_order else [*wait(running, return_when=FIRST_COMPLETED).done]
+                finished = (
+                    running[:1] if in_order else [*wait(running, return_when=FIRST_COMPLETED).done]
+                )
                 results = [future.result() for future in finished]
                 running = [future for future in running if future not in finished]
                 running += [pool.submit(function, *task) for task in islice(waiting, len(finished))]
@@ -123,12 +144,14 @@ def _worker_processes(slots: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
     for slot in slots:
         free.put(slot)
     try:
-        with ProcessPoolExecutor(len(slots), mp_context=context, initializer=_start_worker, initargs=(free,)) as pool:
+        with ProcessPoolExecutor(
+            len(slots), mp_context=context, initializer=_start_worker, initargs=(free,)
+        ) as pool:
             yield pool
     except BrokenProcessPool:
         raise InputError(
-            "a worker process was killed, perhaps for lack of memory; run the same command again to resume, "
-            "with --jobs 1 if it happens twice"
+            "a worker process was killed, perhaps for lack of memory; run the same command again to"
+            " resume, with --jobs 1 if it happens twice"
         ) from None
     finally:
         free.close()
@@ -137,7 +160,9 @@ def _worker_processes(slots: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
 def _start_worker(slots: Any) -> None:
     if slot := slots.get():
         os.environ[VISIBLE] = slot  # before CUDA is initialised
-    warnings.simplefilter("ignore", InputWarning)  # the command has already warned about the same files
+    warnings.simplefilter(
+        "ignore", InputWarning
+    )  # the command has already warned about the same files
     end_with_parent(GRACE)
 
 

@@ -1,7 +1,7 @@
 """Run tasks on a Ray cluster whose machines share one folder.
 
-Ray schedules tasks by their resources, and repeats a task if its worker or machine was lost. An exception in a task is
-raised here, once. This module is imported only if Ray is used.
+Ray schedules tasks by their resources, and repeats a task if its worker or machine was lost. An
+exception in a task is raised here, once. This module is imported only if Ray is used.
 """
 
 import contextlib
@@ -46,7 +46,9 @@ class Ray(Engine):
 
     here = False
 
-    def __init__(self, address: str | None = None, jobs: int | None = None, gpu_share: int = 1) -> None:
+    def __init__(
+        self, address: str | None = None, jobs: int | None = None, gpu_share: int = 1
+    ) -> None:
         require("ray", "ray")
         super().__init__()
         self._address, self._limit, self._share = address, jobs, gpu_share
@@ -68,11 +70,17 @@ class Ray(Engine):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                ray.init(log_to_driver=False, logging_level=logging.ERROR, configure_logging=True, **options)
+                ray.init(
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    configure_logging=True,
+                    **options,
+                )
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             where = address or "this machine"
             raise InputError(
-                f"no Ray cluster answers at {where} ({_first_line(error)}); start one with: ray start --head"
+                f"no Ray cluster answers at {where} ({_first_line(error)}); start one with: ray"
+                " start --head"
             ) from None
         _keep_off_stdout()
         return ray
@@ -91,16 +99,26 @@ class Ray(Engine):
         return min(fit, max(1, tasks))
 
     def check_fits(self, needs: Needs) -> None:
-        """See :meth:`Engine.check_fits`; otherwise a task that fits no machine would wait for ever."""
+        """See :meth:`Engine.check_fits`; otherwise a task that fits no machine would wait for
+        ever.
+        """
         gpus = self._gpus_of(needs)
         machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         resources = {"CPU": needs.cores, "GPU": gpus}
-        if not any(all(machine.get(name, 0) >= amount for name, amount in resources.items()) for machine in machines):
+        if not any(
+            all(machine.get(name, 0) >= amount for name, amount in resources.items())
+            for machine in machines
+        ):
             text = ", ".join(f"{amount:g} {name}" for name, amount in resources.items() if amount)
-            raise InputError(f"no machine of the Ray cluster has the resources of a task ({text}); add a larger one")
+            raise InputError(
+                f"no machine of the Ray cluster has the resources of a task ({text}); add a"
+                " larger one"
+            )
 
     def share(self, folder: Path) -> None:
-        """Check that every machine sees ``folder``; each task checks again, for machines that join later."""
+        """Check that every machine sees ``folder``; each task checks again, for machines that join
+        later.
+        """
         folder = folder.resolve()
         if self._folder is not None and self._folder != folder:
             (self._folder / TOKEN).unlink(missing_ok=True)
@@ -118,7 +136,9 @@ class Ray(Engine):
         return all(there == here for there in self._everywhere(_fingerprints, names))
 
     def _everywhere(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """Call a function on each machine and yield the results; skip machines that have just left."""
+        """Call a function on each machine and yield the results; skip machines that have just
+        left.
+        """
         from ray.exceptions import RayError, RayTaskError
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -126,7 +146,9 @@ class Ray(Engine):
         nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
         answers = [
             call.options(
-                scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False), num_cpus=0, max_retries=RETRIES
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+                num_cpus=0,
+                max_retries=RETRIES,
             ).remote(*arguments)
             for node in nodes
         ]
@@ -140,12 +162,17 @@ class Ray(Engine):
             yield result
 
     def run(
-        self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        needs: Needs = ONE_CORE,
     ) -> Iterator[Any]:
         """See :meth:`Engine.run`."""
         yield from self._results(function, iter(tasks), needs, in_order=False)
 
-    def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE
+    ) -> Iterator[R]:
         """See :meth:`Engine.map`."""
         waiting = iter(items)
         first = list(islice(waiting, 2))
@@ -163,7 +190,11 @@ class Ray(Engine):
             self._ray.shutdown()
 
     def _results(
-        self, function: Callable[..., Any], waiting: Iterator[tuple[Any, ...]], needs: Needs, in_order: bool
+        self,
+        function: Callable[..., Any],
+        waiting: Iterator[tuple[Any, ...]],
+        needs: Needs,
+        in_order: bool,
     ) -> Iterator[Any]:
         """The results of tasks, in their order or as they finish."""
         self.check_fits(needs)
@@ -176,12 +207,19 @@ class Ray(Engine):
 
         def submit(count: int) -> list[Any]:
             tasks = islice(waiting, count)
-            return [call.remote(function, task, self._folder, self._token, __version__) for task in tasks]
+            return [
+                call.remote(function, task, self._folder, self._token, __version__)
+                for task in tasks
+            ]
 
         running = submit(self._window(needs))
         try:
             while running:
-                done, running = (running[:1], running[1:]) if in_order else self._ray.wait(running, num_returns=1)
+                done, running = (
+                    (running[:1], running[1:])
+                    if in_order
+                    else self._ray.wait(running, num_returns=1)
+                )
                 result = self._get(done[0])
                 running += submit(1)
                 yield result
@@ -213,13 +251,15 @@ class Ray(Engine):
             node = self._ray._private.worker._global_node
             logs = node.get_logs_dir_path() if node is not None else "/tmp/ray/session_latest/logs"
             raise InputError(
-                f"a task was lost {RETRIES + 1} times on the Ray cluster ({_first_line(error)}); the workers' logs are "
-                f"in {logs}; run the same command again to resume"
+                f"a task was lost {RETRIES + 1} times on the Ray cluster ({_first_line(error)});"
+                f" the workers' logs are in {logs}; run the same command again to resume"
             ) from None
 
 
 def _keep_off_stdout() -> None:
-    """Print Ray's messages about lost machines as one line on standard error; Ray prints a page to standard output."""
+    """Print Ray's messages about lost machines as one line on standard error; Ray prints a page to
+    standard output.
+    """
     from ray._private import worker  # there is no public interface
 
     def say(data: dict[str, Any], ignore_prefix: bool) -> None:
@@ -232,24 +272,29 @@ def _keep_off_stdout() -> None:
 
 
 def _check_answers(address: str) -> None:
-    """Check that something listens there: Ray itself would wait for two minutes, then end the process."""
+    """Check that something listens there: Ray itself would wait for two minutes, then end the
+    process.
+    """
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
     except (OSError, ValueError) as error:
-        raise InputError(f"no Ray cluster answers at {address} ({error}); start one with: ray start --head") from None
+        raise InputError(
+            f"no Ray cluster answers at {address} ({error}); start one with: ray start --head"
+        ) from None
 
 
 def _task_error(error: Any, folder: Path | None = None) -> Exception:
-    """The exception of a task; an InputError if the machine could not load the task or the exception is unexpected.
+    """The exception of a task; an InputError if the machine could not load the task or the
+    exception is unexpected.
 
     The traceback of an unexpected exception goes to a file in ``folder``."""
     from ray.exceptions import RayError
 
     if isinstance(error.cause, RayError):
         return InputError(
-            f"a machine of the Ray cluster cannot run cgbench ({_first_line(error.cause)}); install the same version "
-            "with the same extras on all machines"
+            f"a machine of the Ray cluster cannot run cgbench ({_first_line(error.cause)}); install"
+            " the same version with the same extras on all machines"
         )
     cause = error.cause if isinstance(error.cause, Exception) else error
     if folder is None or isinstance(cause, InputError | OSError):
@@ -267,19 +312,29 @@ def _first_line(error: Exception) -> str:
 
 
 def _call(
-    function: Callable[..., Any], task: tuple[Any, ...], folder: Path | None, token: str, version: str
+    function: Callable[..., Any],
+    task: tuple[Any, ...],
+    folder: Path | None,
+    token: str,
+    version: str,
 ) -> tuple[str, Any]:
-    """Run a task on a worker after checking the folder; returns the machine's name and the result."""
+    """Run a task on a worker after checking the folder; returns the machine's name and the
+    result.
+    """
     os.environ[REMOTE] = socket.gethostname()
     if folder is not None and (problem := _check_machine(folder, token, version)):
         raise InputError(problem)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # the command has already warned about the same files
+        warnings.simplefilter(
+            "ignore", InputWarning
+        )  # the command has already warned about the same files
         return host(), function(*task)
 
 
 def _fingerprints(names: Sequence[str]) -> list[Any]:
-    """Size, and a digest of the beginning and end of each file: tells files apart without reading them whole."""
+    """Size, and a digest of the beginning and end of each file: tells files apart without reading
+    them whole.
+    """
     fingerprints: list[Any] = []
     for name in names:
         try:
@@ -295,16 +350,24 @@ def _fingerprints(names: Sequence[str]) -> list[Any]:
 
 
 def _check_machine(folder: Path, token: str, version: str) -> str:
-    """Check that this machine sees the folder and has the same version of cgbench; returns the error, or ''."""
+    """Check that this machine sees the folder and has the same version of cgbench; returns the
+    error, or ''.
+    """
     host = socket.gethostname()
     if version != __version__:
-        return f"the machine {host} has cgbench {__version__}, this one {version}; install the same on both"
+        return (
+            f"the machine {host} has cgbench {__version__}, this one {version}; install the same on"
+            " both"
+        )
     try:
         text = (folder / TOKEN).read_text(encoding="utf-8")
     except OSError:
         text = ""
     if text != token:
-        return f"{folder}: the machine {host} does not see this folder; write to a folder that all machines share"
+        return (
+            f"{folder}: the machine {host} does not see this folder; write to a folder that all"
+            " machines share"
+        )
     try:
         (folder / f"{TOKEN}.{host}").touch()
         (folder / f"{TOKEN}.{host}").unlink()

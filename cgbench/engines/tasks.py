@@ -36,8 +36,9 @@ class LostError(InputError):
 class Engine(ABC):
     """Runs tasks in parallel. A task is a function of a module and its arguments, both picklable.
 
-    The output of a task must depend neither on the order of the tasks nor on the machine, and must be written to a
-    temporary file and renamed: a task may run twice. So neither the engine nor the number of machines changes a result.
+    The output of a task must depend neither on the order of the tasks nor on the machine, and must
+    be written to a temporary file and renamed: a task may run twice. So neither the engine nor the
+    number of machines changes a result.
     """
 
     #: Whether all tasks run on this machine, so that threads could replace them.
@@ -57,9 +58,13 @@ class Engine(ABC):
 
     @abstractmethod
     def run(
-        self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        needs: Needs = ONE_CORE,
     ) -> Iterator[Any]:
-        """Call ``function(*task)`` for every task and yield the results as they finish, in any order.
+        """Call ``function(*task)`` for every task and yield the results as they finish, in any
+        order.
 
         The first exception in a task stops the others and is raised.
 
@@ -67,8 +72,12 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
-        """``map(function, items)``, in order, with a bounded number of items in flight, which bounds memory."""
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE
+    ) -> Iterator[R]:
+        """``map(function, items)``, in order, with a bounded number of items in flight, which
+        bounds memory.
+        """
 
     @abstractmethod
     def check_fits(self, needs: Needs) -> None:
@@ -103,4 +112,7 @@ def saying_where(engine: Engine, step: str, say: Callable[[str], None]) -> Itera
     before = engine.ran.copy()
     yield
     if (new := engine.ran - before) and not engine.here:
-        say(f"{step}: ran on {', '.join(f'{printable(name)} ({count:,})' for name, count in sorted(new.items()))}")
+        say(
+            f"{step}: ran on"
+            f" {', '.join(f'{printable(name)} ({count:,})' for name, count in sorted(new.items()))}"
+        )

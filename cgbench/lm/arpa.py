@@ -1,9 +1,9 @@
 """Write a language model as an ARPA file, the standard text format for n-gram models.
 
-The n-gram counts come first, then one section per order: log10 probability, words, and log10 back-off weight (not for
-the highest order). As in lmplz's files, ``<s>`` has probability 1, so that scoring it has no effect, and n-grams that
-end in ``</s>`` have a log10 back-off of 0. There are no comments, because some readers reject them. Numbers have six
-decimals; log10 of 0 is written as -99.
+The n-gram counts come first, then one section per order: log10 probability, words, and log10
+back-off weight (not for the highest order). As in lmplz's files, ``<s>`` has probability 1, so that
+scoring it has no effect, and n-grams that end in ``</s>`` have a log10 back-off of 0. There are no
+comments, because some readers reject them. Numbers have six decimals; log10 of 0 is written as -99.
 """
 
 import queue
@@ -68,10 +68,21 @@ def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None
             except queue.Empty:
                 buffer = np.empty(capacity, np.uint8)
             low, node, filled = arpa_kernels.write_ngrams(
-                corpus.text, sorting.positions, sorting.shared, sorting.depths, low, stretch.high, order,
-                spellings, rows, corpus.longest, estimates.probabilities,
-                weights, node, buffer,
-            )  # fmt: skip
+                corpus.text,
+                sorting.positions,
+                sorting.shared,
+                sorting.depths,
+                low,
+                stretch.high,
+                order,
+                spellings,
+                rows,
+                corpus.longest,
+                estimates.probabilities,
+                weights,
+                node,
+                buffer,
+            )
             written.append((buffer, filled))
         return written
 

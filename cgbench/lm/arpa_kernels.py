@@ -45,8 +45,9 @@ def _logarithms(values, bits, count, logs):
 
     ``bits`` is ``values`` viewed as int64; both are overwritten.
 
-    Only arithmetic without branches, so the result is fast and the same on every machine: ln x =
-    2 artanh((x - 1) / (x + 1)) for x between the square roots of 1/2 and 2, to 1e-12; the exponent adds the decimals.
+    Only arithmetic without branches, so the result is fast and the same on every machine: ln x = 2
+    artanh((x - 1) / (x + 1)) for x between the square roots of 1/2 and 2, to 1e-12; the exponent
+    adds the decimals.
     """
     for i in range(count):
         exponent = (bits[i] - _ROOT) >> 52
@@ -101,8 +102,8 @@ def write_figure(value, out, i):
 def spell_words(arena, starts):
     """The words in the layout of :func:`write_ngrams`: (uint8 arena, uint64 ``[words, 2]``).
 
-    The arena contains a space after each word. A row holds 8 bytes from the start of the word, and start << 32 | length
-    with the space. So most words take one memory access.
+    The arena contains a space after each word. A row holds 8 bytes from the start of the word, and
+    start << 32 | length with the space. So most words take one memory access.
     """
     words = starts.size - 1
     spellings = np.zeros(int(starts[words]) + words + 8, np.uint8)
@@ -148,7 +149,9 @@ def write_words(spellings, rows, logs, backoffs, word, out):
     :returns: (the next word, bytes written)
     """
     i = 0
-    while word < logs.size and i + np.int64(rows[word, 1] & np.uint64(0xFFFFFFFF)) + LINE <= out.size:
+    while (
+        word < logs.size and i + np.int64(rows[word, 1] & np.uint64(0xFFFFFFFF)) + LINE <= out.size
+    ):
         i = write_figure(logs[word], out, i)
         out[i] = 9
         i = write_word(rows[word, 0], rows[word, 1], spellings, out, i + 1)
@@ -161,12 +164,26 @@ def write_words(spellings, rows, logs, backoffs, word, out):
 
 
 def write_ngrams(
-    text, positions, shared, depths, low, high, order, spellings, rows, longest, values, weights, node, out
+    text,
+    positions,
+    shared,
+    depths,
+    low,
+    high,
+    order,
+    spellings,
+    rows,
+    longest,
+    values,
+    weights,
+    node,
+    out,
 ):
     """Write the lines of the n-grams from ``low`` on until the buffer is full.
 
     :param longest: bytes of the longest word.
-    :param values: float32 probabilities by node; ``weights``: back-off weights, empty for the highest order.
+    :param values: float32 probabilities by node; ``weights``: back-off weights, empty for the
+        highest order.
     :param node: index of the first node from ``low`` on.
     :returns: (next position, its node, bytes written)
     """
@@ -175,16 +192,56 @@ def write_ngrams(
     heads, nodes, logs, backoffs = (np.empty(_BLOCK, np.int64) for _ in range(4))
     values_f64 = np.empty(_BLOCK, np.float64)
     return _write_ngrams(
-        text, positions, shared, depths, low, high, order, spellings, rows, longest, values, weights, node, out,
-        words, word_rows, heads, nodes, logs, backoffs, values_f64, values_f64.view(np.int64),
-    )  # fmt: skip
+        text,
+        positions,
+        shared,
+        depths,
+        low,
+        high,
+        order,
+        spellings,
+        rows,
+        longest,
+        values,
+        weights,
+        node,
+        out,
+        words,
+        word_rows,
+        heads,
+        nodes,
+        logs,
+        backoffs,
+        values_f64,
+        values_f64.view(np.int64),
+    )
 
 
 @kernel
 def _write_ngrams(
-    text, positions, shared, depths, low, high, order, spellings, rows, longest, values, weights, node, out,
-    words, word_rows, heads, nodes, logs, backoffs, values_f64, bits,
-):  # fmt: skip
+    text,
+    positions,
+    shared,
+    depths,
+    low,
+    high,
+    order,
+    spellings,
+    rows,
+    longest,
+    values,
+    weights,
+    node,
+    out,
+    words,
+    word_rows,
+    heads,
+    nodes,
+    logs,
+    backoffs,
+    values_f64,
+    bits,
+):
     i = 0
     backs_off = weights.size > 0
     room = order * (longest + 1) + LINE
@@ -201,7 +258,9 @@ def _write_ngrams(
         node += count
         # Separate loops read memory, so that no branch waits for it.
         for row in range(count):
-            position = np.uint64(positions[heads[row]])  # unsigned: Numba skips the check for negative indices
+            position = np.uint64(
+                positions[heads[row]]
+            )  # unsigned: Numba skips the check for negative indices
             for back in range(np.uint64(order)):
                 words[np.uint64(row), np.uint64(order - 1) - back] = text[position - back]
             words[row, 0] -= words[row, 0] == 2  # <s> before a sentence is stored as the id of </s>
@@ -221,7 +280,9 @@ def _write_ngrams(
             out[i] = 9
             i += 1
             for column in range(order):
-                i = write_word(word_rows[row, column, 0], word_rows[row, column, 1], spellings, out, i)
+                i = write_word(
+                    word_rows[row, column, 0], word_rows[row, column, 1], spellings, out, i
+                )
             if backs_off:
                 out[i - 1] = 9
                 i = write_figure(backoffs[row], out, i) + 1

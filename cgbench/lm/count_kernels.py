@@ -2,11 +2,12 @@
 
 Conventions
     text      int32 ``[1 + positions]``: word ids; END ends every sentence, and one END precedes the first sentence.
-              The END before a sentence represents ``<s>``. The text is a ring: the first END is also the last, so
-              position 1 follows the last position.
-    positions int32, from 1: indices into ``text``, sorted by the word there, then by the word before it, and so on,
-              up to ``order`` words or to the END before the sentence. Ties are in text order, except that n-grams
-              that begin with the first ``<s>`` of the text come last.
+              The END before a sentence represents ``<s>``. The text is a ring: the first END is
+              also the last, so position 1 follows the last position.
+    positions int32, from 1: indices into ``text``, sorted by the word there, then by the word
+              before it, and so on, up to ``order`` words or to the END before the sentence. Ties
+              are in text order, except that n-grams that begin with the first ``<s>`` of the text
+              come last.
     depths    uint8, per position: words in its longest n-gram, ``<s>`` included; at most the order.
     shared    uint8, per position: words that its longest n-gram shares with that of the previous position in the
               sorting; 0 if the last word differs.
@@ -19,8 +20,8 @@ Example: the lines ``a b`` and ``b``, for n-grams of up to 3 words (``b`` is 3, 
     depths     3 3 2 3 2
     shared     0 2 0 1 0
 
-So a distinct n-gram of n words starts where ``shared < n <= depth`` and continues while ``shared >= n``.
-``tests/helpers/twins_lm.py`` has a naive version of each loop.
+So a distinct n-gram of n words starts where ``shared < n <= depth`` and continues while ``shared >=
+n``. ``tests/helpers/twins_lm.py`` has a naive version of each loop.
 """
 
 # mypy: ignore-errors
@@ -33,7 +34,9 @@ UNKNOWN, BEGIN, END = 0, 1, 2
 """Ids of ``<unk>``, ``<s>`` and ``</s>``."""
 
 SPECIAL = 4
-"""The number of special words, which come first while reading: ``<unk>``, ``<s>``, ``</s>`` and ``<UNK>``."""
+"""The number of special words, which come first while reading: ``<unk>``, ``<s>``, ``</s>`` and
+``<UNK>``.
+"""
 
 
 @kernel
@@ -45,7 +48,9 @@ def count_range(words, low, high, counts):
 
 @kernel
 def sort_by_word(text, low, high, free, positions):
-    """Store the positions ``low + 1`` to ``high`` by word; ``free`` is the next free index of each word."""
+    """Store the positions ``low + 1`` to ``high`` by word; ``free`` is the next free index of each
+    word.
+    """
     for position in range(low + 1, high + 1):
         word = text[position]
         positions[free[word]] = position

@@ -1,7 +1,9 @@
-"""Count the n-grams of a corpus: its text as word ids, and its positions sorted by the words that end there.
+"""Count the n-grams of a corpus: its text as word ids, and its positions sorted by the words that
+end there.
 
-``smoothing.py`` derives all counts of modified Kneser-Ney smoothing from this sorting. The n-grams of every order form
-runs in it; the run of an n-gram consists of the runs of the n-grams with one more word on the left.
+``smoothing.py`` derives all counts of modified Kneser-Ney smoothing from this sorting. The n-grams
+of every order form runs in it; the run of an n-gram consists of the runs of the n-grams with one
+more word on the left.
 """
 
 import hashlib
@@ -31,8 +33,9 @@ class Corpus:
     """A corpus as word ids.
 
     ``text``, int32 ``[positions]``, is described in ``count_kernels``. The bytes of word ``i`` are
-    ``arena[starts[i]:starts[i + 1]]``; ``counts``, int64 ``[words]``, includes the ``</s>`` of each sentence. Words 0,
-    1, 2 are ``<unk>``, ``<s>``, ``</s>``; the others follow by decreasing count, ties by first occurrence.
+    ``arena[starts[i]:starts[i + 1]]``; ``counts``, int64 ``[words]``, includes the ``</s>`` of each
+    sentence. Words 0, 1, 2 are ``<unk>``, ``<s>``, ``</s>``; the others follow by decreasing count,
+    ties by first occurrence.
     """
 
     text: np.ndarray
@@ -56,7 +59,8 @@ class Corpus:
 
 @dataclass(frozen=True)
 class SortedPositions:
-    """Every position of a text, sorted by the words that end there, last word first; see ``count_kernels``.
+    """Every position of a text, sorted by the words that end there, last word first; see
+    ``count_kernels``.
 
     ``starts``, int64 ``[words + 1]``: index of the first position of each word.
     """
@@ -69,19 +73,22 @@ class SortedPositions:
 
 
 def read_text_corpus(path: Path) -> Corpus:
-    """Read a text with one sentence per line, words separated by ASCII white space; ``-`` is standard input.
+    """Read a text with one sentence per line, words separated by ASCII white space; ``-`` is
+    standard input.
 
-    .gz and .zst files are decompressed; ``TABLE:COLUMN`` is a column of a table. An empty line is an empty sentence, as
-    in KenLM's lmplz.
+    .gz and .zst files are decompressed; ``TABLE:COLUMN`` is a column of a table. An empty line is
+    an empty sentence, as in KenLM's lmplz.
 
-    :raises InputError: the file is missing, damaged, empty, too long or not UTF-8; it contains a NUL byte, or ``<s>``,
-        ``</s>``, ``<unk>`` or ``<UNK>``.
+    :raises InputError: the file is missing, damaged, empty, too long or not UTF-8; it contains a
+        NUL byte, or ``<s>``, ``</s>``, ``<unk>`` or ``<UNK>``.
     """
     from cgbench.lm import count_kernels
 
     name = shown(path)
     digest = hashlib.sha256()
-    counter = WordCounter(line_end=count_kernels.END, first_kept=count_kernels.SPECIAL, keep_empty=True)
+    counter = WordCounter(
+        line_end=count_kernels.END, first_kept=count_kernels.SPECIAL, keep_empty=True
+    )
     counter.read(block_of_bytes(b"\n".join([*SPECIAL_WORDS, b""])), keep=False)
     counter.counts[:] = 0
     counter.tokens = np.full(1, count_kernels.END, np.int32)
@@ -101,25 +108,35 @@ def read_text_corpus(path: Path) -> Corpus:
     counts = counter.counts[: counter.words]
     tokens = int(counts[count_kernels.SPECIAL :].sum())
     if not tokens:
-        raise InputError(f"{name}: contains no words; a language model needs text, one sentence per line")
+        raise InputError(
+            f"{name}: contains no words; a language model needs text, one sentence per line"
+        )
     return _renumbered(counter, text, tokens, digest.hexdigest())
 
 
 def _blocks(path: Path, name: str, digest: Any) -> Iterator[Block]:
-    """Read blocks of whole lines, each in its own memory, and check that they contain no NUL byte."""
+    """Read blocks of whole lines, each in its own memory, and check that they contain no NUL
+    byte.
+    """
     for block in read_blocks(path, BLOCK, shared=False, digest=digest):
         if not block.buffer[: block.size].all():
             raise InputError(
-                f"{name}, line {block.lines_with(0)[1] + 1}: contains a NUL byte, which is not allowed; remove it"
+                f"{name}, line {block.lines_with(0)[1] + 1}: contains a NUL byte, which is not"
+                " allowed; remove it"
             )
         yield block
 
 
 def _special_word(block: Block, name: str) -> InputError:
-    for line_number, line in enumerate(block.buffer[: block.size].tobytes().split(b"\n"), block.line + 1):
+    for line_number, line in enumerate(
+        block.buffer[: block.size].tobytes().split(b"\n"), block.line + 1
+    ):
         for word in line.split():
             if word in SPECIAL_WORDS:
-                return InputError(f"{name}, line {line_number}: contains the special symbol {word.decode()}; remove it")
+                return InputError(
+                    f"{name}, line {line_number}: contains the special symbol {word.decode()};"
+                    " remove it"
+                )
     raise AssertionError("a special word was counted that is not there")
 
 
@@ -133,7 +150,9 @@ def _renumbered(counter: WordCounter, text: np.ndarray, tokens: int, sha256: str
     ids = np.zeros(counter.words, np.int32)
     ids[count_kernels.END] = count_kernels.END
     ids[order] = np.arange(3, 3 + len(order))
-    arena, starts, _ = word_kernels.order_words(counter.arena, counter.starts, np.concatenate([np.arange(3), order]))
+    arena, starts, _ = word_kernels.order_words(
+        counter.arena, counter.starts, np.concatenate([np.arange(3), order])
+    )
     for low in range(0, len(text), _PART):
         text[low : low + _PART] = ids[text[low : low + _PART]]
     final = np.zeros(3 + len(order), np.int64)
@@ -146,9 +165,9 @@ def _renumbered(counter: WordCounter, text: np.ndarray, tokens: int, sha256: str
 def sort_positions(corpus: Corpus, order: int, jobs: int) -> SortedPositions:
     """Sort all positions of a corpus for n-grams of up to ``order`` words, in ``jobs`` threads.
 
-    If the positions are sorted by the last n words, distributing their successors to their words, in that order, sorts
-    them by n + 1 words. Words before the start of a sentence do not count: until the last round every END stays in text
-    order.
+    If the positions are sorted by the last n words, distributing their successors to their words,
+    in that order, sorts them by n + 1 words. Words before the start of a sentence do not count:
+    until the last round every END stays in text order.
     """
     from cgbench.lm import count_kernels
 
@@ -163,7 +182,9 @@ def sort_positions(corpus: Corpus, order: int, jobs: int) -> SortedPositions:
             list(pool.map(lambda bounds, *values: work(*bounds, *values), ranges, *arguments))
 
         def free(words: np.ndarray) -> list[np.ndarray]:
-            """The index at which each range stores the positions of each word: after those of the earlier ranges."""
+            """The index at which each range stores the positions of each word: after those of the
+            earlier ranges.
+            """
             counts = [np.zeros(corpus.words, np.int64) for _ in ranges]
             each(partial(count_kernels.count_range, words), counts)
             progress.update()
@@ -183,7 +204,12 @@ def sort_positions(corpus: Corpus, order: int, jobs: int) -> SortedPositions:
         del sorted_, following, work
         # Compare neighbours in the sorting.
         shared, depths = np.empty(count, np.uint8), np.empty(count, np.uint8)
-        each(partial(count_kernels.compare_neighbours, text, positions), repeat(order), repeat(shared), repeat(depths))
+        each(
+            partial(count_kernels.compare_neighbours, text, positions),
+            repeat(order),
+            repeat(shared),
+            repeat(depths),
+        )
         progress.update()
     return SortedPositions(positions, shared, depths, starts, order)
 

@@ -1,10 +1,11 @@
 """Interpolated modified Kneser-Ney smoothing, order by order, as in KenLM's lmplz.
 
-Chen and Goodman (1998), section 3; Heafield, Pouzyrevsky, Clark and Koehn (2013), sections 3.1 to 3.4. The adjusted
-count of an n-gram is the number of different words on its left; for the highest order and for n-grams that begin with
-``<s>`` it is the plain count. Each order has three discounts, for adjusted counts of 1, 2, and 3 or more, computed from
-the numbers of n-grams with counts of 1 to 4. The discounted mass goes to the shorter context, and finally to the
-uniform distribution over the vocabulary, which includes ``<unk>`` but not ``<s>``.
+Chen and Goodman (1998), section 3; Heafield, Pouzyrevsky, Clark and Koehn (2013), sections 3.1 to
+3.4. The adjusted count of an n-gram is the number of different words on its left; for the highest
+order and for n-grams that begin with ``<s>`` it is the plain count. Each order has three discounts,
+for adjusted counts of 1, 2, and 3 or more, computed from the numbers of n-grams with counts of 1 to
+4. The discounted mass goes to the shorter context, and finally to the uniform distribution over the
+vocabulary, which includes ``<unk>`` but not ``<s>``.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,9 @@ _PART = 1 << 19
 
 @dataclass(frozen=True)
 class Stretch:
-    """A range of sorted positions that splits no n-gram of two or more words, after ``before[n]`` nodes of n words."""
+    """A range of sorted positions that splits no n-gram of two or more words, after ``before[n]``
+    nodes of n words.
+    """
 
     low: int
     high: int
@@ -38,8 +41,8 @@ class Stretch:
 class OrderCounts:
     """The counts and discounts of an order.
 
-    ``nodes``: n-grams; ``tally``: those with adjusted counts of 1, 2, 3 and 4; ``discounts``: for counts of 1, 2, and 3
-    or more; ``problem``: why the fallback discounts are used, or "".
+    ``nodes``: n-grams; ``tally``: those with adjusted counts of 1, 2, 3 and 4; ``discounts``: for
+    counts of 1, 2, and 3 or more; ``problem``: why the fallback discounts are used, or "".
     """
 
     nodes: int
@@ -50,7 +53,9 @@ class OrderCounts:
 
 @dataclass(frozen=True)
 class Estimates:
-    """An order's probabilities and back-off weights (None for the highest order), float32 ``[nodes]``."""
+    """An order's probabilities and back-off weights (None for the highest order), float32
+    ``[nodes]``.
+    """
 
     order: int
     probabilities: np.ndarray
@@ -67,7 +72,9 @@ def discounts_of(tally: Sequence[int]) -> tuple[tuple[float, float, float] | Non
         if not tally[count - 1]:
             return None, f"no n-gram with an adjusted count of {count}"
     y = tally[0] / (tally[0] + 2 * tally[1])
-    discounts = tuple(count - (count + 1) * y * tally[count] / tally[count - 1] for count in (1, 2, 3))
+    discounts = tuple(
+        count - (count + 1) * y * tally[count] / tally[count - 1] for count in (1, 2, 3)
+    )
     for count, discount in enumerate(discounts, 1):
         if not 0 <= discount <= count:
             return None, f"the discount for an adjusted count of {count} would be {discount:.4f}"
@@ -102,23 +109,45 @@ class Smoothing:
         probabilities = self._words()
         cells = np.empty((len(self.corpus.text) if self.highest > 1 else 0, 2), np.float32)
         counts = cells.view(np.uint32)
-        with ThreadPoolExecutor(self.jobs) as pool, bar(self.highest, "estimate", "order") as progress:
+        with (
+            ThreadPoolExecutor(self.jobs) as pool,
+            bar(self.highest, "estimate", "order") as progress,
+        ):
             for order in range(1, self.highest):
-                list(pool.map(counts.__setitem__, starmap(slice, split_range(len(counts), self.jobs)), repeat(0)))
+                list(
+                    pool.map(
+                        counts.__setitem__,
+                        starmap(slice, split_range(len(counts), self.jobs)),
+                        repeat(0),
+                    )
+                )
                 self._each(pool, kernels.enter_counts, order + 1, self.highest, counts)
                 discounts = np.array([0, *self.orders[order].discounts])
                 weights = np.empty(self.orders[order - 1].nodes, np.float32)
                 self._each(
-                    pool, kernels.weigh_contexts, order, discounts, cells, counts, weights, begin_of(order),
+                    pool,
+                    kernels.weigh_contexts,
+                    order,
+                    discounts,
+                    cells,
+                    counts,
+                    weights,
+                    begin_of(order),
                     stretches=self._word_stretches() if order == 1 else None,
-                )  # fmt: skip
+                )
                 yield Estimates(order, probabilities, weights)
                 del weights
                 longer = np.empty(self.orders[order].nodes, np.float32)
                 self._each(
-                    pool, kernels.interpolate, order + 1, cells, probabilities, begin_of(order), longer,
+                    pool,
+                    kernels.interpolate,
+                    order + 1,
+                    cells,
+                    probabilities,
+                    begin_of(order),
+                    longer,
                     begin_of(order + 1),
-                )  # fmt: skip
+                )
                 probabilities = longer
                 del longer
                 progress.update()
@@ -127,10 +156,11 @@ class Smoothing:
             progress.update()
 
     def of_words(self, estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities and weights of all words by id, float32 ``[words]``, from the estimates of order 1.
+        """Probabilities and weights of all words by id, float32 ``[words]``, from the estimates of
+        order 1.
 
-        In these estimates the row of ``</s>`` has its own probability but the weight of ``<s>``. ``<s>`` gets
-        probability 1.
+        In these estimates the row of ``</s>`` has its own probability but the weight of ``<s>``.
+        ``<s>`` gets probability 1.
         """
         from cgbench.lm.count_kernels import BEGIN, END, UNKNOWN
 
@@ -152,12 +182,21 @@ class Smoothing:
         *arguments: Any,
         stretches: Sequence[Stretch] | None = None,
     ) -> None:
-        """Run a kernel over all stretches; arguments that are functions are called with the stretch."""
+        """Run a kernel over all stretches; arguments that are functions are called with the
+        stretch.
+        """
         sorting = self.sorting
 
         def work(stretch: Stretch) -> None:
             values = (value(stretch) if callable(value) else value for value in arguments)
-            kernel(sorting.positions, sorting.shared, sorting.depths, stretch.low, stretch.high, *values)
+            kernel(
+                sorting.positions,
+                sorting.shared,
+                sorting.depths,
+                stretch.low,
+                stretch.high,
+                *values,
+            )
 
         list(pool.map(work, self.stretches if stretches is None else stretches))
 
@@ -175,17 +214,23 @@ class Smoothing:
             low, high = cuts[index], cuts[index + 1]
             counts[index, 1, 0] = np.count_nonzero(shared[low:high] == 0)
             for order in range(2, self.highest + 1):
-                kernels.tally_order(shared, depths, low, high, order, self.highest, counts[index, order])
+                kernels.tally_order(
+                    shared, depths, low, high, order, self.highest, counts[index, order]
+                )
 
         with ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(tally, range(len(cuts) - 1)))
         before = np.cumsum(counts[:, :, 0], axis=0) - counts[:, :, 0]
         stretches = [
-            Stretch(low, high, tuple(row)) for (low, high), row in zip(pairwise(cuts), before.tolist(), strict=True)
+            Stretch(low, high, tuple(row))
+            for (low, high), row in zip(pairwise(cuts), before.tolist(), strict=True)
         ]
         totals = counts.sum(axis=0)
         words = int(totals[1, 0])
-        totals[1] = [words, *(np.count_nonzero(self.word_counts == count) for count in (1, 2, 3, 4))]
+        totals[1] = [
+            words,
+            *(np.count_nonzero(self.word_counts == count) for count in (1, 2, 3, 4)),
+        ]
         return stretches, totals[1:].tolist()
 
     def _word_stretches(self) -> list[Stretch]:
@@ -193,7 +238,10 @@ class Smoothing:
         starts = self.sorting.starts
         present = np.concatenate([[0], np.cumsum(np.diff(starts) > 0)])
         cuts = cut_words(starts, _PART)
-        return [Stretch(int(starts[low]), int(starts[high]), (0, int(present[low]))) for low, high in pairwise(cuts)]
+        return [
+            Stretch(int(starts[low]), int(starts[high]), (0, int(present[low])))
+            for low, high in pairwise(cuts)
+        ]
 
     def unknown(self) -> float:
         """The probability of an unseen word, ``<unk>``."""

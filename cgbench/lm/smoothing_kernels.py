@@ -1,15 +1,17 @@
 """Compiled loops of modified Kneser-Ney smoothing, over the sorted positions of ``count_kernels``.
 
-A *node* of order n is a distinct n-gram: a position with ``shared < n <= depth`` and the following ones with
-``shared >= n``. Nodes are numbered in the order of the positions; the first position represents the n-gram.
+A *node* of order n is a distinct n-gram: a position with ``shared < n <= depth`` and the following
+ones with ``shared >= n``. Nodes are numbered in the order of the positions; the first position
+represents the n-gram.
 
-``cells``, float32 ``[1 + positions, 2]``, has one row per position of the *text*. It passes values between an n-gram
-and its context: the two are far apart in the sorting but adjacent in the text, where the context of the n-gram at
-position p is at position p - 1. At first row p holds the adjusted count of the n-gram that p represents (as uint32; 0
-if none), later its share of the probability and its back-off weight.
+``cells``, float32 ``[1 + positions, 2]``, has one row per position of the *text*. It passes values
+between an n-gram and its context: the two are far apart in the sorting but adjacent in the text,
+where the context of the n-gram at position p is at position p - 1. At first row p holds the
+adjusted count of the n-gram that p represents (as uint32; 0 if none), later its share of the
+probability and its back-off weight.
 
-The loops load memory in blocks before they branch: a branch that waits for memory would stop the processor's
-prefetching. ``tests/helpers/twins_lm.py`` has a naive version of each.
+The loops load memory in blocks before they branch: a branch that waits for memory would stop the
+processor's prefetching. ``tests/helpers/twins_lm.py`` has a naive version of each.
 """
 
 # mypy: ignore-errors
@@ -23,7 +25,9 @@ _BLOCK = 1024
 
 @kernel
 def count_words(shared, starts, order, counts):
-    """The adjusted count of each word: the number of different words before it; ``order`` 1: its occurrences."""
+    """The adjusted count of each word: the number of different words before it; ``order`` 1: its
+    occurrences.
+    """
     for word in range(starts.size - 1):
         begin, end = starts[word], starts[word + 1]
         if order == 1:
@@ -37,7 +41,9 @@ def count_words(shared, starts, order, counts):
 
 @inlined
 def _end_of_node(shared, k, high, order):
-    """The end of the node that begins at ``k``, and its number of children (n-grams with one more word)."""
+    """The end of the node that begins at ``k``, and its number of children (n-grams with one more
+    word).
+    """
     children = np.int64(1)
     k += 1
     while k < high and shared[k] >= order:
@@ -72,25 +78,44 @@ def tally_order(shared, depths, low, high, order, highest, counts):
 
 @kernel
 def enter_counts(positions, shared, depths, low, high, order, highest, counts):
-    """Store the adjusted counts of the nodes of an order in ``cells``, viewed as uint32 and initially 0."""
+    """Store the adjusted counts of the nodes of an order in ``cells``, viewed as uint32 and
+    initially 0.
+    """
     while low < high:
         k, low, count = _next_node(shared, depths, low, high, order, highest)
         if k < low:
             counts[positions[k], 0] = np.uint32(count)
 
 
-def weigh_contexts(positions, shared, depths, low, high, order, discounts, cells, counts, weights, node):
-    """Turn the counts in ``cells`` into shares, and compute the back-off weight of each context of ``order`` words.
+def weigh_contexts(
+    positions, shared, depths, low, high, order, discounts, cells, counts, weights, node
+):
+    """Turn the counts in ``cells`` into shares, and compute the back-off weight of each context of
+    ``order`` words.
 
-    The share of an n-gram is (count - discount) / sum of the counts in its context. The back-off weight is the sum of
-    the discounts, divided by the same sum (Chen and Goodman 1998, equations 13-15).
+    The share of an n-gram is (count - discount) / sum of the counts in its context. The back-off
+    weight is the sum of the discounts, divided by the same sum (Chen and Goodman 1998, equations
+    13-15).
 
     :param discounts: float64 ``[4]``, by min(count, 3).
     :param counts: ``cells`` as uint32.
     :param weights: float32 output, by node, from ``node`` on; 1 for nodes that begin no n-gram.
     """
     fetched = np.empty(_longest_run(shared, low, high, order) + _BLOCK, np.uint32)
-    _weigh_contexts(positions, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched)
+    _weigh_contexts(
+        positions,
+        shared,
+        depths,
+        low,
+        high,
+        order,
+        discounts,
+        cells,
+        counts,
+        weights,
+        node,
+        fetched,
+    )
 
 
 @kernel
@@ -106,7 +131,9 @@ def _longest_run(shared, low, high, order):
 
 
 @kernel
-def _weigh_contexts(positions, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched):
+def _weigh_contexts(
+    positions, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched
+):
     last = np.uint64(counts.shape[0] - 1)
     base = filled = low  # counts after the positions from ``base`` to ``filled`` are fetched
     k = low
@@ -122,7 +149,8 @@ def _weigh_contexts(positions, shared, depths, low, high, order, discounts, cell
                 position = np.uint64(positions[i])
                 position = position * np.uint64(position != last) + np.uint64(1)
                 fetched[np.uint64(i - base)] = counts[position, np.uint64(0)]
-        # The counts of the n-grams that it begins become shares, and what the discounts take away its weight.
+        # The counts of the n-grams that it begins become shares, and what the discounts take away
+        # its weight.
         if depths[k] >= order:
             total = np.int64(0)
             ones = twos = higher = 0
@@ -149,18 +177,36 @@ def _weigh_contexts(positions, shared, depths, low, high, order, discounts, cell
         k = end
 
 
-def interpolate(positions, shared, depths, low, high, order, cells, shorter, parent, probabilities, node):
+def interpolate(
+    positions, shared, depths, low, high, order, cells, shorter, parent, probabilities, node
+):
     """p(w | context) = share + back-off weight * p(w | shorter context), for the nodes of an order.
 
-    :param shorter: float32, probabilities of the nodes with one word less; ``parent`` of them begin before ``low``.
+    :param shorter: float32, probabilities of the nodes with one word less; ``parent`` of them begin
+        before ``low``.
     :param probabilities: float32 output, from ``node`` on.
     """
     shares = np.empty((_BLOCK, 2), np.float32)
-    _interpolate(positions, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares)
+    _interpolate(
+        positions,
+        shared,
+        depths,
+        low,
+        high,
+        order,
+        cells,
+        shorter,
+        parent,
+        probabilities,
+        node,
+        shares,
+    )
 
 
 @kernel
-def _interpolate(positions, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares):
+def _interpolate(
+    positions, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares
+):
     parent -= 1
     while low < high:
         count = min(_BLOCK, high - low)

@@ -29,16 +29,25 @@ class Trained:
 class LmRequest:
     """What :func:`train_lm` is asked for."""
 
-    corpus: File = option(help="Text, one sentence per line, or TABLE:COLUMN; -: standard input", python_only=True)
+    corpus: File = option(
+        help="Text, one sentence per line, or TABLE:COLUMN; -: standard input", python_only=True
+    )
     out: File = option(help="Model file, .arpa", group="Output")
     _: KW_ONLY
     order: int = option(
-        default=5, help="Length of the longest n-grams", least=1, most=LONGEST, unit="words", group="Model"
+        default=5,
+        help="Length of the longest n-grams",
+        least=1,
+        most=LONGEST,
+        unit="words",
+        group="Model",
     )
     jobs: int | None = option(
-        default=None, help="Number of threads, which does not change the output [default: all cores]", least=1,
+        default=None,
+        help="Number of threads, which does not change the output [default: all cores]",
+        least=1,
         group="Execution",
-    )  # fmt: skip
+    )
 
 
 @accepts(LmRequest)
@@ -49,7 +58,11 @@ def train_lm(request: LmRequest) -> Trained:
     """
     from cgbench.lm.arpa import ngram_counts, write_arpa
 
-    corpus, out, jobs = as_path(request.corpus), as_path(request.out), request.jobs or usable_cores()
+    corpus, out, jobs = (
+        as_path(request.corpus),
+        as_path(request.out),
+        request.jobs or usable_cores(),
+    )
     order = request.order
     _check(out)
     if (words := estimate_words(corpus)) is not None:
@@ -92,8 +105,8 @@ def _signature(order: int, fallback: bool) -> str:
 
 def _warnings(model: Smoothing) -> list[str]:
     warnings = [
-        f"order {length}: {counts.problem}; the discounts {' '.join(map(str, counts.discounts))} are used. "
-        "The corpus may be small or repetitive"
+        f"order {length}: {counts.problem}; the discounts {' '.join(map(str, counts.discounts))}"
+        " are used. The corpus may be small or repetitive"
         for length, counts in enumerate(model.orders, 1)
         if counts.problem
     ]

@@ -1,4 +1,5 @@
-"""List architectures, methods and presets; describe one of them, with its settings and number of parameters.
+"""List architectures, methods and presets; describe one of them, with its settings and number of
+parameters.
 
 Counting builds a model without allocating memory, which needs PyTorch.
 """
@@ -15,7 +16,13 @@ from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE, added_ar
 from cgbench.models.config.common import ModelConfig
 from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.methods import METHODS
-from cgbench.models.config.presets import Preset, architecture_preset, list_presets, load_preset, section_config
+from cgbench.models.config.presets import (
+    Preset,
+    architecture_preset,
+    list_presets,
+    load_preset,
+    section_config,
+)
 from cgbench.settings import did_you_mean, metadata_of
 
 SOURCE, TARGET = 1_000_003, 1_000_033  # primes, which no other dimension of a parameter equals
@@ -34,7 +41,10 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
             }
             for name, entry in {**added_architectures(), **ARCHITECTURES, **OUTSIDE}.items()
         ],
-        "methods": [{"name": name, "summary": entry.summary, "paper": entry.paper} for name, entry in METHODS.items()],
+        "methods": [
+            {"name": name, "summary": entry.summary, "paper": entry.paper}
+            for name, entry in METHODS.items()
+        ],
         "presets": [_preset_row(preset) for preset in presets],
     }
 
@@ -51,12 +61,16 @@ def _preset_row(preset: Preset) -> dict[str, Any]:
     }
 
 
-def describe_model(name: str, vocabulary: tuple[int, int] | None = None, count: bool = True) -> dict[str, Any]:
-    """Return a preset, architecture or method: its row, ``comment``, ``settings`` and number of ``parameters``.
+def describe_model(
+    name: str, vocabulary: tuple[int, int] | None = None, count: bool = True
+) -> dict[str, Any]:
+    """Return a preset, architecture or method: its row, ``comment``, ``settings`` and number of
+    ``parameters``.
 
     A setting has ``name``, ``value``, ``default`` and ``help``.
 
-    :param vocabulary: source and target size for the count (default: the published ones of the preset).
+    :param vocabulary: source and target size for the count (default: the published ones of the
+        preset).
     :param count: whether to count parameters; unknown counts are None.
     """
     # A preset differs from the defaults of its architecture and its method.
@@ -71,7 +85,9 @@ def describe_model(name: str, vocabulary: tuple[int, int] | None = None, count: 
             "settings": [
                 *_settings("model", preset.model, defaults.model),
                 *_settings("training", preset.training, defaults.training),
-                *_settings("method", preset.method, section_config("method", {"name": preset.method.name})),
+                *_settings(
+                    "method", preset.method, section_config("method", {"name": preset.method.name})
+                ),
                 *_settings("text", preset.text, defaults.text),
             ],
         }
@@ -96,7 +112,10 @@ def describe_model(name: str, vocabulary: tuple[int, int] | None = None, count: 
             "comment": METHODS[name].summary if name == "none" else _first_paragraph(type(config)),
             "settings": _settings("method", config, config),
         }
-    raise InputError(f"unknown model {name!r}{did_you_mean(name, [*presets, *ARCHITECTURES, *OUTSIDE, *METHODS])}")
+    raise InputError(
+        "unknown model"
+        f" {name!r}{did_you_mean(name, [*presets, *ARCHITECTURES, *OUTSIDE, *METHODS])}"
+    )
 
 
 def _counted_row(preset: Preset, vocabulary: tuple[int, int] | None, count: bool) -> dict[str, Any]:
@@ -104,13 +123,17 @@ def _counted_row(preset: Preset, vocabulary: tuple[int, int] | None, count: bool
     if vocabulary := vocabulary or preset.vocabulary:
         row["source_size"], row["target_size"] = vocabulary
     if count and preset.model.architecture not in OUTSIDE:  # external models are counted on loading
-        total, row["parameters_without_vocabulary"] = count_parameters(preset.model, *(vocabulary or (1, 1)))
+        total, row["parameters_without_vocabulary"] = count_parameters(
+            preset.model, *(vocabulary or (1, 1))
+        )
         row["parameters"] = total if vocabulary else None
     return row
 
 
 def count_parameters(config: ModelConfig, source_size: int, target_size: int) -> tuple[int, int]:
-    """Return the number of parameters of a model, and of those that do not depend on the vocabularies."""
+    """Return the number of parameters of a model, and of those that do not depend on the
+    vocabularies.
+    """
     from cgbench.models.config.architectures import build_model
 
     with require("torch", "models").device("meta"):
@@ -124,9 +147,18 @@ def _settings(section: str, config: Any, defaults: Any) -> list[dict[str, Any]]:
     """All settings of a section, those specific to an architecture first."""
     values, default = dataclasses.asdict(config), dataclasses.asdict(defaults)
     metadata = metadata_of(config.__class__)
-    common = {field.name for field in dataclasses.fields(OverEncoderConfig)} if section == "model" else set()
+    common = (
+        {field.name for field in dataclasses.fields(OverEncoderConfig)}
+        if section == "model"
+        else set()
+    )
     return [
-        {"name": f"{section}.{key}", "value": values[key], "default": default[key], "help": metadata[key]["help"]}
+        {
+            "name": f"{section}.{key}",
+            "value": values[key],
+            "default": default[key],
+            "help": metadata[key]["help"],
+        }
         for key in sorted(values, key=lambda key: key in common)
     ]
 
@@ -136,6 +168,10 @@ def _first_paragraph(config: type) -> str:
 
 
 def _comment(name: str) -> str:
-    text = resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
+    text = (
+        resources.files("cgbench.models.config")
+        .joinpath("presets", f"{name}.yaml")
+        .read_text(encoding="utf-8")
+    )
     comments = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
     return " ".join(line.lstrip("# ") for line in comments)

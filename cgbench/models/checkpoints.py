@@ -1,9 +1,9 @@
 """Checkpoints: folders of JSON and safetensors files that hold a complete model; no pickles.
 
-A checkpoint has ``config.json`` (written last, so its presence means a complete folder), ``model.safetensors``,
-``subwords.json``, ``SHA256SUMS`` (checksums of these three; missing in old checkpoints) and ``metrics.jsonl``. To
-resume training it also has ``training_state.safetensors`` and, if the best model is kept, ``best.safetensors``.
-See ``docs/reference/formats.md``.
+A checkpoint has ``config.json`` (written last, so its presence means a complete folder),
+``model.safetensors``, ``subwords.json``, ``SHA256SUMS`` (checksums of these three; missing in old
+checkpoints) and ``metrics.jsonl``. To resume training it also has ``training_state.safetensors``
+and, if the best model is kept, ``best.safetensors``. See ``docs/reference/formats.md``.
 """
 
 from __future__ import annotations
@@ -43,11 +43,15 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 CONFIG, MODEL, METRICS = "config.json", "model.safetensors", "metrics.jsonl"
-STATE, BEST = "training_state.safetensors", "best.safetensors"  # for resuming; not part of the model
+STATE, BEST = (
+    "training_state.safetensors",
+    "best.safetensors",
+)  # for resuming; not part of the model
 MEMBER = "member-{}"
 BESIDE = "ensemble"  # the folder next to a workspace for its published members
 ENSEMBLE = "ensemble.json"  # in the folder of an ensemble; written last
-# Tensors that are not parameters: of the Proto-Transformer, of a one-word lexicon, of BART and Marian (transformers).
+# Tensors that are not parameters: of the Proto-Transformer, of a one-word lexicon, of BART and
+# Marian (transformers).
 CONSTANTS = {"prototypes", "clustered", "aligned", "final_logits_bias"}
 LEXICON = "rows"  # of a model with a lexicon: a parameter if learned, else a constant
 OURS = "cgbench"  # key of our configuration in the config.json of a fine-tuned Hugging Face model
@@ -87,7 +91,8 @@ class CheckpointConfig:
     :param subwords: digest of the subwords, which members of an ensemble share.
     :param corpus: sha256 of the training files, by the caller's names.
     :param processes: number of processes in training.
-    :param init: hash of the external model that it started from; ``lexicon``: of the lexicon file, if any.
+    :param init: hash of the external model that it started from; ``lexicon``: of the lexicon file,
+        if any.
     """
 
     model: ModelConfig
@@ -105,7 +110,9 @@ class CheckpointConfig:
     corpus: dict[str, str] = field(default_factory=dict)
 
 
-def save_checkpoint(folder: Path, config: CheckpointConfig, tensors: Mapping[str, Tensor], subwords: Subwords) -> None:
+def save_checkpoint(
+    folder: Path, config: CheckpointConfig, tensors: Mapping[str, Tensor], subwords: Subwords
+) -> None:
     """Write a complete checkpoint; an interrupted call leaves a folder without ``config.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in (CONFIG, SUMS):
@@ -118,7 +125,9 @@ def save_checkpoint(folder: Path, config: CheckpointConfig, tensors: Mapping[str
 def seal_checkpoint(folder: Path, names: list[str], config: dict[str, Any]) -> None:
     """Write the checksums of a folder's files, then its ``config.json``."""
     text = to_json(config)
-    write_sums(folder, {**digests_of(folder, names), CONFIG: hashlib.sha256(text.encode()).hexdigest()})
+    write_sums(
+        folder, {**digests_of(folder, names), CONFIG: hashlib.sha256(text.encode()).hexdigest()}
+    )
     write_atomic(folder / CONFIG, text)
 
 
@@ -133,7 +142,9 @@ def read_config(folder: Path) -> CheckpointConfig:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such checkpoint folder")
     if not os.path.lexists(path):
-        raise InputError(f"{folder}: no {CONFIG}; not a checkpoint, or its training is not finished")
+        raise InputError(
+            f"{folder}: no {CONFIG}; not a checkpoint, or its training is not finished"
+        )
     data = read_json(ordinary_file(path))
     check_recorded(path)
     if isinstance(data, dict) and OURS in data:
@@ -156,21 +167,29 @@ def read_config(folder: Path) -> CheckpointConfig:
     for name, value in vars(config.model).items():
         most = MOST_LAYERS if "layers" in name else MOST_WIDTH
         if type(value) is int and value > most:
-            raise InputError(f"{path}: model.{name} is {value:,}, above the maximum of {most:,}; {DAMAGED}")
+            raise InputError(
+                f"{path}: model.{name} is {value:,}, above the maximum of {most:,}; {DAMAGED}"
+            )
     return config
 
 
 def check_native(folder: Path, config: CheckpointConfig) -> None:
     """Check that a checkpoint is a native model."""
     if config.model.architecture in OUTSIDE:
-        name = f"hf:BASE?adapter={folder}" if (folder / "adapter_config.json").is_file() else f"hf:{folder}"
+        name = (
+            f"hf:BASE?adapter={folder}"
+            if (folder / "adapter_config.json").is_file()
+            else f"hf:{folder}"
+        )
         raise InputError(
-            f"{folder}: is a fine-tuned Hugging Face model; write {name} (translate {argument('system')}, "
-            f"uncertainty {argument('member')}, train {argument('init')})"
+            f"{folder}: is a fine-tuned Hugging Face model; write {name} (translate"
+            f" {argument('system')}, uncertainty {argument('member')}, train {argument('init')})"
         )
 
 
-def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwords, CheckpointConfig]:
+def load_checkpoint(
+    folder: Path, device: str = "cpu"
+) -> tuple[nn.Module, Subwords, CheckpointConfig]:
     """Return the model (in evaluation mode, float32), its subwords and its configuration."""
     import torch
 
@@ -182,22 +201,28 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
         config.source_size,
         config.target_size,
     ):
-        raise InputError(f"{folder}: the subwords differ from those that the model was trained with")
+        raise InputError(
+            f"{folder}: the subwords differ from those that the model was trained with"
+        )
     tensors, _ = read_tensors(folder / MODEL)
     # Without storage: random initialisation would take time and change the caller's random state.
     with torch.device("meta"):
         model = build_model(config.model, config.source_size, config.target_size)
     needed = model.state_dict()
     for name in sorted(needed.keys() | tensors.keys()):
-        needed_shape, shape = (tuple(table[name].shape) if name in table else None for table in (needed, tensors))
+        needed_shape, shape = (
+            tuple(table[name].shape) if name in table else None for table in (needed, tensors)
+        )
         if needed_shape != shape:
             raise InputError(
-                f"{folder / MODEL}: {name} has shape {shape or 'none'}, but {CONFIG} needs {needed_shape or 'none'}"
+                f"{folder / MODEL}: {name} has shape {shape or 'none'}, but {CONFIG} needs"
+                f" {needed_shape or 'none'}"
             )
     for name, tensor in needed.items():
         if tensor.dtype != tensors[name].dtype:
             raise InputError(
-                f"{folder / MODEL}: {name} has type {tensors[name].dtype} instead of {tensor.dtype}; {DAMAGED}"
+                f"{folder / MODEL}: {name} has type {tensors[name].dtype} instead of"
+                f" {tensor.dtype}; {DAMAGED}"
             )
     check_finite(folder / MODEL, tensors)
     model.load_state_dict(tensors, assign=True)
@@ -208,13 +233,16 @@ def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Check that every number is finite."""
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise InputError(f"{path}: {name} contains NaN or infinity; {DAMAGED}, or training failed")
+            raise InputError(
+                f"{path}: {name} contains NaN or infinity; {DAMAGED}, or training failed"
+            )
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: str | None = None) -> None:
     """Write tensors and an optional string atomically and deterministically.
 
-    Files other than finished models are not in SHA256SUMS, so they get an extra tensor with the digest of the others.
+    Files other than finished models are not in SHA256SUMS, so they get an extra tensor with the
+    digest of the others.
     """
     import torch
     from safetensors import SafetensorError
@@ -245,7 +273,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], str | None]:
     with open_tensors(path, "pt") as file:
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
         text = (file.metadata() or {}).get("text")
-    if (digest := tensors.pop(DIGEST, None)) is not None and bytes(digest.tolist()) != _digest(tensors, text):
+    if (digest := tensors.pop(DIGEST, None)) is not None and bytes(digest.tolist()) != _digest(
+        tensors, text
+    ):
         raise InputError(f"{path}: is damaged: its checksum does not match")
     return tensors, text
 
@@ -258,7 +288,15 @@ def open_tensors(path: Path, framework: str = "np") -> Iterator[Any]:
     try:
         with safe_open(path, framework) as file:
             yield file
-    except (SafetensorError, OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
+    except (
+        SafetensorError,
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RuntimeError,
+    ) as error:
         raise InputError(f"{path}: not a valid safetensors file ({error})") from None
 
 
@@ -275,24 +313,40 @@ def _digest(tensors: Mapping[str, Tensor], text: str | None) -> bytes:
 
 
 def member_summary(folder: Path) -> dict[str, Any]:
-    """Return ``folder`` (its name), ``seed``, ``updates`` and number of ``parameters`` of a checkpoint."""
+    """Return ``folder`` (its name), ``seed``, ``updates`` and number of ``parameters`` of a
+    checkpoint.
+    """
     config = read_config(folder)
     with open_tensors(ordinary_file(folder / MODEL)) as tensors:
         counts = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
     is_given = isinstance(config.model, LSTMLexiconConfig) and not config.model.lexicon_is_learned
     constants = CONSTANTS | ({LEXICON} if is_given else set())
-    parameters = sum(count for name, count in counts.items() if name.rpartition(".")[2] not in constants)
-    return {"folder": folder.name, "seed": config.seed, "updates": config.updates, "parameters": parameters}
+    parameters = sum(
+        count for name, count in counts.items() if name.rpartition(".")[2] not in constants
+    )
+    return {
+        "folder": folder.name,
+        "seed": config.seed,
+        "updates": config.updates,
+        "parameters": parameters,
+    }
 
 
-def publish_ensemble(members: list[Path], out: Path, copy: Callable[[str, str], object] = shutil.copy2) -> None:
+def publish_ensemble(
+    members: list[Path], out: Path, copy: Callable[[str, str], object] = shutil.copy2
+) -> None:
     """Copy trained members to ``out/member-0`` and so on; ``ensemble.json`` comes last."""
     for folder in out.glob(MEMBER.format("*")):
         if folder.is_dir():
             shutil.rmtree(folder)
     for index, member in enumerate(members):
         folder = out / MEMBER.format(index)
-        shutil.copytree(member, folder, copy_function=copy, ignore=shutil.ignore_patterns("step.json", STATE, BEST))
+        shutil.copytree(
+            member,
+            folder,
+            copy_function=copy,
+            ignore=shutil.ignore_patterns("step.json", STATE, BEST),
+        )
     write_json(out / ENSEMBLE, _listing(len(members)))
 
 
@@ -309,7 +363,9 @@ def holds_members(ensemble: Path, members: list[Path]) -> bool:
     listing = ensemble / ENSEMBLE
     if any(path.is_symlink() for path in (ensemble, listing, *folders)) or not listing.is_file():
         return False
-    if listing.read_bytes() != to_json(_listing(len(members))).encode() or set(ensemble.glob("member-*")) != {*folders}:
+    if listing.read_bytes() != to_json(_listing(len(members))).encode() or set(
+        ensemble.glob("member-*")
+    ) != {*folders}:
         return False
     for folder, member in zip(folders, members, strict=True):
         outputs = read_json(member / "step.json")["outputs"]
@@ -326,14 +382,25 @@ def member_folders(ensemble: Path) -> list[Path]:
         ordinary_file(ensemble / CONFIG)
         return [ensemble]
     name = re.compile(MEMBER.format("[0-9]+"))
-    folders = [path for path in ensemble.glob(MEMBER.format("*")) if path.is_dir() and name.fullmatch(path.name)]
+    folders = [
+        path
+        for path in ensemble.glob(MEMBER.format("*"))
+        if path.is_dir() and name.fullmatch(path.name)
+    ]
     if not folders:
         if (ensemble / METRICS).is_file():
-            raise InputError(f"{ensemble}: training of this model is not finished; run the training command again")
-        raise InputError(f"{ensemble}: contains no trained model; train one with cgbench train or train-ensemble")
+            raise InputError(
+                f"{ensemble}: training of this model is not finished; run the training command"
+                " again"
+            )
+        raise InputError(
+            f"{ensemble}: contains no trained model; train one with cgbench train or train-ensemble"
+        )
     for folder in folders:
         if not os.path.lexists(ordinary_folder(folder) / CONFIG):
-            raise InputError(f"{folder}: training of this member is not finished; run the training command again")
+            raise InputError(
+                f"{folder}: training of this member is not finished; run the training command again"
+            )
     return sorted(folders, key=lambda folder: int(folder.name.rpartition("-")[2]))
 
 

@@ -18,7 +18,9 @@ def choose_device(name: str) -> str:
         return name
     has_gpu = require("torch", "models").cuda.is_available()
     if name == "cuda" and not has_gpu:
-        raise InputError(f"{argument('device', name)}: PyTorch finds no GPU; use {argument('device', 'cpu')}")
+        raise InputError(
+            f"{argument('device', name)}: PyTorch finds no GPU; use {argument('device', 'cpu')}"
+        )
     return "cuda" if has_gpu else "cpu"
 
 

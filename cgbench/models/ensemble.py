@@ -1,7 +1,9 @@
-"""Ensembles: translate with the mean distribution of several models, and measure their disagreement.
+"""Ensembles: translate with the mean distribution of several models, and measure their
+disagreement.
 
-A result depends only on the arguments and the members. On a CPU one thread is used, because splitting sums among
-threads changes their rounding; worker processes open their own ensembles and divide the sentences.
+A result depends only on the arguments and the members. On a CPU one thread is used, because
+splitting sums among threads changes their rounding; worker processes open their own ensembles and
+divide the sentences.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from cgbench.requests import check
 class Ensemble:
     """Models that share their subwords; one model is also an ensemble.
 
-    :param max_length: length limit in training, the minimum over members, in tokens with the end token.
+    :param max_length: length limit in training, the minimum over members, in tokens with the end
+        token.
     """
 
     members: tuple[nn.Module, ...]
@@ -43,16 +46,21 @@ class Ensemble:
     max_length: int
 
     @classmethod
-    def open(cls, paths: str | Path | Sequence[str | Path], device: str | torch.device = "cpu") -> Ensemble:
+    def open(
+        cls, paths: str | Path | Sequence[str | Path], device: str | torch.device = "cpu"
+    ) -> Ensemble:
         """Load the members.
 
-        :param paths: a checkpoint, a folder with ``member-0``, ``member-1`` and so on, or several of either.
+        :param paths: a checkpoint, a folder with ``member-0``, ``member-1`` and so on, or several
+            of either.
         :raises InputError: a checkpoint is missing or damaged, or members have different subwords.
         """
         try:
             device = torch.device(device)
         except (RuntimeError, TypeError):
-            raise InputError(f"{argument('device', device)}: unknown device; use cpu or cuda") from None
+            raise InputError(
+                f"{argument('device', device)}: unknown device; use cpu or cuda"
+            ) from None
         folders = [
             folder
             for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)
@@ -66,8 +74,8 @@ class Ensemble:
             shared = shared or subwords
             if subwords.digest != shared.digest:
                 raise InputError(
-                    f"{folders[0]} and {folder} have different subwords; train the members of an ensemble on the same "
-                    "corpus with the same text settings"
+                    f"{folders[0]} and {folder} have different subwords; train the members of an"
+                    " ensemble on the same corpus with the same text settings"
                 )
             members.append(model)
             lengths.append(config.training.max_length)
@@ -94,7 +102,8 @@ class Ensemble:
         batch_tokens: int | None = None,
         progress: bool = False,
     ) -> list[list[Translation]]:
-        """Translate by beam search (:func:`cgbench.models.search.beam_search`); a beam of 1 is greedy search.
+        """Translate by beam search (:func:`cgbench.models.search.beam_search`); a beam of 1 is
+        greedy search.
 
         A line without tokens has the empty translation: only the end token, with probability 1.
 
@@ -112,16 +121,26 @@ class Ensemble:
         rows = np.flatnonzero(lengths > 1)
         result = [[Translation("", np.array([EOS], np.int32), 0.0, 0.0)]] * len(lines)
         packed = Rows.pack(sources)
-        with one_thread(self.device), bar(len(rows), "translating", "sentence", progress) as progress_bar:
-            for batch in make_batches(lengths, lengths, rows, batch_tokens or batch_tokens_on(self.device)):
+        with (
+            one_thread(self.device),
+            bar(len(rows), "translating", "sentence", progress) as progress_bar,
+        ):
+            for batch in make_batches(
+                lengths, lengths, rows, batch_tokens or batch_tokens_on(self.device)
+            ):
                 source = packed.take(batch, self.device)
                 nbest_lists = beam_search(
-                    self.members, source, beam=beam, max_length_ratio=max_length_ratio,
-                    max_length_extra=max_length_extra, length_penalty=length_penalty,
-                )  # fmt: skip
+                    self.members,
+                    source,
+                    beam=beam,
+                    max_length_ratio=max_length_ratio,
+                    max_length_extra=max_length_extra,
+                    length_penalty=length_penalty,
+                )
                 for row, hypotheses in zip(batch.tolist(), nbest_lists, strict=True):
                     result[row] = [
-                        replace(best, text=self.subwords.decode_target(best.tokens.tolist())) for best in hypotheses
+                        replace(best, text=self.subwords.decode_target(best.tokens.tolist()))
+                        for best in hypotheses
                     ]
                 progress_bar.update(len(batch))
         return result
@@ -135,7 +154,8 @@ class Ensemble:
         batch_tokens: int | None = None,
         progress: bool = False,
     ) -> dict[str, np.ndarray]:
-        """Compute all sequence measures (:mod:`cgbench.models.uncertainty`) of one hypothesis per line.
+        """Compute all sequence measures (:mod:`cgbench.models.uncertainty`) of one hypothesis per
+        line.
 
         :param hypotheses: target ids with the end token, such as :attr:`Translation.tokens`.
         :param longest: as in :meth:`search`.
@@ -143,8 +163,13 @@ class Ensemble:
         """
         check(int, 1, longest=longest, batch_tokens=batch_tokens)
         sources = self._sources(lines, longest)
-        check_positions(list(map(len, hypotheses)), longest_of(self.members, "target"), "the target of sentence")
-        with one_thread(self.device), bar(len(lines), "scoring", "sentence", progress) as progress_bar:
+        check_positions(
+            list(map(len, hypotheses)), longest_of(self.members, "target"), "the target of sentence"
+        )
+        with (
+            one_thread(self.device),
+            bar(len(lines), "scoring", "sentence", progress) as progress_bar,
+        ):
             return score_hypotheses(
                 self.members,
                 sources,
@@ -157,6 +182,11 @@ class Ensemble:
     def _sources(self, lines: Sequence[str], longest: int | None) -> list[np.ndarray]:
         sources = self.subwords.encode_source(lines)
         if longest is not None:
-            sources = [ids if len(ids) <= longest else np.append(ids[: longest - 1], np.int32(EOS)) for ids in sources]
-        check_positions(list(map(len, sources)), longest_of(self.members, "source"), "the source of sentence")
+            sources = [
+                ids if len(ids) <= longest else np.append(ids[: longest - 1], np.int32(EOS))
+                for ids in sources
+            ]
+        check_positions(
+            list(map(len, sources)), longest_of(self.members, "source"), "the source of sentence"
+        )
         return sources

@@ -21,7 +21,8 @@ PREFIX = "memory:"
 
 
 class TranslationMemory:
-    """The pairs of a corpus, as given to :func:`~cgbench.text.inputs.as_corpus`, by the similarity of their sources.
+    """The pairs of a corpus, as given to :func:`~cgbench.text.inputs.as_corpus`, by the similarity
+    of their sources.
 
     :raises InputError: the corpus cannot be read, or is empty.
     """
@@ -36,7 +37,9 @@ class TranslationMemory:
         self.index = NearestSources(source for source, _ in pairs)
 
     def neighbours(self, lines: Sequence[str]) -> list[tuple[str, Neighbour]]:
-        """The target of the nearest source of each line, and the neighbour; an empty target if there is none."""
+        """The target of the nearest source of each line, and the neighbour; an empty target if
+        there is none.
+        """
         return [
             (self.targets[neighbour.row] if neighbour.row >= 0 else "", neighbour)
             for neighbour in self.index.nearest(lines)
@@ -48,26 +51,38 @@ class TranslationMemory:
 
 
 def translate_by_memory(request: TranslateRequest) -> list[str]:
-    """Translate with ``memory:TABLE`` or ``memory:SOURCE,TARGET``, and write the output with its sidecar.
+    """Translate with ``memory:TABLE`` or ``memory:SOURCE,TARGET``, and write the output with its
+    sidecar.
 
-    :returns: the lines of the output; with ``format="json"``, objects with the ``similarity`` and the ``row`` (from 1)
-        of the nearest source.
-    :raises InputError: the corpus cannot be read, or the output contains translations by another system or of another
-        text.
+    :returns: the lines of the output; with ``format="json"``, objects with the ``similarity`` and
+        the ``row`` (from 1) of the nearest source.
+    :raises InputError: the corpus cannot be read, or the output contains translations by another
+        system or of another text.
     """
     output, address = as_path(request.output or ""), str(request.system)
     name = address.removeprefix(PREFIX)
     if not name:
         raise InputError(f"{address}: names no corpus; write memory:TABLE or memory:SOURCE,TARGET")
     check_output(sidecar_path(output), files_of(request.sources))
-    memory = TranslationMemory(name.split(",") if "," in name and not Path(name).exists() else name, argument("system"))
+    memory = TranslationMemory(
+        name.split(",") if "," in name and not Path(name).exists() else name, argument("system")
+    )
     lines, _ = lines_of(request.sources, "sources")
     identity, source = {"kind": "memory", "corpus": memory.digest}, hash_value(lines)
     check_earlier(output, {**identity, "source": source})
     rows = [
-        {"nbest": [{
-            "hypothesis": target, "similarity": neighbour.similarity, "row": neighbour.row + 1 or None, "cut": False,
-        }]}
+        {
+            "nbest": [
+                {
+                    "hypothesis": target,
+                    "similarity": neighbour.similarity,
+                    "row": neighbour.row + 1 or None,
+                    "cut": False,
+                }
+            ]
+        }
         for target, neighbour in memory.neighbours(lines)
-    ]  # fmt: skip
-    return write_output(output, rows, None, request.format, {"system": identity, "source": source}, ("scipy",))
+    ]
+    return write_output(
+        output, rows, None, request.format, {"system": identity, "source": source}, ("scipy",)
+    )

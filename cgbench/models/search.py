@@ -1,13 +1,14 @@
 """Beam search with one model or an ensemble; a beam of 1 is greedy search.
 
-An ensemble's distribution is the mean of its members' *probabilities* (Malinin and Gales, 2021, "product of
-expectations"; as in fairseq), not of their log-probabilities. The search follows fairseq. Each step considers the best
-2B continuations of a sentence: those among the best B that end become hypotheses, and the best B that do not end
-continue. A sentence is finished when it has B hypotheses or reaches its length limit, where only the end token is
-allowed. The score of a hypothesis is its log-probability divided by length^penalty, counting the end token.
+An ensemble's distribution is the mean of its members' *probabilities* (Malinin and Gales, 2021,
+"product of expectations"; as in fairseq), not of their log-probabilities. The search follows
+fairseq. Each step considers the best 2B continuations of a sentence: those among the best B that
+end become hypotheses, and the best B that do not end continue. A sentence is finished when it has B
+hypotheses or reaches its length limit, where only the end token is allowed. The score of a
+hypothesis is its log-probability divided by length^penalty, counting the end token.
 
-Unlike in fairseq, the length limit depends on the sentence's own source length, not on the longest in its batch, so a
-translation does not depend on its batch.
+Unlike in fairseq, the length limit depends on the sentence's own source length, not on the longest
+in its batch, so a translation does not depend on its batch.
 """
 
 import math
@@ -22,7 +23,8 @@ from torch import Tensor, nn
 from cgbench.models.parts.ragged import Ragged, to_device
 from cgbench.models.special_ids import BOS, EOS, PAD
 
-# The smallest normal float32 keeps the logarithm finite if the softmax of a forced end token underflows.
+# The smallest normal float32 keeps the logarithm finite if the softmax of a forced end token
+# underflows.
 LEAST = torch.finfo(torch.float32).tiny
 
 
@@ -60,8 +62,9 @@ def beam_search(
 ) -> list[list[Translation]]:
     """Search for the best translations of a batch.
 
-    A hypothesis has at least one token before its end, and at most ``max_length_ratio`` times the source length (with
-    the end token, as in fairseq) plus ``max_length_extra``. ``<s>`` and ``<pad>`` are never produced; ``<unk>`` may be.
+    A hypothesis has at least one token before its end, and at most ``max_length_ratio`` times the
+    source length (with the end token, as in fairseq) plus ``max_length_extra``. ``<s>`` and
+    ``<pad>`` are never produced; ``<unk>`` may be.
 
     :param members: one or more models in evaluation mode.
     :returns: up to ``beam`` hypotheses of each sentence, best first.
@@ -80,7 +83,9 @@ def beam_search(
     scores = np.zeros((count, 1))  # cumulative, [N, hypotheses]
     history = np.full((count, 1, 1), EOS)  # [N, hypotheses, consumed tokens]
     for step in range(int(limit.max(initial=-1)) + 1):
-        p = _mean_probabilities(models, states, to_device(history[:, :, -1].ravel(), source.ids.device))
+        p = _mean_probabilities(
+            models, states, to_device(history[:, :, -1].ravel(), source.ids.device)
+        )
         _forbid(p, step, np.repeat(limit[alive], history.shape[1]))
         best, parent, token = _continuations(p, scores, 2 * beam)
         ends = token == EOS
@@ -90,14 +95,20 @@ def beam_search(
             hypotheses, log_prob = finished[alive[row]], float(best[row, column])
             if len(hypotheses) < beam:
                 tokens = np.append(history[row, parent[row, column], 1:], EOS).astype(np.int32)
-                score, cut = log_prob / len(tokens) ** length_penalty, bool(limit[alive[row]] <= step)
+                score, cut = (
+                    log_prob / len(tokens) ** length_penalty,
+                    bool(limit[alive[row]] <= step),
+                )
                 hypotheses.append(Translation("", tokens, log_prob, score, cut))
         going = np.array([len(finished[i]) < beam for i in alive]) & (limit[alive] > step)
         if not going.any():
             break
-        # A stable sort puts those that do not end first. At most one per hypothesis ends, so B of 2B remain.
+        # A stable sort puts those that do not end first. At most one per hypothesis ends, so B of
+        # 2B remain.
         columns = ends.argsort(axis=1, kind="stable")[going, :beam]
-        scores, parent, token = (np.take_along_axis(x[going], columns, 1) for x in (best, parent, token))
+        scores, parent, token = (
+            np.take_along_axis(x[going], columns, 1) for x in (best, parent, token)
+        )
         width = history.shape[1]
         row = np.flatnonzero(going)[:, None]  # previous rows of the unfinished sentences
         history = np.concatenate((history[row, parent], token[:, :, None]), 2)
@@ -108,7 +119,9 @@ def beam_search(
 
 
 def _mean_probabilities(models: Sequence[Any], states: Sequence[Any], tokens: Tensor) -> Tensor:
-    """Consume one token per hypothesis ``[R]``; the mean probabilities of the next, float32 ``[R, vocabulary]``."""
+    """Consume one token per hypothesis ``[R]``; the mean probabilities of the next, float32 ``[R,
+    vocabulary]``.
+    """
     each = (
         torch.softmax(model.step(tokens, state), 1, dtype=torch.float32)
         for model, state in zip(models, states, strict=True)
@@ -124,20 +137,26 @@ def length_limits(lengths: np.ndarray, ratio: float, extra: int) -> np.ndarray:
     return np.maximum(np.floor(lengths * ratio + extra).astype(np.int64), 1)
 
 
-def limits_of(members: Sequence[nn.Module], lengths: np.ndarray, ratio: float, extra: int) -> np.ndarray:
+def limits_of(
+    members: Sequence[nn.Module], lengths: np.ndarray, ratio: float, extra: int
+) -> np.ndarray:
     """As :func:`length_limits`, and within every member's positions (:func:`longest`)."""
     limit, most = length_limits(lengths, ratio, extra), longest(members, "target")
     return limit if most is None else np.minimum(limit, most - 1)
 
 
 def longest(members: Sequence[nn.Module], side: str) -> int | None:
-    """Maximum tokens of a ``source`` or ``target``, with the end token, within every member's positions; None: any."""
+    """Maximum tokens of a ``source`` or ``target``, with the end token, within every member's
+    positions; None: any.
+    """
     limits = [getattr(model, f"longest_{side}", None) for model in members]
     return min((most for most in limits if most is not None), default=None)
 
 
 def _forbid(p: Tensor, step: int, limit: np.ndarray) -> None:
-    """Set forbidden probabilities to -1, in place: an end token at once, any other token at the limit."""
+    """Set forbidden probabilities to -1, in place: an end token at once, any other token at the
+    limit.
+    """
     p[:, [BOS, PAD]] = -1
     if step == 0:
         p[:, EOS] = -1
@@ -148,13 +167,17 @@ def _forbid(p: Tensor, step: int, limit: np.ndarray) -> None:
         p[over, EOS] = end
 
 
-def _continuations(p: Tensor, scores: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best ``count`` continuations of each sentence: cumulative scores, hypotheses and tokens, each ``[N, count]``.
+def _continuations(
+    p: Tensor, scores: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The best ``count`` continuations of each sentence: cumulative scores, hypotheses and tokens,
+    each ``[N, count]``.
 
-    :param p: probabilities ``[N x hypotheses, vocabulary]``, -1 where forbidden; ``scores``: ``[N, hypotheses]``.
+    :param p: probabilities ``[N x hypotheses, vocabulary]``, -1 where forbidden; ``scores``: ``[N,
+        hypotheses]``.
     """
-    # A sentence needs at most `count` continuations of a hypothesis, and within one the order of probabilities is
-    # that of scores. So only those few need logarithms.
+    # A sentence needs at most `count` continuations of a hypothesis, and within one the order of
+    # probabilities is that of scores. So only those few need logarithms.
     value, token = p.topk(min(count, p.shape[1]), dim=1)
     log_p = value.double().clamp_min(LEAST).log().masked_fill(value < 0, -math.inf)
     # Ids are exact in float64; a single tensor means a single transfer from the GPU.
@@ -166,4 +189,8 @@ def _continuations(p: Tensor, scores: np.ndarray, count: int) -> tuple[np.ndarra
     index = np.pad(index, ((0, 0), (0, missing)))
     best = np.take_along_axis(total, index, 1)
     best[:, count - missing :] = -math.inf
-    return best, index // choices, np.take_along_axis(token.reshape(len(scores), -1).astype(np.int64), index, 1)
+    return (
+        best,
+        index // choices,
+        np.take_along_axis(token.reshape(len(scores), -1).astype(np.int64), index, 1),
+    )

@@ -34,7 +34,9 @@ def read_price(text: Any) -> Price | None:
     """Read ``in=2.5,out=10`` or ``in=2.5,out=10,cached=1.25``; None if it is not a price."""
     if isinstance(text, Price):
         return text
-    match = re.fullmatch(rf"in=({_NUMBER}),out=({_NUMBER})(?:,cached=({_NUMBER}))?", str(text), re.ASCII)
+    match = re.fullmatch(
+        rf"in=({_NUMBER}),out=({_NUMBER})(?:,cached=({_NUMBER}))?", str(text), re.ASCII
+    )
     return Price(float(match[1]), float(match[2]), float(match[3] or match[1])) if match else None
 
 
@@ -45,7 +47,11 @@ def read_budget(text: Any) -> SpendingLimit | None:
     match = re.fullmatch(rf"({_NUMBER}) ?(?:USD)?|([0-9]+) ?tokens", str(text), re.ASCII)
     if not match:
         return None
-    return SpendingLimit(float(match[1]), "USD") if match[1] else SpendingLimit(int(match[2]), "tokens")
+    return (
+        SpendingLimit(float(match[1]), "USD")
+        if match[1]
+        else SpendingLimit(int(match[2]), "tokens")
+    )
 
 
 def _kind(meaning: str, read: Any) -> Kind:
@@ -62,22 +68,30 @@ class ServerOptions:
 
     _: KW_ONLY
     price: AnyPrice | None = option(
-        default=None, help="Price in US dollars per million tokens, such as in=2.5,out=10 (and ,cached=1.25)",
-        group="Server", metavar="in=USD,out=USD",
-    )  # fmt: skip
+        default=None,
+        help="Price in US dollars per million tokens, such as in=2.5,out=10 (and ,cached=1.25)",
+        group="Server",
+        metavar="in=USD,out=USD",
+    )
     budget: AnyLimit | None = option(
-        default=None, help="Stop before more than this is spent: 5USD (needs --price) or 100000tokens",
-        group="Server", metavar="USD|TOKENS",
-    )  # fmt: skip
+        default=None,
+        help="Stop before more than this is spent: 5USD (needs --price) or 100000tokens",
+        group="Server",
+        metavar="USD|TOKENS",
+    )
     dry_run: bool = option(
-        default=False, help="Print the number of requests and a bound on tokens and cost, and send nothing",
+        default=False,
+        help="Print the number of requests and a bound on tokens and cost, and send nothing",
         group="Server",
-    )  # fmt: skip
+    )
     batch_out: File | None = option(
-        default=None, help="Write the requests without answers as a batch file of OpenAI, and send nothing",
+        default=None,
+        help="Write the requests without answers as a batch file of OpenAI, and send nothing",
         group="Server",
-    )  # fmt: skip
-    batch_in: Paths = option(default=(), help="Read answers from a batch output file; repeatable", group="Server")
+    )
+    batch_in: Paths = option(
+        default=(), help="Read answers from a batch output file; repeatable", group="Server"
+    )
 
     @property
     def sends_nothing(self) -> bool:

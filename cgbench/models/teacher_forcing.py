@@ -1,8 +1,9 @@
 """Uncertainty measures of given hypotheses, with all members in memory.
 
-On a CPU one pass over the logits of all members computes every measure (``uncertainty_kernels.py``). On other devices,
-and with infinite logits, :class:`~cgbench.models.uncertainty.RunningMeasures`, the reference implementation, processes
-one member after another.
+On a CPU one pass over the logits of all members computes every measure
+(``uncertainty_kernels.py``). On other devices, and with infinite logits,
+:class:`~cgbench.models.uncertainty.RunningMeasures`, the reference implementation, processes one
+member after another.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,15 +15,24 @@ from torch import Tensor, nn
 
 from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
-from cgbench.models.uncertainty import SEQUENCE_MEASURES, RunningMeasures, derive_sequences, derive_tokens
+from cgbench.models.uncertainty import (
+    SEQUENCE_MEASURES,
+    RunningMeasures,
+    derive_sequences,
+    derive_tokens,
+)
 
 TABLE = 1 << 23  # logits of all members: 32 MB, to stay in the cache
-ROWS = 128  # minimum rows of a product; with fewer, reading the weights takes longer than the product
+ROWS = (
+    128  # minimum rows of a product; with fewer, reading the weights takes longer than the product
+)
 MOST = 1 << 27  # maximum logits of all members: half a gigabyte
 CACHED = 1 << 20  # numbers in each table of running sums that fit into a CPU's cache
 
 Logits = Callable[[slice, Tensor | None], Tensor]
-"""From a range of tokens to a member's logits ``[tokens, vocabulary]``, optionally in a given buffer."""
+"""From a range of tokens to a member's logits ``[tokens, vocabulary]``, optionally in a given
+buffer.
+"""
 
 
 def score_hypotheses(
@@ -36,15 +46,17 @@ def score_hypotheses(
 ) -> dict[str, np.ndarray]:
     """Teacher-force hypotheses through every member and compute all measures of each.
 
-    Batches depend only on the two lists, so results are deterministic; ``batch_tokens`` changes only rounding.
+    Batches depend only on the two lists, so results are deterministic; ``batch_tokens`` changes
+    only rounding.
 
-    :param members: models as in :mod:`cgbench.models.architectures.transformer` (``encode``, ``decode``, ``project``),
-        in evaluation mode, on ``device``.
+    :param members: models as in :mod:`cgbench.models.architectures.transformer` (``encode``,
+        ``decode``, ``project``), in evaluation mode, on ``device``.
     :param sources: N arrays of source ids with the end token.
     :param hypotheses: N arrays of target ids with the end token.
     :param batch_tokens: maximum tokens on either side of a batch, with padding.
     :param done: called with the number of sentences of every finished batch.
-    :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64 array ``[N]``.
+    :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64
+        array ``[N]``.
     """
     if len(sources) != len(hypotheses):
         raise ValueError(f"{len(sources)} sources and {len(hypotheses)} hypotheses")
@@ -52,7 +64,9 @@ def score_hypotheses(
         if not len(hypothesis) or hypothesis[-1] != EOS:
             raise ValueError(f"hypothesis {i} does not end with the end token ({EOS})")
     source_rows, target_rows = Rows.pack(sources), Rows.pack(hypotheses)
-    batches = make_batches(source_rows.lengths, target_rows.lengths, np.arange(len(sources)), batch_tokens)
+    batches = make_batches(
+        source_rows.lengths, target_rows.lengths, np.arange(len(sources)), batch_tokens
+    )
     result = {name: np.empty(len(sources)) for name in SEQUENCE_MEASURES}
     models: list[Any] = list(members)
 
@@ -66,7 +80,9 @@ def score_hypotheses(
             states = [model.decode(model.encode(source), shifted) for model in models]
             vocabulary_size = models[0].project(states[0][:1]).shape[1]
             logits = list(map(logits_of, models, states))
-            for name, value in measure_members(logits, target.ids, lengths, vocabulary_size, batch_tokens).items():
+            for name, value in measure_members(
+                logits, target.ids, lengths, vocabulary_size, batch_tokens
+            ).items():
                 result[name][batch] = value
             if done:
                 done(len(batch))
@@ -74,14 +90,19 @@ def score_hypotheses(
 
 
 def measure_members(
-    members: Sequence[Logits], tokens: Tensor, lengths: Sequence[int], vocabulary_size: int, at_once: int
+    members: Sequence[Logits],
+    tokens: Tensor,
+    lengths: Sequence[int],
+    vocabulary_size: int,
+    at_once: int,
 ) -> dict[str, np.ndarray]:
     """All sequence measures of hypotheses, from functions that return the members' logits.
 
     :param tokens: ``[T]`` ids of the hypotheses, concatenated; on the device of the logits.
     :param lengths: of the N hypotheses, each at least 1 (sum T).
     :param at_once: number of tokens whose logits are in memory simultaneously.
-    :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64 array ``[N]``.
+    :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64
+        array ``[N]``.
     """
     if tokens.device.type == "cpu" and len(lengths):
         if (measures := _in_one_pass(members, tokens, lengths, vocabulary_size)) is not None:
@@ -102,7 +123,9 @@ def measure_members(
 def _in_one_pass(
     members: Sequence[Logits], tokens: Tensor, lengths: Sequence[int], vocabulary_size: int
 ) -> dict[str, np.ndarray] | None:
-    """Implement :func:`measure_members` in one pass; None if a number is not finite or has double precision."""
+    """Implement :func:`measure_members` in one pass; None if a number is not finite or has double
+    precision.
+    """
     from cgbench.models import uncertainty_kernels as kernels
 
     count, total = len(members), len(tokens)
@@ -125,8 +148,13 @@ def _in_one_pass(
                 return None
             if computed is not out:
                 out.copy_(computed)
-        log_probs, measured = np.empty((count, block.stop - low)), np.empty((len(result), block.stop - low))
-        kernels.measure_tokens(table.numpy(), ids[block], begins[block], prefix, lanes, scratch, log_probs, measured)
+        log_probs, measured = (
+            np.empty((count, block.stop - low)),
+            np.empty((len(result), block.stop - low)),
+        )
+        kernels.measure_tokens(
+            table.numpy(), ids[block], begins[block], prefix, lanes, scratch, log_probs, measured
+        )
         if not (np.isfinite(measured).all() and np.isfinite(log_probs).all()):
             return None
         chosen[:, block], result[:, block] = log_probs, measured
@@ -135,7 +163,9 @@ def _in_one_pass(
 
 
 def ranges_within(lengths: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Split lengths (at least 1) into ranges whose sum is at most ``most``, or that have one longer element."""
+    """Split lengths (at least 1) into ranges whose sum is at most ``most``, or that have one longer
+    element.
+    """
     first = total = 0
     for i, length in enumerate(lengths):
         if total and total + length > most:

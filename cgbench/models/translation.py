@@ -19,19 +19,28 @@ from cgbench.text.inputs import files_of, is_path, lines_of
 if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble
 
-OF_SEARCH = ("beam", "length_penalty", "max_length_ratio", "max_length_extra", "batch_tokens", "device")
+OF_SEARCH = (
+    "beam",
+    "length_penalty",
+    "max_length_ratio",
+    "max_length_extra",
+    "batch_tokens",
+    "device",
+)
 
 
 @accepts(TranslateRequest)
 def translate(request: TranslateRequest) -> list[Any]:
-    """Translate sentences by beam search over the mean of the models' probabilities, or with an external system.
+    """Translate sentences by beam search over the mean of the models' probabilities, or with an
+    external system.
 
     A call with ``system`` needs an ``output`` and resumes when it is repeated.
 
     :returns: the best translation of each sentence; with ``format="json"``, dictionaries
         (docs/reference/formats.md); with several prompts, a list of these per prompt;
         with ``dry_run`` or ``batch_out``, lines that describe what would be sent.
-    :raises InputError: a model cannot be read, a sentence is too long, or arguments are inconsistent.
+    :raises InputError: a model cannot be read, a sentence is too long, or arguments are
+        inconsistent.
     """
     if len(request.prompting.prompt) > 1:
         return [translate(with_prompt) for with_prompt in by_prompt(request)]
@@ -48,7 +57,10 @@ def translated(request: TranslateRequest) -> list[str]:
         return [
             line
             for with_prompt in by_prompt(request)
-            for line in (*[f"{with_prompt.output}:"] * request.server.sends_nothing, *translated(with_prompt))
+            for line in (
+                *[f"{with_prompt.output}:"] * request.server.sends_nothing,
+                *translated(with_prompt),
+            )
         ]
     if request.output is not None:
         check_output(as_path(request.output), files_of(request.sources))
@@ -75,17 +87,22 @@ def by_prompt(request: TranslateRequest) -> Iterator[TranslateRequest]:
 
     The output ``llm.en`` becomes ``llm.NAME.en``, with the name of the prompt.
 
-    :raises InputError: a prompt is not valid, there is no output, or a batch file would hold several prompts.
+    :raises InputError: a prompt is not valid, there is no output, or a batch file would hold
+        several prompts.
     """
     from cgbench.models.servers.prompt_templates import read_prompts
     from cgbench.models.servers.server_translation import budget_left
 
     _check(request)
     if request.server.batch_out is not None or request.server.batch_in:
-        raise InputError(f"{argument('prompt')}: a batch file has the requests of one prompt; give one at a time")
+        raise InputError(
+            f"{argument('prompt')}: a batch file has the requests of one prompt; give one at a time"
+        )
     output, budget = as_path(request.output or ""), request.server.budget
     remaining = {} if budget is None else {"budget": budget}
-    for text, prompt in zip(request.prompting.prompt, read_prompts(request.prompting.prompt), strict=True):
+    for text, prompt in zip(
+        request.prompting.prompt, read_prompts(request.prompting.prompt), strict=True
+    ):
         path = output.with_name(f"{output.stem}.{prompt.name}{output.suffix}")
         yield changed(request, prompt=text, output=path, **remaining)
         if remaining and not request.server.dry_run:
@@ -98,7 +115,9 @@ def _template(request: TranslateRequest) -> str | None:
 
     prompts = read_prompts(request.prompting.prompt)
     if any(prompt.is_jinja for prompt in prompts):
-        raise InputError(f"{argument('prompt')}: Jinja needs a server; write {{source}} for the sentence")
+        raise InputError(
+            f"{argument('prompt')}: Jinja needs a server; write {{source}} for the sentence"
+        )
     check_shots(prompts, request.prompting.examples)
     return prompts[0].text if prompts else None
 
@@ -114,16 +133,20 @@ def _check(request: TranslateRequest) -> None:
 
     if request.nbest and request.format != "json":
         raise InputError(
-            f"{argument('nbest')} lists several hypotheses per line; it needs {argument('format', 'json')}"
+            f"{argument('nbest')} lists several hypotheses per line; it needs"
+            f" {argument('format', 'json')}"
         )
     if request.nbest and request.nbest > beam and not request.is_server:
         raise InputError(
-            f"{argument('nbest', request.nbest)}: a beam of {beam} finds at most {beam}; raise {argument('beam')}"
+            f"{argument('nbest', request.nbest)}: a beam of {beam} finds at most {beam}; raise"
+            f" {argument('beam')}"
         )
     # Either checkpoints, without the options of servers and prompts ...
     models = [request.model] if is_path(request.model) else list(request.model or ())
     if external := next((name for name in map(str, models) if name.startswith("hf:")), None):
-        raise InputError(f"{external}: an external model; name it with {argument('system', external)}")
+        raise InputError(
+            f"{external}: an external model; name it with {argument('system', external)}"
+        )
     if bool(request.model) == (request.system is not None):
         raise InputError(f"use one of {model} and {system}")
     if not request.is_server:
@@ -144,13 +167,21 @@ def _check(request: TranslateRequest) -> None:
                 f"{argument('format', 'json')}, {argument('nbest', 10)} and ?temperature=1"
             )
     elif request.uncertainty:
-        raise InputError(f"{argument('uncertainty')} needs {model}; for {system} use cgbench uncertainty")
+        raise InputError(
+            f"{argument('uncertainty')} needs {model}; for {system} use cgbench uncertainty"
+        )
     if request.decoding.truncate:
         raise InputError(f"{argument('truncate')} needs {model}; it does not work with {system}")
     if request.is_server:
-        refuse(OF_SEARCH, "does not work with a server; set ?max_tokens=N or temperature=T in its address instead")
+        refuse(
+            OF_SEARCH,
+            "does not work with a server; set ?max_tokens=N or temperature=T in its address"
+            " instead",
+        )
     if request.output is None:
-        raise InputError(f"{argument('output')} is needed with an external system, to keep finished translations")
+        raise InputError(
+            f"{argument('output')} is needed with an external system, to keep finished translations"
+        )
 
 
 def _by_checkpoints(request: TranslateRequest) -> list[str]:
@@ -159,8 +190,8 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
     ensemble = Ensemble.open(request.model, choose_device(request.device))
     if request.uncertainty and len(ensemble.members) == 1:
         warn(
-            "with one model, rmi and all other measures of disagreement are constant up to rounding; use several "
-            f"models or an ensemble with {argument('model')}"
+            "with one model, rmi and all other measures of disagreement are constant up to"
+            f" rounding; use several models or an ensemble with {argument('model')}"
         )
     # Translate, with warnings of what the models do not know or cut.
     lines, name = lines_of(request.sources, "sources")
@@ -174,16 +205,21 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
     best = [hypotheses[0] for hypotheses in nbest_lists]
     if cut := sum(item.cut for item in best):
         warn(
-            f"{cut:,} of {counted(len(lines), 'translation')} ended at the length limit; to make them longer, raise "
-            f"{argument('max_length_ratio')}"
+            f"{cut:,} of {counted(len(lines), 'translation')} ended at the length limit; to make"
+            f" them longer, raise {argument('max_length_ratio')}"
         )
     # One output line per sentence.
     measures = {}
     if request.uncertainty:
-        measures = ensemble.score(lines, [item.tokens for item in best], longest=longest, progress=True)
+        measures = ensemble.score(
+            lines, [item.tokens for item in best], longest=longest, progress=True
+        )
     if request.format == "text":
         rmi = measures.get("rmi")
-        return [item.text + (f"\t{rmi[row]:.6f}" if rmi is not None else "") for row, item in enumerate(best)]
+        return [
+            item.text + (f"\t{rmi[row]:.6f}" if rmi is not None else "")
+            for row, item in enumerate(best)
+        ]
     rows = []
     for index, item in enumerate(best):
         row = item.scores | {measure: float(values[index]) for measure, values in measures.items()}
@@ -200,7 +236,8 @@ def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate
     count, problem = longer_than_trained(ensemble.subwords, lines, ensemble.max_length)
     if count and not truncate:
         raise InputError(
-            f"{name}, {problem}; truncate with {argument('truncate')}, or train with a larger training.max_length"
+            f"{name}, {problem}; truncate with {argument('truncate')}, or train with a larger"
+            " training.max_length"
         )
     if count:
         warn(f"{name}, {problem}; {counted(count, 'line')} truncated")
@@ -214,6 +251,6 @@ def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> Non
     words = counted(len(unknown), "character" if ensemble.subwords.unit == "characters" else "word")
     count = counted(len({row for row, _ in unknown}), "line")
     warn(
-        f"{name}: {words} on {count} not in the model's vocabulary, read as <unk>; the first is {word!r} on line "
-        f"{line + 1}"
+        f"{name}: {words} on {count} not in the model's vocabulary, read as <unk>; the first is"
+        f" {word!r} on line {line + 1}"
     )

@@ -13,11 +13,24 @@ def _are_texts(value: Any) -> bool:
 
 
 def _listed(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, (list, tuple)) else (None,)
+    return (
+        (value,)
+        if isinstance(value, str)
+        else tuple(value)
+        if isinstance(value, (list, tuple))
+        else (None,)
+    )
 
 
 Prompts: TypeAlias = Annotated[
-    Any, Kind("prompts", "a text, the name of a file with one, or a list of these", _are_texts, many=True, read=_listed)
+    Any,
+    Kind(
+        "prompts",
+        "a text, the name of a file with one, or a list of these",
+        _are_texts,
+        many=True,
+        read=_listed,
+    ),
 ]
 """Templates (:mod:`cgbench.models.servers.prompt_templates`)."""
 
@@ -45,13 +58,18 @@ class SearchOptions:
         group="Advanced",
     )
     max_length_extra: int = option(
-        default=10, help="Number of tokens allowed beyond max_length_ratio", least=0, python_only=True
+        default=10,
+        help="Number of tokens allowed beyond max_length_ratio",
+        least=0,
+        python_only=True,
     )
 
     @property
     def search(self) -> dict[str, Any]:
         """The arguments of a search."""
-        return {name: getattr(self, name) for name in ("beam", "max_length_ratio", "max_length_extra")}
+        return {
+            name: getattr(self, name) for name in ("beam", "max_length_ratio", "max_length_extra")
+        }
 
 
 @request
@@ -60,11 +78,18 @@ class DecodingOptions(SearchOptions):
 
     _: KW_ONLY
     length_penalty: float = option(
-        default=1.0, help="Length penalty: a score is log-probability / tokens^penalty", group="Search"
+        default=1.0,
+        help="Length penalty: a score is log-probability / tokens^penalty",
+        group="Search",
     )
-    truncate: bool = option(default=False, help="Truncate long sentences instead of failing", group="Search")
+    truncate: bool = option(
+        default=False, help="Truncate long sentences instead of failing", group="Search"
+    )
     batch_tokens: int | None = option(
-        default=None, help="Number of source tokens per batch [default: by device]", least=1, python_only=True
+        default=None,
+        help="Number of source tokens per batch [default: by device]",
+        least=1,
+        python_only=True,
     )
 
     @property
@@ -79,25 +104,43 @@ class PromptingOptions:
 
     _: KW_ONLY
     prompt: Prompts = option(
-        default=(), help="Prompt of an external model, with {source} for the sentence, or a file with one (also "
-        "Jinja); repeatable, one output each", group="Models", metavar="TEXT|FILE",
-    )  # fmt: skip
-    system_message: str | None = option(
-        default=None, help="System message of a chat with a server, or a file with one", group="Models",
+        default=(),
+        help=(
+            "Prompt of an external model, with {source} for the sentence, or a file with one (also "
+            "Jinja); repeatable, one output each"
+        ),
+        group="Models",
         metavar="TEXT|FILE",
-    )  # fmt: skip
+    )
+    system_message: str | None = option(
+        default=None,
+        help="System message of a chat with a server, or a file with one",
+        group="Models",
+        metavar="TEXT|FILE",
+    )
     answer: str | None = option(
-        default=None, help="Regular expression that finds the hypothesis in a server's answer: its group, or the match",
-        group="Models", metavar="REGEX",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Regular expression that finds the hypothesis in a server's answer: its group, or the"
+            " match"
+        ),
+        group="Models",
+        metavar="REGEX",
+    )
     examples: Examples | None = option(
-        default=None, help="Few-shot examples of each sentence, pairs of source and target, for {shots} in the prompt",
+        default=None,
+        help=(
+            "Few-shot examples of each sentence, pairs of source and target, for {shots} in the"
+            " prompt"
+        ),
         python_only=True,
-    )  # fmt: skip
+    )
 
     @property
     def shots_identity(self) -> dict[str, str]:
-        """What a translation depends on besides system and prompt: the examples of all sentences, as a hash."""
+        """What a translation depends on besides system and prompt: the examples of all sentences,
+        as a hash.
+        """
         if self.examples is None:
             return {}
         return {"shots": hash_value([list(map(list, pairs)) for pairs in self.examples])}
@@ -109,32 +152,52 @@ class TranslateRequest:
 
     sources: Text = option(help="Sentences to translate", python_only=True)
     model: Files = option(
-        default=(), help="Checkpoints or an ensemble folder; several models translate together",
-        metavar="FOLDERS", group="Models",
-    )  # fmt: skip
+        default=(),
+        help="Checkpoints or an ensemble folder; several models translate together",
+        metavar="FOLDERS",
+        group="Models",
+    )
     _: KW_ONLY
     system: Model | None = option(
-        default=None, help="Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL; or a translation "
-        "memory: memory:TABLE, memory:SOURCE,TARGET", group="Models",
-    )  # fmt: skip
-    output: File | None = option(default=None, help="Output file, written when it is complete", group="Output")
+        default=None,
+        help=(
+            "Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL; or a translation"
+            " memory: memory:TABLE, memory:SOURCE,TARGET"
+        ),
+        group="Models",
+    )
+    output: File | None = option(
+        default=None, help="Output file, written when it is complete", group="Output"
+    )
     format: Literal["text", "json"] = option(
-        default="text", help="Print one translation per line, or one JSON object with its scores", group="Output"
+        default="text",
+        help="Print one translation per line, or one JSON object with its scores",
+        group="Output",
     )
     nbest: int | None = option(
-        default=None, help="Print the N best hypotheses (with --format json)", least=1, group="Output"
+        default=None,
+        help="Print the N best hypotheses (with --format json)",
+        least=1,
+        group="Output",
     )
     uncertainty: bool = option(
-        default=False, help="Add the knowledge uncertainty (RMI) after a tab; with --format json, all measures; of a "
-        "server, measures of its --nbest samples",
+        default=False,
+        help=(
+            "Add the knowledge uncertainty (RMI) after a tab; with --format json, all measures; of"
+            " a server, measures of its --nbest samples"
+        ),
         group="Output",
-    )  # fmt: skip
+    )
     device: Literal["auto", "cpu", "cuda"] = option(
         default="auto", help="Device that runs the models", group="Execution"
     )
     decoding: DecodingOptions = option(default=DecodingOptions(), help="Search settings")
-    prompting: PromptingOptions = option(default=PromptingOptions(), help="Prompts, and how answers are read")
-    server: ServerOptions = option(default=ServerOptions(), help="Cost, dry run and batch files of a server")
+    prompting: PromptingOptions = option(
+        default=PromptingOptions(), help="Prompts, and how answers are read"
+    )
+    server: ServerOptions = option(
+        default=ServerOptions(), help="Cost, dry run and batch files of a server"
+    )
 
     @property
     def is_server(self) -> bool:

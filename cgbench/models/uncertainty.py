@@ -1,9 +1,9 @@
 """Uncertainty measures of an ensemble.
 
-The measures are from Malinin and Gales, "Uncertainty estimation in autoregressive structured prediction" (ICLR 2021),
-sections 3 and 4, and from their code (structured-uncertainty). At position t of a hypothesis y of L tokens, including
-the end token, member m of M has the distribution p_m(v) = p_m(v | y_<t, x). Logarithms are natural; H is the entropy in
-nats.
+The measures are from Malinin and Gales, "Uncertainty estimation in autoregressive structured
+prediction" (ICLR 2021), sections 3 and 4, and from their code (structured-uncertainty). At position
+t of a hypothesis y of L tokens, including the end token, member m of M has the distribution p_m(v)
+= p_m(v | y_<t, x). Logarithms are natural; H is the entropy in nats.
 
 ========================  ================================================================================
 name                      value at position t
@@ -14,8 +14,8 @@ mutual_information        entropy_of_expected - expected_entropy = mean_m KL(p_m
 epkl                      mean of KL(p_a || p_b) over all M² ordered pairs, including M zeros
 rmi                       reverse mutual information, the default knowledge uncertainty: mean_m KL(q || p_m)
 ep_entropy_of_expected    H(r), where r = sum_m w_m p_m and w_m is proportional to P_m(y_<t), the probability
-                          of the prefix under member m ("expectation of products"; the names without ``ep_`` average
-                          token by token, "product of expectations")
+                          of the prefix under member m ("expectation of products"; the names without
+                          ``ep_`` average token by token, "product of expectations")
 ep_mutual_information     H(r) - expected_entropy (may be negative)
 ep_epkl                   -sum_v r(v) mean_m log p_m(v) - expected_entropy
 ep_rmi                    -sum_v r(v) mean_m log p_m(v) - H(r)
@@ -36,14 +36,14 @@ logvar, logcombo          variance over members of log P_m(y) / L; -1 + logvar /
 log_prob                  log-probability of the sequence under q: -L pe_stu
 ========================  ================================================================================
 
-**Names.** structured-uncertainty calls RMI "MKL". Two of its output lines have similar names: ``T-MKL-EP`` is our
-``ep_rmi`` (whole distribution), ``T-EP-MKL`` our ``token_ep_mkl`` (produced token). Their decoder sets the end token's
-entropies to 0, and has wrong values in batches where a sentence ends early. Here a finished hypothesis is
-teacher-forced, so every token counts.
+**Names.** structured-uncertainty calls RMI "MKL". Two of its output lines have similar names:
+``T-MKL-EP`` is our ``ep_rmi`` (whole distribution), ``T-EP-MKL`` our ``token_ep_mkl`` (produced
+token). Their decoder sets the end token's entropies to 0, and has wrong values in batches where a
+sentence ends early. Here a finished hypothesis is teacher-forced, so every token counts.
 
-**Zeros.** 0 log 0 is 0. ``rmi`` and ``epkl`` are infinite if only some members give a token probability 0. Undefined
-values are NaN: the ``ep_`` measures after a prefix with probability 0 under every member, and differences of two
-infinities.
+**Zeros.** 0 log 0 is 0. ``rmi`` and ``epkl`` are infinite if only some members give a token
+probability 0. Undefined values are NaN: the ``ep_`` measures after a prefix with probability 0
+under every member, and differences of two infinities.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,18 @@ DISTRIBUTION = (
 )
 POINTWISE = ("token_du", "token_pe_tu", "token_ep_tu", "token_pe_mkl", "token_ep_mkl")
 TOKEN_MEASURES = DISTRIBUTION + POINTWISE
-SEQUENCE_ONLY = ("pe_stu", "ep_stu", "sdu", "pe_smkl", "ep_smkl", "var", "combo", "logvar", "logcombo", "log_prob")
+SEQUENCE_ONLY = (
+    "pe_stu",
+    "ep_stu",
+    "sdu",
+    "pe_smkl",
+    "ep_smkl",
+    "var",
+    "combo",
+    "logvar",
+    "logcombo",
+    "log_prob",
+)
 SEQUENCE_MEASURES = TOKEN_MEASURES + SEQUENCE_ONLY
 DISAGREEMENT = (
     *("mutual_information", "epkl", "rmi", "ep_mutual_information", "ep_epkl", "ep_rmi"),
@@ -80,10 +91,12 @@ DISAGREEMENT = (
 def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
     """Compute every measure at every token of one hypothesis.
 
-    :param log_probs: ``[members, tokens, vocabulary]`` natural log-probabilities, numpy array or torch tensor.
+    :param log_probs: ``[members, tokens, vocabulary]`` natural log-probabilities, numpy array or
+        torch tensor.
     :param tokens: ``[tokens]`` ids of the hypothesis with the end token.
     :returns: the names of :data:`TOKEN_MEASURES`, each a float64 array ``[tokens]``.
-    :raises InputError: shapes do not match, ids are outside the vocabulary, or rows are not distributions.
+    :raises InputError: shapes do not match, ids are outside the vocabulary, or rows are not
+        distributions.
     """
     log_p, y = _checked(log_probs, tokens)
     measures = RunningMeasures(torch.from_numpy(y))
@@ -95,8 +108,8 @@ def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
 class RunningMeasures:
     """Compute the measures from one member after another.
 
-    Only running sums are stored, so memory hardly grows with the number of members (one log-probability per member and
-    token)::
+    Only running sums are stored, so memory hardly grows with the number of members (one
+    log-probability per member and token)::
 
         measures = RunningMeasures(tokens, lengths)
         for model in members:
@@ -112,11 +125,18 @@ class RunningMeasures:
     def __init__(self, tokens: Tensor, lengths: Tensor | Sequence[int] | None = None):
         self._tokens = tokens.long()
         self._lengths = torch.as_tensor([len(tokens)] if lengths is None else lengths).cpu().long()
-        if lengths is not None and (int(self._lengths.sum()) != len(tokens) or bool((self._lengths < 1).any())):
-            raise ValueError(f"lengths must be at least 1 and add up to the number of tokens ({len(tokens)})")
+        if lengths is not None and (
+            int(self._lengths.sum()) != len(tokens) or bool((self._lengths < 1).any())
+        ):
+            raise ValueError(
+                f"lengths must be at least 1 and add up to the number of tokens ({len(tokens)})"
+            )
         sequence = torch.repeat_interleave(self._lengths)
         start = self._lengths.cumsum(0) - self._lengths
-        self._place = (sequence.to(tokens.device), (torch.arange(len(tokens)) - start[sequence]).to(tokens.device))
+        self._place = (
+            sequence.to(tokens.device),
+            (torch.arange(len(tokens)) - start[sequence]).to(tokens.device),
+        )
         self._chosen: list[Tensor] = []
 
     def add(self, logits: Tensor) -> None:
@@ -125,15 +145,21 @@ class RunningMeasures:
         Sums are in float64 for float64 logits, else in float32.
         """
         if logits.ndim != 2 or len(logits) != len(self._tokens):
-            raise ValueError(f"logits are {list(logits.shape)}; [{len(self._tokens)}, vocabulary] was expected")
-        log_p = torch.log_softmax(logits, 1, dtype=torch.float64 if logits.dtype == torch.float64 else torch.float32)
+            raise ValueError(
+                f"logits are {list(logits.shape)}; [{len(self._tokens)}, vocabulary] was expected"
+            )
+        log_p = torch.log_softmax(
+            logits, 1, dtype=torch.float64 if logits.dtype == torch.float64 else torch.float32
+        )
         if not self._chosen:
             self._p, self._log_p, self._ep = (torch.zeros_like(log_p) for _ in range(3))
             self._entropy = torch.zeros_like(log_p[:, 0])
             self._scale = torch.full_like(self._entropy, -torch.inf, dtype=torch.float64)
         p = log_p.exp()
         chosen = log_p.gather(1, self._tokens[:, None])[:, 0].double()
-        weight, decay = (factor[:, None].to(p.dtype) for factor in self._reweigh(self._before(chosen)))
+        weight, decay = (
+            factor[:, None].to(p.dtype) for factor in self._reweigh(self._before(chosen))
+        )
         self._p += p
         self._log_p += log_p
         if bool((decay != 1).any()):
@@ -147,19 +173,28 @@ class RunningMeasures:
         members = len(self._chosen)
         if not members:
             raise ValueError("no member was added")
-        values = {"expected_entropy": self._entropy.double() / members, "token_du": -torch.stack(self._chosen).mean(0)}
+        values = {
+            "expected_entropy": self._entropy.double() / members,
+            "token_du": -torch.stack(self._chosen).mean(0),
+        }
         for ep, total in (("", self._p), ("ep_", self._ep)):
             mixture = total / (total.sum(1, keepdim=True) if ep else members)
             log_mixture = mixture.log()
-            values[f"token_{ep or 'pe_'}tu"] = -log_mixture.gather(1, self._tokens[:, None])[:, 0].double()
+            values[f"token_{ep or 'pe_'}tu"] = -log_mixture.gather(1, self._tokens[:, None])[
+                :, 0
+            ].double()
             values[f"{ep}entropy_of_expected"] = -_dot(mixture, log_mixture).double()
             # A sum of differences: a difference of two large sums would lose digits.
-            values[f"{ep}rmi"] = _dot(mixture, log_mixture.sub_(self._log_p, alpha=1 / members)).double()
+            values[f"{ep}rmi"] = _dot(
+                mixture, log_mixture.sub_(self._log_p, alpha=1 / members)
+            ).double()
         return derive_tokens({name: value.cpu().numpy() for name, value in values.items()})
 
     def sequences(self) -> dict[str, np.ndarray]:
         """Every measure of :data:`SEQUENCE_MEASURES`, each a float64 array ``[N]``."""
-        return derive_sequences(self.tokens(), torch.stack(self._chosen).cpu().numpy(), self._lengths.numpy())
+        return derive_sequences(
+            self.tokens(), torch.stack(self._chosen).cpu().numpy(), self._lengths.numpy()
+        )
 
     def _before(self, chosen: Tensor) -> Tensor:
         """``[T]`` -> the sum over the tokens before each one in its sequence ``[T]``."""
@@ -169,34 +204,50 @@ class RunningMeasures:
         return table.cumsum(1)[sequence, position]
 
     def _reweigh(self, log_prefix: Tensor) -> tuple[Tensor, Tensor]:
-        """A member's weight P_m(y_<t) ``[T]``, and the factor for the sum over the previous members ``[T]``.
+        """A member's weight P_m(y_<t) ``[T]``, and the factor for the sum over the previous members
+        ``[T]``.
 
-        Weights are relative to the largest so far, because absolute ones underflow after a few dozen tokens.
+        Weights are relative to the largest so far, because absolute ones underflow after a few
+        dozen tokens.
         """
         before, self._scale = self._scale, torch.maximum(self._scale, log_prefix)
         possible = torch.isfinite(self._scale)
-        weight, decay = (torch.exp(log - self._scale).where(possible, 0.0) for log in (log_prefix, before))
+        weight, decay = (
+            torch.exp(log - self._scale).where(possible, 0.0) for log in (log_prefix, before)
+        )
         return weight, decay
 
 
 def _checked(log_probs: Any, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
-    log_p = log_probs.detach().cpu().to(torch.float64).numpy() if isinstance(log_probs, Tensor) else log_probs
+    log_p = (
+        log_probs.detach().cpu().to(torch.float64).numpy()
+        if isinstance(log_probs, Tensor)
+        else log_probs
+    )
     y = np.asarray(tokens.detach().cpu() if isinstance(tokens, Tensor) else tokens)
     try:
         log_p = np.asarray(log_p, np.float64)
     except (TypeError, ValueError):
-        raise InputError("log_probs must be an array of numbers, [members, tokens, vocabulary]") from None
+        raise InputError(
+            "log_probs must be an array of numbers, [members, tokens, vocabulary]"
+        ) from None
     if log_p.ndim != 3 or not len(log_p):
-        raise InputError(f"log_probs has shape {log_p.shape}; [members, tokens, vocabulary] was expected")
+        raise InputError(
+            f"log_probs has shape {log_p.shape}; [members, tokens, vocabulary] was expected"
+        )
     if y.shape != log_p.shape[1:2]:
-        raise InputError(f"tokens has shape {y.shape}; log_probs {log_p.shape} needs [{log_p.shape[1]}]")
+        raise InputError(
+            f"tokens has shape {y.shape}; log_probs {log_p.shape} needs [{log_p.shape[1]}]"
+        )
     if y.size and not np.issubdtype(y.dtype, np.integer):
         raise InputError(f"tokens must be whole numbers, not {y.dtype}")
     if y.size and (y.min() < 0 or y.max() >= log_p.shape[2]):
         raise InputError(f"tokens must be ids from 0 to {log_p.shape[2] - 1}")
     # Tolerates log-probabilities rounded to bfloat16; logits and probabilities are far outside.
     if not np.all(np.abs(np.exp(log_p).sum(2) - 1) < 0.1):
-        raise InputError("log_probs must be natural log-probabilities; exp of some row does not sum to 1")
+        raise InputError(
+            "log_probs must be natural log-probabilities; exp of some row does not sum to 1"
+        )
     return log_p, y.astype(np.int64)
 
 
@@ -213,7 +264,8 @@ def _dot(p: Tensor, x: Tensor) -> Tensor:
 def derive_tokens(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Complete the token measures with sums and differences; clip rounding errors below 0.
 
-    :param values: the expected entropy, ``token_du``, and of each mixture the entropy, RMI and ``token_*_tu``.
+    :param values: the expected entropy, ``token_du``, and of each mixture the entropy, RMI and
+        ``token_*_tu``.
     """
     for ep in ("", "ep_"):
         information = values[f"{ep}entropy_of_expected"] - values["expected_entropy"]
@@ -227,8 +279,12 @@ def derive_tokens(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: values[name] for name in TOKEN_MEASURES}
 
 
-def derive_sequences(values: dict[str, np.ndarray], chosen: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """Sequence measures ``[N]`` from token measures ``[T]`` and members' token log-probabilities ``[M, T]``."""
+def derive_sequences(
+    values: dict[str, np.ndarray], chosen: np.ndarray, lengths: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Sequence measures ``[N]`` from token measures ``[T]`` and members' token log-probabilities
+    ``[M, T]``.
+    """
     start = np.cumsum(lengths) - lengths
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         result = {name: np.add.reduceat(value, start) / lengths for name, value in values.items()}

@@ -1,9 +1,11 @@
-"""The sums of uncertainty measures over the vocabulary, in one pass over logits in the processor's cache.
+"""The sums of uncertainty measures over the vocabulary, in one pass over logits in the processor's
+cache.
 
-:class:`~cgbench.models.uncertainty.RunningMeasures` reads tables of tokens x vocabulary two dozen times, so it mostly
-waits for memory. Here all members' logits of one token are read twice. Exponentials and logarithms are short
-polynomials that the compiler vectorises (Cephes' ``expf`` and ``logf``, S. Moshier: relative error at most 2e-7). Sums
-are in :data:`TILE` float32 lanes, each over a small part of the vocabulary, and in float64 over the lanes.
+:class:`~cgbench.models.uncertainty.RunningMeasures` reads tables of tokens x vocabulary two dozen
+times, so it mostly waits for memory. Here all members' logits of one token are read twice.
+Exponentials and logarithms are short polynomials that the compiler vectorises (Cephes' ``expf`` and
+``logf``, S. Moshier: relative error at most 2e-7). Sums are in :data:`TILE` float32 lanes, each
+over a small part of the vocabulary, and in float64 over the lanes.
 """
 
 import math
@@ -32,7 +34,9 @@ def _bits_as(source: Any, result: Any, to: Any) -> Any:
     """A function that reinterprets 32 bits as another type."""
 
     def cast(context: Any, argument: Any) -> Any:
-        return result(source), lambda context, builder, signature, arguments: builder.bitcast(arguments[0], to)
+        return result(source), lambda context, builder, signature, arguments: builder.bitcast(
+            arguments[0], to
+        )
 
     return intrinsic(cast)
 
@@ -43,9 +47,12 @@ _as_bits = _bits_as(types.float32, types.int32, ir.IntType(32))
 
 @inlined
 def exponential(x: Any) -> Any:
-    """exp(x) in float32 for x up to slightly above 0; 0 below -87, near the subnormal numbers; NaN for NaN."""
+    """exp(x) in float32 for x up to slightly above 0; 0 below -87, near the subnormal numbers; NaN
+    for NaN.
+    """
     y = _f(-87) if x < _f(-87) else x
-    # x = k log 2 + r. Numba shifts in 64 bits; truncating each result to 32 makes the compiler use 32.
+    # x = k log 2 + r. Numba shifts in 64 bits; truncating each result to 32 makes the compiler use
+    # 32.
     k = _i(y * _f(1.44269504) - _f(0.5))
     r = (y - _f(k) * _f(0.693359375)) - _f(k) * _f(-2.12194440e-4)
     p = _f(1.9875691500e-4)
@@ -61,7 +68,9 @@ def exponential(x: Any) -> Any:
 
 @inlined
 def logarithm(x: Any) -> Any:
-    """log(x) in float32 for finite x; 0 and subnormal numbers count as the smallest normal number."""
+    """log(x) in float32 for finite x; 0 and subnormal numbers count as the smallest normal
+    number.
+    """
     y = x if x > _f(1.1754944e-38) else _f(1.1754944e-38)
     # x = 2^k (1 + m), 1 + m between the square roots of 1/2 and 2.
     k = _i(_i(_as_bits(y) - _i(0x3F3504F3)) >> _i(23))
@@ -81,18 +90,26 @@ def logarithm(x: Any) -> Any:
 
 @sums_kernel
 def measure_tokens(
-    logits: Any, tokens: Any, begins: Any, prefix: Any, lanes: Any, members: Any, chosen: Any, result: Any
+    logits: Any,
+    tokens: Any,
+    begins: Any,
+    prefix: Any,
+    lanes: Any,
+    members: Any,
+    chosen: Any,
+    result: Any,
 ) -> None:
     """Measure tokens of hypotheses with the formulas of :mod:`cgbench.models.uncertainty`.
 
     If a logit is infinite or NaN, so is at least one result of its token.
 
-    :param logits: float32 ``[M, at least T, V]``; ``tokens``: int64 ``[T]``; ``begins``: bool ``[T]``, true for the
-        first token of a hypothesis.
-    :param prefix: float64 ``[M]``: the members' log-probabilities of the prefix before the first token; updated to
-        include the last token.
+    :param logits: float32 ``[M, at least T, V]``; ``tokens``: int64 ``[T]``; ``begins``: bool
+        ``[T]``, true for the first token of a hypothesis.
+    :param prefix: float64 ``[M]``: the members' log-probabilities of the prefix before the first
+        token; updated to include the last token.
     :param lanes: float32 ``[LANES, TILE]`` scratch; ``members``: float32 ``[2, M]`` scratch.
-    :param chosen: float64 ``[M, T]`` output, token log-probabilities; ``result``: float64 ``[len(MEASURED), T]``.
+    :param chosen: float64 ``[M, T]`` output, token log-probabilities; ``result``: float64
+        ``[len(MEASURED), T]``.
     """
     count, _, width = logits.shape
     first = lanes[0]
@@ -100,7 +117,8 @@ def measure_tokens(
         if begins[t]:
             for m in range(count):
                 prefix[m] = 0.0
-        # Each member's largest logit, logarithm of the sum of exponentials, and log-probability of the token.
+        # Each member's largest logit, logarithm of the sum of exponentials, and log-probability of
+        # the token.
         for m in range(count):
             row = logits[m, t]
             for j in range(TILE):
@@ -153,13 +171,20 @@ def measure_tokens(
 
 @inlined
 def _sum_over_vocabulary(logits: Any, t: Any, members: Any, lanes: Any) -> None:
-    """Fill the first five rows of ``lanes``; their sums are the first five of :data:`MEASURED` at token ``t``, the
-    first one multiplied by the number of members."""
+    """Fill the first five rows of ``lanes``; their sums are the first five of :data:`MEASURED` at
+    token ``t``, the first one multiplied by the number of members."""
     count, _, width = logits.shape
     weight_each = _f(1.0 / count)
     entropy, of_mean, rmi, of_product, ep_rmi, mean, mean_log, product = (
-        lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5], lanes[6], lanes[7],
-    )  # fmt: skip
+        lanes[0],
+        lanes[1],
+        lanes[2],
+        lanes[3],
+        lanes[4],
+        lanes[5],
+        lanes[6],
+        lanes[7],
+    )
     for j in range(TILE):
         entropy[j] = of_mean[j] = rmi[j] = of_product[j] = ep_rmi[j] = _f(0)
     for at in range(0, width, TILE):

@@ -1,7 +1,8 @@
 """Charts of the pages as inline SVG: :class:`cgbench.plots.Chart`, histograms, clouds of points.
 
-Colours are classes of the style sheet (``c0`` to ``c6``: :data:`cgbench.plots.COLOURS`), so charts follow the page's
-dark and print styles. Labels, marks or positions repeat whatever a colour encodes.
+Colours are classes of the style sheet (``c0`` to ``c6``: :data:`cgbench.plots.COLOURS`), so charts
+follow the page's dark and print styles. Labels, marks or positions repeat whatever a colour
+encodes.
 """
 
 import math
@@ -36,7 +37,9 @@ class Scale:
 
     def __call__(self, value: float) -> float:
         """The position of a value."""
-        return self.start + (value - self.low) / (self.high - self.low or 1.0) * (self.end - self.start)
+        return self.start + (value - self.low) / (self.high - self.low or 1.0) * (
+            self.end - self.start
+        )
 
     def ticks(self) -> list[float]:
         """Round values on the scale, six or fewer."""
@@ -56,23 +59,39 @@ def draw(chart: Chart) -> Markup:
         elements, height = _x_axis(x, 6, bottom, chart.value_name), bottom + 34
         elements += [_line([(x(0), 6), (x(0), bottom)], "median")] if chart.signed else []
     else:
-        x, y = Scale(-0.5, len(chart.labels) - 0.5, 44, WIDTH - 8 - room), Scale(*chart.scale(), 210, 20)
+        x, y = (
+            Scale(-0.5, len(chart.labels) - 0.5, 44, WIDTH - 8 - room),
+            Scale(*chart.scale(), 210, 20),
+        )
         heights, (elements, bottom) = chart.name_heights(), _labels(chart, x)
         label = _text(x.end, bottom + 14, chart.label_name, "label", text_anchor="end")
         elements, height = [*elements, *_y_axis(y, x.end, chart.value_name), label], bottom + 20
-    for index, (series, name, at_height) in enumerate(zip(chart.series, names, heights, strict=True)):
+    for index, (series, name, at_height) in enumerate(
+        zip(chart.series, names, heights, strict=True)
+    ):
         colour, name_y = series.colour_at(index), y(at_height) + 4
-        dashes = "" if chart.rows else DASHES[sum(divmod(colour, len(COLOURS))) % len(DASHES)]  # others for each use
+        dashes = (
+            "" if chart.rows else DASHES[sum(divmod(colour, len(COLOURS))) % len(DASHES)]
+        )  # others for each use
         for mark in chart.marks(index):
-            points = [(x(value), y(place)) if chart.rows else (x(place), y(value)) for place, value in mark.points]
+            points = [
+                (x(value), y(place)) if chart.rows else (x(place), y(value))
+                for place, value in mark.points
+            ]
             class_ = f"{mark.shape} {'few' if mark.colour is None else _class(colour)}"
             if mark.shape in RADIUS:
                 (at, up), radius = points[0], RADIUS[mark.shape]
-                elements.append(_element("circle", title=mark.words, cx=at, cy=up, r=radius, class_=class_))
+                elements.append(
+                    _element("circle", title=mark.words, cx=at, cy=up, r=radius, class_=class_)
+                )
             else:
-                elements.append(_line(points, class_, stroke_dasharray=dashes if mark.shape == "line" else ""))
+                elements.append(
+                    _line(points, class_, stroke_dasharray=dashes if mark.shape == "line" else "")
+                )
         if chart.rows:
-            elements.append(_text(x.start - 8, name_y, name, "tick", series.name, text_anchor="end"))
+            elements.append(
+                _text(x.start - 8, name_y, name, "tick", series.name, text_anchor="end")
+            )
             value = chart.value_text(series) or "–"  # noqa: RUF001
             elements.append(_text(WIDTH - 2, name_y, value, "value", text_anchor="end"))
         else:
@@ -80,12 +99,14 @@ def draw(chart: Chart) -> Markup:
     return _svg(elements, height, chart.title)
 
 
-def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40, unit: str = "pairs") -> Markup:
+def histograms(
+    series: Sequence[Series], label: str, title: str, bins: int = 40, unit: str = "pairs"
+) -> Markup:
     """One histogram per series, above one another on one axis, each with its own peak as height.
 
-    Bins of whole numbers hold equally many of them; others would show gaps that are not in the data. A dashed line
-    marks the median. If that at least doubles the room, the axis ends at the 99th percentile, and the last bin counts
-    the values beyond.
+    Bins of whole numbers hold equally many of them; others would show gaps that are not in the
+    data. A dashed line marks the median. If that at least doubles the room, the axis ends at the
+    99th percentile, and the last bin counts the values beyond.
     """
     values = np.array([value for row in series for value in row.values if math.isfinite(value)])
     low, high = finite_range(values)
@@ -98,7 +119,9 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
         width = math.ceil((last - first + 1) / bins)
         edges = np.arange(first - 0.5, last + 0.5 + width, width)
     x = Scale(float(edges[0]), float(edges[-1]), 8, WIDTH - 12)
-    label += f" (last bin: {tick_text(float(edges[-2]) + 0.5 * is_whole)} and more)" if is_cut else ""
+    label += (
+        f" (last bin: {tick_text(float(edges[-2]) + 0.5 * is_whole)} and more)" if is_cut else ""
+    )
     elements = _x_axis(x, 4, HISTOGRAM * len(series) + 4, label)
     for index, row in enumerate(series):
         values = np.array(row.values, np.float64)
@@ -106,7 +129,9 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
         base = HISTOGRAM * (index + 1) + 3
         y = Scale(0, max(int(counts.max()), 1), base, base - HISTOGRAM + 26)
         # The outline: each edge twice, at the heights of the bins before and after it.
-        outline = zip(map(x, np.repeat(edges, 2)), map(y, [0, *np.repeat(counts, 2), 0]), strict=True)
+        outline = zip(
+            map(x, np.repeat(edges, 2)), map(y, [0, *np.repeat(counts, 2), 0]), strict=True
+        )
         middle = float(np.median(values)) if len(values) else x.low
         text = f"{row.name}: {len(values):,} {unit}, median {tick_text(middle)}"
         elements.append(_line(list(outline), f"area {_class(row.colour_at(index))}", text))
@@ -117,16 +142,24 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
 
 
 def scatter(
-    behind: tuple[np.ndarray, np.ndarray], points: tuple[np.ndarray, np.ndarray], labels: tuple[str, str], title: str,
-    *, pair: str = "",
-) -> Markup:  # fmt: skip
+    behind: tuple[np.ndarray, np.ndarray],
+    points: tuple[np.ndarray, np.ndarray],
+    labels: tuple[str, str],
+    title: str,
+    *,
+    pair: str = "",
+) -> Markup:
     """A grid of cells, darker where there are more points, with some points as dots in front.
 
-    The attributes ``data-x`` and ``data-y`` hold the values at the edges of the plot, for the brush in the script.
+    The attributes ``data-x`` and ``data-y`` hold the values at the edges of the plot, for the brush
+    in the script.
 
-    :param pair: for the scores of two systems, their numbers: both axes have one scale, and a diagonal.
+    :param pair: for the scores of two systems, their numbers: both axes have one scale, and a
+        diagonal.
     """
-    (low, high), (bottom, top) = (finite_range(np.concatenate(values)) for values in zip(behind, points, strict=True))
+    (low, high), (bottom, top) = (
+        finite_range(np.concatenate(values)) for values in zip(behind, points, strict=True)
+    )
     if pair:
         low, high = bottom, top = min(low, bottom), max(high, top)
     x, y = Scale(low, high, 44, WIDTH - 10), Scale(bottom, top, 270, 20)
@@ -137,12 +170,25 @@ def scatter(
         shade = math.ceil(5 * math.log1p(counts[column, row]) / math.log1p(counts.max()) - 1e-9)
         left, right, lower, upper = x(xs[column]), x(xs[column + 1]), y(ys[row]), y(ys[row + 1])
         elements.append(
-            _element("rect", x=left, y=upper, width=right - left, height=lower - upper, class_=f"cell d{shade}")
+            _element(
+                "rect",
+                x=left,
+                y=upper,
+                width=right - left,
+                height=lower - upper,
+                class_=f"cell d{shade}",
+            )
         )
     # Points at the same position are one dot, whose area is their number.
     positions = Counter((round(x(a), 1), round(y(b), 1)) for a, b in zip(*points, strict=True))
     dots = [
-        _element("circle", title=f"{n:,} points" * (n > 1), cx=at, cy=up, r=min(2.2 * math.sqrt(n), LARGEST_DOT))
+        _element(
+            "circle",
+            title=f"{n:,} points" * (n > 1),
+            cx=at,
+            cy=up,
+            r=min(2.2 * math.sqrt(n), LARGEST_DOT),
+        )
         for (at, up), n in positions.items()
     ]
     elements.append(_element("g", *dots, class_="dots c0"))
@@ -194,7 +240,9 @@ def _labels(chart: Chart, x: Scale) -> tuple[list[Markup], float]:
         for place, (label, text) in enumerate(zip(chart.labels, row, strict=False)):
             slant = f"rotate(-40 {_n(x(place))} 224)" if is_slanted else ""
             y = 225 + 14 * line
-            elements.append(_text(x(place), y, text, "tick", label, text_anchor=anchor, transform=slant))
+            elements.append(
+                _text(x(place), y, text, "tick", label, text_anchor=anchor, transform=slant)
+            )
     return elements, 232 + 3.8 * max(map(len, rows[0])) if is_slanted else 243
 
 
@@ -207,15 +255,21 @@ def _svg(elements: Sequence[Markup], height: float, title: str) -> Markup:
     return _element("svg", *elements, viewBox=box, role="img", aria_label=title, class_="chart")
 
 
-def _line(points: Sequence[tuple[float, float]], class_: str, title: str = "", **attributes: Any) -> Markup:
+def _line(
+    points: Sequence[tuple[float, float]], class_: str, title: str = "", **attributes: Any
+) -> Markup:
     """A line, or an outline to be filled."""
     places = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
     return _element("polyline", title=title, points=places, class_=class_, **attributes)
 
 
-def _text(x: float, y: float, words: str, class_: str, whole: str = "", **attributes: Any) -> Markup:
+def _text(
+    x: float, y: float, words: str, class_: str, whole: str = "", **attributes: Any
+) -> Markup:
     """A text; one that was cut is ``whole`` under the pointer."""
-    return _element("text", words, title=whole if whole != words else "", x=x, y=y, class_=class_, **attributes)
+    return _element(
+        "text", words, title=whole if whole != words else "", x=x, y=y, class_=class_, **attributes
+    )
 
 
 def _n(value: float) -> str:
@@ -226,11 +280,18 @@ def _n(value: float) -> str:
 def _element(name: str, *inside: str, title: str = "", **attributes: Any) -> Markup:
     """An SVG element; a browser shows its title under the pointer.
 
-    Text and attributes are escaped, and control characters are made visible; attributes that are empty are left out.
+    Text and attributes are escaped, and control characters are made visible; attributes that are
+    empty are left out.
     """
-    texts = {key.rstrip("_").replace("_", "-"): _n(value) if isinstance(value, float | int) else printable(value)
-             for key, value in attributes.items()}  # fmt: skip
-    words = Markup("").join(Markup(' {}="{}"').format(key, value) for key, value in texts.items() if value)
+    texts = {
+        key.rstrip("_").replace("_", "-"): (
+            _n(value) if isinstance(value, float | int) else printable(value)
+        )
+        for key, value in attributes.items()
+    }
+    words = Markup("").join(
+        Markup(' {}="{}"').format(key, value) for key, value in texts.items() if value
+    )
     within = [part if isinstance(part, Markup) else printable(part) for part in inside]
     within += [_element("title", title)] if title else []
     return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), words, Markup("").join(within))

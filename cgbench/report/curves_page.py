@@ -1,5 +1,7 @@
-"""Pages of curves: learning curves (``cgbench report`` of a training folder, or of the folder of an ensemble), and risk
-over coverage (``cgbench validate --measures --report``). A section per curve contains its chart and its table."""
+"""Pages of curves: learning curves (``cgbench report`` of a training folder, or of the folder of an
+ensemble), and risk over coverage (``cgbench validate --measures --report``). A section per curve
+contains its chart and its table.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,12 @@ if TYPE_CHECKING:
 
 LOG = "metrics.jsonl"
 MOST_POINTS = 40
-CURVES = {"valid_bleu": "Validation BLEU", "valid_exact_match": "Validation exact match (%)",
-          "valid_loss": "Validation loss (nats per token)", "loss": "Training loss (nats per token)"}  # fmt: skip
+CURVES = {
+    "valid_bleu": "Validation BLEU",
+    "valid_exact_match": "Validation exact match (%)",
+    "valid_loss": "Validation loss (nats per token)",
+    "loss": "Training loss (nats per token)",
+}
 DRAWN = ("degree", "source_length", "perplexity", "expected_entropy", "pe_stu", "reference_pe_stu")
 """Measures whose risk over coverage is drawn: one of each type."""
 
@@ -34,24 +40,37 @@ def find_logs(folder: Path) -> list[Path]:
 def curves_page(logs: Sequence[Path], command: str) -> str:
     """The page as HTML, the same bytes for the same logs: a curve per run, and its last value.
 
-    :raises InputError: a log is not one that ``cgbench train`` wrote, or none contains a report yet.
+    :raises InputError: a log is not one that ``cgbench train`` wrote, or none contains a report
+        yet.
     """
     runs, sections = {}, []
     for path in logs:
         try:
             reports = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
             # Updates of a method's first stage are counted separately.
-            runs[path.parent.name] = [row for row in reports if row.get("update") and "stage" not in row]
+            runs[path.parent.name] = [
+                row for row in reports if row.get("update") and "stage" not in row
+            ]
         except (ValueError, AttributeError) as error:
             raise InputError(f"{path}: not a log of cgbench train ({error})") from None
     for key, title in CURVES.items():
-        values = {name: {row["update"]: row[key] for row in rows if key in row} for name, rows in runs.items()}
+        values = {
+            name: {row["update"]: row[key] for row in rows if key in row}
+            for name, rows in runs.items()
+        }
         updates = sorted({update for curve in values.values() for update in curve})
         # At most MOST_POINTS updates are drawn, the last one among them; every eighth has a label.
         drawn = updates[:: -max(1, ceil(len(updates) / MOST_POINTS))][::-1]
-        labels = [f"{update:,}" if (len(drawn) - at) % 8 == 1 else "" for at, update in enumerate(drawn)]
-        series = [Series(name, [curve.get(update, nan) for update in drawn]) for name, curve in values.items()]
-        table = as_table(title, title, ["run", "last"], [[n, f"{c[max(c)]:.3f}"] for n, c in values.items() if c])
+        labels = [
+            f"{update:,}" if (len(drawn) - at) % 8 == 1 else "" for at, update in enumerate(drawn)
+        ]
+        series = [
+            Series(name, [curve.get(update, nan) for update in drawn])
+            for name, curve in values.items()
+        ]
+        table = as_table(
+            title, title, ["run", "last"], [[n, f"{c[max(c)]:.3f}"] for n, c in values.items() if c]
+        )
         if updates:
             chart = charts.draw(Chart(labels, series, title, title, "updates", decimals=3))
             sections.append({"id": key, "title": title, "chart": chart, "table": table})
@@ -62,7 +81,9 @@ def curves_page(logs: Sequence[Path], command: str) -> str:
 
 
 def measures_page(validity: Validity, command: str) -> str:
-    """The page as HTML, the same bytes for the same input: a curve of risk over coverage and a table per system."""
+    """The page as HTML, the same bytes for the same input: a curve of risk over coverage and a
+    table per system.
+    """
     sections = [
         {
             "id": f"system{index}",
@@ -73,8 +94,9 @@ def measures_page(validity: Validity, command: str) -> str:
         for index, system in enumerate(validity.measures, 1)
     ]
     lead = (
-        f"How well the measures of the candidates of {validity.release.signature} predict errors. Risk: the mean loss "
-        "of the candidates that a measure ranks easiest. The lower the curve, the better."
+        f"How well the measures of the candidates of {validity.release.signature} predict errors."
+        " Risk: the mean loss of the candidates that a measure ranks easiest. The lower the curve,"
+        " the better."
     )
     return _page("Which measure predicts errors?", lead, sections, command)
 
@@ -82,14 +104,19 @@ def measures_page(validity: Validity, command: str) -> str:
 def _risks(scores: SystemMeasures) -> Any:
     """Risk over coverage, of the measure that selects and of :data:`DRAWN`.
 
-    Coverage falls from left to right: all curves begin together, and their names are where they differ.
+    Coverage falls from left to right: all curves begin together, and their names are where they
+    differ.
     """
     names = dict.fromkeys((scores.selects, *DRAWN))
-    rows = [row for name in names for row in scores.measures if row.measure == name] or scores.measures[:1]
+    rows = [
+        row for name in names for row in scores.measures if row.measure == name
+    ] or scores.measures[:1]
     series = [Series(row.measure, row.risks[::-1]) for row in rows]
     steps = len(scores.measures[0].risks)
     labels = [f"{100 * step // steps}" if step % 4 == 0 else "" for step in range(steps, 0, -1)]
-    return charts.draw(Chart(labels, series, "Risk over coverage", "risk", "coverage, %", decimals=3))
+    return charts.draw(
+        Chart(labels, series, "Risk over coverage", "risk", "coverage, %", decimals=3)
+    )
 
 
 def _page(title: str, lead: str, sections: Sequence[dict[str, Any]], command: str) -> str:

@@ -24,12 +24,19 @@ _IN_NATS = {
     "joint_cross_entropy": "negative log-probability of source and target together, per word",
 }
 _MEANING = _IN_NATS | {
-    "degree": "compositional degree: the smallest number of known n-grams that cover the sentence, over its length",
+    "degree": (
+        "compositional degree: the smallest number of known n-grams that cover the sentence, over"
+        " its length"
+    ),
     "source_length": "words in the source",
     "target_length": "words in the target",
     "pieces": "number of known n-grams in the smallest cover",
-    "source_rarest": "how often the rarest word of the source occurs in training (0: too rare to be known)",
-    "target_rarest": "how often the rarest word of the target occurs in training (0: too rare to be known)",
+    "source_rarest": (
+        "how often the rarest word of the source occurs in training (0: too rare to be known)"
+    ),
+    "target_rarest": (
+        "how often the rarest word of the target occurs in training (0: too rare to be known)"
+    ),
     "rank": "place by uncertainty among the candidates; 1 is the most uncertain",
     "difficulty": "difficulty that an external program gave the pair",
     "perplexity": "perplexity per token under the language model",
@@ -37,7 +44,9 @@ _MEANING = _IN_NATS | {
     "combo": "var over the mean probability, minus 1",
     "logvar": "variance over members of the log-probability per token",
     "logcombo": "logvar over the mean log-probability, minus 1",
-    "reference_pe_stu": "how unlikely the ensemble finds the given translation: negative log-likelihood per token",
+    "reference_pe_stu": (
+        "how unlikely the ensemble finds the given translation: negative log-likelihood per token"
+    ),
 }
 
 
@@ -48,13 +57,17 @@ def meaning(name: str) -> str:
     if name.startswith("reference_"):
         base, of = meaning(name.removeprefix("reference_")), "of the given translation"
     else:
-        base = _MEANING.get(name.replace("ep_", "pe_", 1)) or _MEANING.get(name.replace("ep_", "", 1), "")
+        base = _MEANING.get(name.replace("ep_", "pe_", 1)) or _MEANING.get(
+            name.replace("ep_", "", 1), ""
+        )
         of = "members weighted by the probability they give to the preceding words"
     return f"{base}; {of}" if base else ""
 
 
 def with_unit(name: str) -> str:
-    """The name of a column with its unit: likelihoods and entropies are in nats, most of them per token."""
+    """The name of a column with its unit: likelihoods and entropies are in nats, most of them per
+    token.
+    """
     base = name.removeprefix("reference_").replace("ep_", "pe_", 1)
     return f"{name} (nats)" if base in _IN_NATS else name
 
@@ -63,8 +76,12 @@ def with_meanings(text: str) -> Markup:
     """Text in which each column name has its definition as a tooltip; long names may wrap."""
     words = re.split(r"(\w+)", printable(text))
     return Markup("").join(
-        Markup('<abbr title="{}">{}</abbr>').format(about, Markup("_<wbr>").join(word.split("_")))
-        if (about := meaning(word))
-        else word
+        (
+            Markup('<abbr title="{}">{}</abbr>').format(
+                about, Markup("_<wbr>").join(word.split("_"))
+            )
+            if (about := meaning(word))
+            else word
+        )
         for word in words
     )

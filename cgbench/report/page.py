@@ -1,7 +1,8 @@
 """One HTML file that opens from disk and contains its style, script and data; it makes no requests.
 
-A content security policy (``default-src 'none'``) allows only this script and this style, by their hashes. Corpus text
-enters the page through Jinja, which escapes it, or as JSON, which the script shows as text and never as markup.
+A content security policy (``default-src 'none'``) allows only this script and this style, by their
+hashes. Corpus text enters the page through Jinja, which escapes it, or as JSON, which the script
+shows as text and never as markup.
 """
 
 from __future__ import annotations
@@ -47,26 +48,49 @@ def render_page(template: str, context: dict[str, Any], data: dict[str, Any]) ->
     from jinja2 import UndefinedError
 
     try:
-        return _environment().get_template(template).render(
-            context, policy=policy, style=style, script=script, data=as_script_data(data), version=__version__
-        )  # fmt: skip
+        return (
+            _environment()
+            .get_template(template)
+            .render(
+                context,
+                policy=policy,
+                style=style,
+                script=script,
+                data=as_script_data(data),
+                version=__version__,
+            )
+        )
     except UndefinedError as error:
         raise KeyError(error.message) from None
 
 
-def as_table(label: str, caption: str, head: Sequence[str], rows: Sequence[Any], latex: str = "") -> dict[str, Any]:
-    """The argument of ``table`` in ``parts.html``: rows of texts, or of texts with a shade after the first.
+def as_table(
+    label: str, caption: str, head: Sequence[str], rows: Sequence[Any], latex: str = ""
+) -> dict[str, Any]:
+    """The argument of ``table`` in ``parts.html``: rows of texts, or of texts with a shade after
+    the first.
 
     :param latex: the table in LaTeX; by default made from the cells.
     """
-    latex = latex or render([_latex(cell) for cell in head], [[_latex(cell) for cell in row] for row in rows], "latex")
+    latex = latex or render(
+        [_latex(cell) for cell in head], [[_latex(cell) for cell in row] for row in rows], "latex"
+    )
     return {"label": label, "caption": caption, "head": head, "rows": rows, "latex": latex}
 
 
 def page_table(table: OutputTable, label: str, caption: str = "") -> dict[str, Any]:
-    """A table of the terminal on a page: without empty columns, with a dash for values that are missing."""
-    columns = [column for column in range(len(table.head)) if not column or any(row[column] for row in table.rows)]
-    rows = [[row[column] or (NONE if column >= table.keys else "") for column in columns] for row in table.rows]
+    """A table of the terminal on a page: without empty columns, with a dash for values that are
+    missing.
+    """
+    columns = [
+        column
+        for column in range(len(table.head))
+        if not column or any(row[column] for row in table.rows)
+    ]
+    rows = [
+        [row[column] or (NONE if column >= table.keys else "") for column in columns]
+        for row in table.rows
+    ]
     return as_table(label, caption or label, [table.head[column] for column in columns], rows)
 
 
@@ -83,7 +107,9 @@ def _latex(cell: Any) -> str:
 
 def as_script_data(value: Any) -> Any:
     """JSON for a ``script`` element: no text in it can end the element or begin a comment."""
-    text = json.dumps(printable_values(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(
+        printable_values(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
     return Markup(text.translate(_ESCAPES))
 
 
@@ -131,7 +157,10 @@ def _environment() -> Environment:
     environment.filters["share"] = lambda value: NONE if value is None else f"{100 * value:.1f}%"
     environment.filters["named"] = with_meanings
     environment.filters["headings"] = lambda content: [
-        tuple(map(Markup, heading)) for heading in re.findall('<h2 id="([^"]*)">(.*?)</h2>', content)
+        tuple(map(Markup, heading))
+        for heading in re.findall('<h2 id="([^"]*)">(.*?)</h2>', content)
     ]
-    environment.filters["figure"] = lambda value, digits=3: NONE if value is None else f"{value:.{digits}f}"
+    environment.filters["figure"] = lambda value, digits=3: (
+        NONE if value is None else f"{value:.{digits}f}"
+    )
     return environment

@@ -1,7 +1,7 @@
 """The data of a release page: numbers and text from the release, its workspace and its inputs.
 
-Covers and novel n-grams need the training data; a sample of the pool needs the pool. If these are gone, the page omits
-them and ``missing`` says why.
+Covers and novel n-grams need the training data; a sample of the pool needs the pool. If these are
+gone, the page omits them and ``missing`` says why.
 """
 
 from collections import Counter
@@ -54,10 +54,13 @@ class Material:
     missing: list[str] = field(default_factory=list)
 
 
-def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[Sequence[Path]] = ()) -> Material:
+def find_material(
+    release: Release, train: Sequence[Path] = (), pools: Sequence[Sequence[Path]] = ()
+) -> Material:
     """Find the texts that a release was built from.
 
-    :param train: the training data, if it has moved; ``pools``: all pools in order, if they have moved.
+    :param train: the training data, if it has moved; ``pools``: all pools in order, if they have
+        moved.
     :raises InputError: a given text is not the one that the release was built from.
     """
     material = Material(ngrams=release.ngrams())
@@ -69,16 +72,22 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
     except (InputError, OSError) as error:
         if train:
             raise
-        material.missing.append(f"Novel n-grams are not shown: the training text was not found ({error}).")
+        material.missing.append(
+            f"Novel n-grams are not shown: the training text was not found ({error})."
+        )
         if material.ngrams is None:
-            material.missing.append("Covers are not shown: known n-grams come from the training text.")
+            material.missing.append(
+                "Covers are not shown: known n-grams come from the training text."
+            )
         return material
     try:
         material.pool = list(_pool_sample(origin, pools))
     except (InputError, OSError) as error:
         if pools:
             raise
-        material.missing.append(f"A sample of the pool is not shown: the pool was not found ({error}).")
+        material.missing.append(
+            f"A sample of the pool is not shown: the pool was not found ({error})."
+        )
     return material
 
 
@@ -92,30 +101,42 @@ def _learn(origin: ReleaseOrigin, training: Text) -> KnownNgrams:
 
 
 def _pool_sample(origin: ReleaseOrigin, pools: Sequence[Sequence[Path]]) -> Iterator[Pair]:
-    """A sample of the pool of the size of the test set, drawn by a seeded hash and normalised as in the build."""
+    """A sample of the pool of the size of the test set, drawn by a seeded hash and normalised as in
+    the build.
+    """
     release = origin.release
     entries = release.manifest["inputs"]["pool"]
     if pools and len(pools) != len(entries):
-        raise InputError(f"the release was built from {len(entries)} pool(s), but {len(pools)} given")
+        raise InputError(
+            f"the release was built from {len(entries)} pool(s), but {len(pools)} given"
+        )
     sizes = [int(entry["pairs"]) for entry in entries]
-    sample_size = min(release.manifest["counts"]["selected" if release.finished else "candidates"], sum(sizes))
+    sample_size = min(
+        release.manifest["counts"]["selected" if release.finished else "candidates"], sum(sizes)
+    )
     chosen = set(draw_rows(sum(sizes), sample_size, int(release.configuration["seed"]), "report"))
     first = 0
     for pool_index, (entry, pool_size) in enumerate(zip(entries, sizes, strict=True)):
         spec = input_corpus(release, entry, pools[pool_index] if pools else ())
-        pairs = (pair for pair_index, pair in enumerate(read_pairs(spec), first) if pair_index in chosen)
+        pairs = (
+            pair for pair_index, pair in enumerate(read_pairs(spec), first) if pair_index in chosen
+        )
         yield from normalise_pairs(pairs, origin.normalisation, "")
         first += pool_size
 
 
 def draw_rows(count: int, most: int, seed: int, purpose: str) -> list[int]:
     """At most ``most`` of the rows 0 to ``count - 1``, drawn by a seeded hash, in their order."""
-    return np.sort(np.argsort(seeded_hash(np.arange(count), seed, purpose), kind="stable")[:most]).tolist()
+    return np.sort(
+        np.argsort(seeded_hash(np.arange(count), seed, purpose), kind="stable")[:most]
+    ).tolist()
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of the funnel: its description, its number of pairs, and the number from each pool if known."""
+    """A stage of the funnel: its description, its number of pairs, and the number from each pool if
+    known.
+    """
 
     key: str
     text: str
@@ -136,17 +157,25 @@ def funnel(release: Release, columns: dict[str, np.ndarray]) -> list[Stage]:
         elif key in _SCAN_COUNTS and len(scanned) == len(entries):
             pools = tuple(int(pool_counts[_SCAN_COUNTS[key]]) for pool_counts in scanned)
         elif key == "control":
-            of = Counter(row.get("pool") for row in release.set_rows("control")) if release.has_control else Counter()
+            of = (
+                Counter(row.get("pool") for row in release.set_rows("control"))
+                if release.has_control
+                else Counter()
+            )
             pools = tuple(of[index + 1] for index in range(len(entries)))
         elif (rows := stage_rows(columns, key)) is not None:
             pool_of = columns["pool"][rows]
-            pools = tuple(int(np.count_nonzero(pool_of == index + 1)) for index in range(len(entries)))
+            pools = tuple(
+                int(np.count_nonzero(pool_of == index + 1)) for index in range(len(entries))
+            )
         stages.append(Stage(key, text, int(counts[key]), pools))
     return stages
 
 
 def stage_rows(columns: dict[str, np.ndarray], key: str) -> np.ndarray | None:
-    """A mask of the candidates at a stage of the funnel; the window includes the test set drawn from it."""
+    """A mask of the candidates at a stage of the funnel; the window includes the test set drawn
+    from it.
+    """
     if key == "candidates":
         return np.ones(len(columns["pool"]), bool)
     if "stage" not in columns or key not in STAGES:
@@ -172,7 +201,9 @@ def numeric_columns(release: Release) -> dict[str, np.ndarray]:
 
 
 def normalised_candidates(release: Release, side: str) -> list[str] | None:
-    """One side of the candidates as normalised, in the order of the table; None if the text is not available."""
+    """One side of the candidates as normalised, in the order of the table; None if the text is not
+    available.
+    """
     if lines := release.candidate_lines(side, normalised=True):
         return lines
     step = release.step("candidates")
@@ -187,7 +218,8 @@ def novelty_curves(
 ) -> dict[str, list[float]]:
     """The share of novel n-gram types of each order in each text.
 
-    The share falls as a text grows, so every text is sampled down to the size of the smallest (seeded).
+    The share falls as a text grows, so every text is sampled down to the size of the smallest
+    (seeded).
     """
     sample_size = min(len(lines) for lines in texts.values())
     curves = {}

@@ -55,14 +55,20 @@ class ReleasePageRequest:
 
     release: AnyRelease = option(help="Release to report on", python_only=True)
     _: KW_ONLY
-    train: Bitext | None = option(default=None, help="Training corpus, if it has moved since the build", group="Input")
+    train: Bitext | None = option(
+        default=None, help="Training corpus, if it has moved since the build", group="Input"
+    )
     pools: Bitexts = option(
-        default=(), help="Pool, if the pools have moved; repeatable, all or none", flag="pool", group="Input"
+        default=(),
+        help="Pool, if the pools have moved; repeatable, all or none",
+        flag="pool",
+        group="Input",
     )
     force: bool = option(
-        default=False, help="Report on a release that fails its checks; the page begins with the failures",
+        default=False,
+        help="Report on a release that fails its checks; the page begins with the failures",
         group="Output",
-    )  # fmt: skip
+    )
 
 
 @accepts(ReleasePageRequest)
@@ -75,27 +81,35 @@ def release_page(request: ReleasePageRequest) -> str:
     train = _files(request.train) if request.train is not None else ()
     pools = [_files(pool) for pool in request.pools]
     if release.is_split:
-        raise InputError(f"{release.folder}: a split has no report page; use cgbench verify or cgbench stats --release")
+        raise InputError(
+            f"{release.folder}: a split has no report page; use cgbench verify or cgbench stats"
+            " --release"
+        )
     checks = verify(release)
     if checks.failed and not request.force:
         first, *later = checks.failed
         further = f" and {len(later)} more" if later else ""
         raise InputError(
-            f"{release.folder}: fails its checks ({first.name}: {first.detail or 'differs'}{further}); run cgbench "
-            f"verify for details, or give {argument('force')} to report it anyway"
+            f"{release.folder}: fails its checks ({first.name}:"
+            f" {first.detail or 'differs'}{further}); run cgbench verify for details, or give"
+            f" {argument('force')} to report it anyway"
         )
     try:
         return _page(release, checks, find_material(release, train, pools))
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         # A changed manifest may lack anything, or hold anything in its place.
         raise InputError(
-            f"{release.folder}: cannot be reported: files are incomplete or do not belong together ({error!r}); run "
-            "cgbench verify for details"
+            f"{release.folder}: cannot be reported: files are incomplete or do not belong together"
+            f" ({error!r}); run cgbench verify for details"
         ) from None
 
 
 def _files(corpus: Any) -> tuple[Path, ...]:
-    return (local_path(corpus),) if is_path(corpus) else tuple(map(local_path, getattr(corpus, "paths", corpus)))
+    return (
+        (local_path(corpus),)
+        if is_path(corpus)
+        else tuple(map(local_path, getattr(corpus, "paths", corpus)))
+    )
 
 
 def _page(release: Release, checks: Findings, material: Material) -> str:
@@ -121,8 +135,11 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "meanings": [(name, about) for name in columns if (about := meaning(name))],
         "novelty": _novelty(release, material),
         "examples": examples,
-        "checks": [("passed" if check.ok else "skipped" if check.ok is None else "differs", check) for check in checks],
-    }  # fmt: skip
+        "checks": [
+            ("passed" if check.ok else "skipped" if check.ok is None else "differs", check)
+            for check in checks
+        ],
+    }
     return render_page("release.html", context, examples)
 
 
@@ -131,19 +148,31 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     yield "signature", release.signature
     yield "licence of the inputs", str(manifest.get("licence") or "not stated")
     least = config["ngram_min_count"]
-    yield "degree", f"{config['degree_side']} side; n-grams are known from {least} occurrences in training"
+    yield (
+        "degree",
+        f"{config['degree_side']} side; n-grams are known from {least} occurrences in training",
+    )
     if release.until != "candidates":
         seeds = (manifest.get("seeds") or {}).get("members")
-        members = f"{len(seeds)} members of preset {config['model']}" if seeds else "existing ensemble"
+        members = (
+            f"{len(seeds)} members of preset {config['model']}" if seeds else "existing ensemble"
+        )
         yield "uncertainty", f"{config['uncertainty']}; {members}; beam {config['beam']}"
     yield "seed", str(config["seed"])
     yield "version", f"cgbench {manifest.get('version', '?')}"
 
 
-def _notes(release: Release, checks: Findings, missing: Sequence[str], shown: int, size: int) -> list[tuple[str, str]]:
-    notes = [("bad", f"{check.name}{': ' if check.detail else ''}{check.detail}") for check in checks.failed]
+def _notes(
+    release: Release, checks: Findings, missing: Sequence[str], shown: int, size: int
+) -> list[tuple[str, str]]:
+    notes = [
+        ("bad", f"{check.name}{': ' if check.detail else ''}{check.detail}")
+        for check in checks.failed
+    ]
     if not release.manifest.get("licence"):
-        notes.append(("", "The licence of the inputs is not stated, so it is unknown who may use this text."))
+        notes.append(
+            ("", "The licence of the inputs is not stated, so it is unknown who may use this text.")
+        )
     if not release.finished:
         notes.append(("", "The build stopped early: these are candidates, not yet a test set."))
     if shown < size:
@@ -165,14 +194,22 @@ def _results(release: Release) -> list[str]:
 def _selection(release: Release) -> str:
     """How the test set was drawn, from the configuration and the counts of the build."""
     counts = release.manifest["counts"]
-    order = "uncertain" if release.configuration.get("select_by", "uncertainty") == "uncertainty" else "difficult"
+    order = (
+        "uncertain"
+        if release.configuration.get("select_by", "uncertainty") == "uncertainty"
+        else "difficult"
+    )
     reasons = {
         "dropped_perplexity": "with the highest perplexity",
         "dropped_reference": "with the least likely references",
         "dropped": f"most {order}",
     }
     cuts = [f"the {counts[key]:,} {text}" for key, text in reasons.items() if counts.get(key)]
-    begin = f"Of the candidates, {' and '.join(cuts)} were dropped." if cuts else "No candidates were dropped."
+    begin = (
+        f"Of the candidates, {' and '.join(cuts)} were dropped."
+        if cuts
+        else "No candidates were dropped."
+    )
     window = f"the {counts['window']:,} most {order} of the rest"
     return f"{begin} The test set is a draw of {counts['selected']:,} from the window: {window}."
 
@@ -190,9 +227,18 @@ def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str,
                 "text": stage.text,
                 "pairs": stage.pairs,
                 "share": stage.pairs / pool_size,
-                "of_before": stage.pairs / before.pairs if before and before.pairs and stage.key != "control" else None,
-                "pools": [pairs / (stage.pairs or 1) for pairs in stage.pools] if stage.pools else None,
-                "bar": [(*bar[:2], bar[2] % len(COLOURS)) for bar in zip(starts, shares, colours, strict=False)],
+                "of_before": (
+                    stage.pairs / before.pairs
+                    if before and before.pairs and stage.key != "control"
+                    else None
+                ),
+                "pools": (
+                    [pairs / (stage.pairs or 1) for pairs in stage.pools] if stage.pools else None
+                ),
+                "bar": [
+                    (*bar[:2], bar[2] % len(COLOURS))
+                    for bar in zip(starts, shares, colours, strict=False)
+                ],
             }
         )
         if not stage.key.startswith("dropped"):
@@ -213,7 +259,9 @@ def _measured(release: Release) -> list[dict[str, Any]]:
     """Tables of the quantiles of the measures, and of the quality of the ensemble."""
     quantiles = [
         [with_meanings(name.replace("reference,", f"{REFERENCE_LIKELIHOOD},")), *values]
-        for name, values in figure_rows(release.manifest["figures"], release.configuration["uncertainty"])
+        for name, values in figure_rows(
+            release.manifest["figures"], release.configuration["uncertainty"]
+        )
     ]
     head = ["measure", "mean", "min", "25%", "median", "75%", "max"]
     tables = [as_table("Quantiles", "Means and quantiles", head, quantiles)]
@@ -227,7 +275,9 @@ def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[
     """The distributions of degree, uncertainty, reference likelihood and perplexity by stage."""
     stages = {"candidates": "all candidates", **STAGES}
     histograms = []
-    for name in dict.fromkeys(("degree", release.configuration["uncertainty"], REFERENCE_LIKELIHOOD, "perplexity")):
+    for name in dict.fromkeys(
+        ("degree", release.configuration["uncertainty"], REFERENCE_LIKELIHOOD, "perplexity")
+    ):
         if name not in columns:
             continue
         series = []
@@ -253,51 +303,80 @@ def _scatter(release: Release, columns: dict[str, np.ndarray]) -> Any:
     chosen = chosen[draw_rows(len(chosen), DOTS, int(release.configuration["seed"]), "shown")]
     behind = fine & (columns["stage"] != "selected")
     title = f"{measure} over degree: candidates as shades of grey, the test set as dots"
-    return charts.scatter((x[behind], y[behind]), (x[chosen], y[chosen]), ("degree", with_unit(measure)), title)
+    return charts.scatter(
+        (x[behind], y[behind]), (x[chosen], y[chosen]), ("degree", with_unit(measure)), title
+    )
 
 
 def _noise(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any] | None:
-    """Estimated noise in percent, of all candidates and of those that are not dropped: by tenth of the uncertainty.
+    """Estimated noise in percent, of all candidates and of those that are not dropped: by tenth of
+    the uncertainty.
 
-    Noise is twice the pairs less likely than the median of shuffled pairs (:mod:`.noise_share`). Which dropped pairs
-    are noise is unknown beyond these, so what is left is at most the rest of the estimate.
+    Noise is twice the pairs less likely than the median of shuffled pairs (:mod:`.noise_share`).
+    Which dropped pairs are noise is unknown beyond these, so what is left is at most the rest of
+    the estimate.
     """
     quality, measure = release.manifest.get("ensemble"), release.configuration["uncertainty"]
     shuffled = quality["candidates"].get(SHUFFLED) if quality and not quality["warnings"] else None
     if shuffled is None or "stage" not in columns:
         return None
     unlikely = columns[REFERENCE_LIKELIHOOD] > shuffled
-    not_dropped = ~np.isin(columns["stage"], [stage for stage in STAGES if stage.startswith("dropped")])
+    not_dropped = ~np.isin(
+        columns["stage"], [stage for stage in STAGES if stage.startswith("dropped")]
+    )
 
     def shares(rows: np.ndarray) -> list[float]:
         left = np.count_nonzero(unlikely[rows]) + np.count_nonzero((unlikely & not_dropped)[rows])
-        counts = (2 * np.count_nonzero(unlikely[rows]), len(rows)), (left, np.count_nonzero(not_dropped[rows]))
+        counts = (
+            (2 * np.count_nonzero(unlikely[rows]), len(rows)),
+            (
+                left,
+                np.count_nonzero(not_dropped[rows]),
+            ),
+        )
         return [min(100.0, 100 * noise / pairs) if pairs else math.nan for noise, pairs in counts]
 
     tenths = np.array_split(np.argsort(-columns[measure], kind="stable"), min(10, len(not_dropped)))
     before, after = zip(*map(shares, tenths), strict=True)
     series = [Series("all", before, colour=6), Series("not dropped", after, colour=0)]
     labels = [str(tenth) for tenth in range(1, len(tenths) + 1)]
-    chart = Chart(labels, series, f"Noise by {measure}", "noise, %", f"tenth by {measure}, highest first")
+    chart = Chart(
+        labels, series, f"Noise by {measure}", "noise, %", f"tenth by {measure}, highest first"
+    )
     return {"chart": charts.draw(chart), "shares": shares(np.arange(len(not_dropped)))}
 
 
 def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
-    """Spearman's correlation of every measure with the central ones, as tables; only the first is not folded."""
+    """Spearman's correlation of every measure with the central ones, as tables; only the first is
+    not folded.
+    """
     lists = {name: values.tolist() for name, values in columns.items() if name != "stage"}
     measure = release.configuration["uncertainty"]
     figures = list(numeric(lists))
     central = [name for name in dict.fromkeys([*CENTRAL, measure]) if name in figures]
-    pairs = {(correlation.first, correlation.second): correlation for correlation in correlations(lists, measure)}
+    pairs = {
+        (correlation.first, correlation.second): correlation
+        for correlation in correlations(lists, measure)
+    }
     pairs |= {(second, first): correlation for (first, second), correlation in pairs.items()}
-    of_references = [name for name in figures if name.startswith("reference_") and name not in central]
-    measures = [*central, *(name for name in figures if name not in of_references and name not in central)]
+    of_references = [
+        name for name in figures if name.startswith("reference_") and name not in central
+    ]
+    measures = [
+        *central,
+        *(name for name in figures if name not in of_references and name not in central),
+    ]
 
     def matrix(label: str, names: Sequence[str], which: str) -> dict[str, Any]:
         rows = []
         for name in names:
             values = [getattr(pairs.get((name, column)), which, None) for column in central]
-            rows.append([with_meanings(name), *((fixed(value, 2, "+", NONE), charts.shade(value)) for value in values)])
+            rows.append(
+                [
+                    with_meanings(name),
+                    *((fixed(value, 2, "+", NONE), charts.shade(value)) for value in values),
+                ]
+            )
         head = ["measure", *map(with_meanings, central)]
         caption = f"Spearman's rank correlation over {len(columns['degree']):,} candidates"
         caption += ", with both lengths held constant" if which == "given_length" else ""
@@ -307,7 +386,10 @@ def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict
         ("Table of correlations", measures[:MOST_ROWS], "rho"),
         (f"{len(measures) - MOST_ROWS} more", measures[MOST_ROWS:], "rho"),
     ]
-    tables += [("Both lengths held constant", measures, "given_length"), ("Of the references", of_references, "rho")]
+    tables += [
+        ("Both lengths held constant", measures, "given_length"),
+        ("Of the references", of_references, "rho"),
+    ]
     return [matrix(label, names, which) for label, names, which in tables if names]
 
 
@@ -318,13 +400,19 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
     texts = {
         "test set": release.lines(side, normalised=True) if release.finished else None,
         "candidates": normalised_candidates(release, side),
-        "control set": release.set_lines("control", side, normalised=True) if release.has_control else None,
+        "control set": (
+            release.set_lines("control", side, normalised=True) if release.has_control else None
+        ),
         "pool": [pair[SIDES.index(side)] for pair in material.pool] or None,
     }
     colours = dict(zip(texts, (0, 1, 2, 6), strict=True))
-    there: dict[str, Sequence[str]] = {name: lines for name, lines in texts.items() if lines is not None}
+    there: dict[str, Sequence[str]] = {
+        name: lines for name, lines in texts.items() if lines is not None
+    }
     curves = novelty_curves(material.training, there, int(release.configuration["seed"]))
-    series = [Series(name, shares, colour=colours[name]) for name, shares in curves.items() if shares]
+    series = [
+        Series(name, shares, colour=colours[name]) for name, shares in curves.items() if shares
+    ]
     orders = [str(order) for order in range(1, max(map(len, curves.values()), default=0) + 1)]
     title, axes = "Novel n-grams by length", ("share that is novel", "words in the n-gram")
     columns = [[f"{value:.3f}" for value in shares] for shares in curves.values()]
@@ -341,12 +429,21 @@ def _examples(release: Release, material: Material) -> dict[str, Any]:
     """The data of the table of examples."""
     config, side = release.configuration, release.configuration["degree_side"]
     measure, languages, pools = config["uncertainty"], release.languages, _pool_names(release)
-    # As normalised: covers and the marked differences between hypothesis and reference are of these words.
+    # As normalised: covers and the marked differences between hypothesis and reference are of these
+    # words.
     texts = {name: release.lines(name, normalised=True) for name in SIDES}
-    rows: list[dict[str, Any]] = release.split() if release.finished else release.table().to_pylist()
-    chosen = draw_rows(min(len(rows), *map(len, texts.values())), MOST_EXAMPLES, int(config["seed"]), "shown")
+    rows: list[dict[str, Any]] = (
+        release.split() if release.finished else release.table().to_pylist()
+    )
+    chosen = draw_rows(
+        min(len(rows), *map(len, texts.values())), MOST_EXAMPLES, int(config["seed"]), "shown"
+    )
     rows, first = [rows[row] for row in chosen], rows[0] if rows else {}
-    figures = [name for name in ("degree", measure, "rank", "perplexity") if isinstance(first.get(name), (int, float))]
+    figures = [
+        name
+        for name in ("degree", measure, "rank", "perplexity")
+        if isinstance(first.get(name), (int, float))
+    ]
     # The fields that this release has, with a value per example.
     values: dict[str, list[Any]] = {"number": [row + 1 for row in chosen]}
     values |= {name: [_number(row.get(name)) for row in rows] for name in figures}
@@ -356,14 +453,20 @@ def _examples(release: Release, material: Material) -> dict[str, Any]:
     if isinstance(first.get("hypothesis"), str):
         values["hypothesis"] = [row.get("hypothesis") for row in rows]
     if material.ngrams is not None:
-        values["cover"] = [[len(piece) for piece in material.ngrams.cover(line)] for line in values[side]]
+        values["cover"] = [
+            [len(piece) for piece in material.ngrams.cover(line)] for line in values[side]
+        ]
     fields = list(values)
     columns: list[dict[str, Any]] = [{"name": "number", "label": "no."}]
     for name in figures:
         columns.append({"name": name, "label": name, "named": True})
         columns[-1] |= {} if name == "rank" else {"digits": 3, "down": True, "range": True}
     columns.append({"name": "words", "label": "words", "down": True})
-    columns += [{"name": "pool", "label": "pool", "names": list(enumerate(pools, 1))}] if "pool" in values else []
+    columns += (
+        [{"name": "pool", "label": "pool", "names": list(enumerate(pools, 1))}]
+        if "pool" in values
+        else []
+    )
     return {
         "kind": "release",
         "fields": fields,
@@ -373,7 +476,10 @@ def _examples(release: Release, material: Material) -> dict[str, Any]:
         "searched": [name for name in ("source", "target", "hypothesis") if name in values],
         "names": list(languages),
         # Language codes for the browser.
-        "langs": [code if 2 <= len(code) <= 3 and code.isascii() and code.isalpha() else None for code in languages],
+        "langs": [
+            code if 2 <= len(code) <= 3 and code.isascii() and code.isalpha() else None
+            for code in languages
+        ],
         "side": side,
         "unspaced": is_unspaced(texts["target"]),
         "brush": [fields.index("degree"), fields.index(measure)] if measure in figures else None,

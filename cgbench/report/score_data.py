@@ -1,4 +1,6 @@
-"""What the score page computes: intervals, breakdowns, the outputs of each example, compounds never right."""
+"""What the score page computes: intervals, breakdowns, the outputs of each example, compounds never
+right.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,18 +29,27 @@ OF_COMPOUNDS = ("type", "compound-length", "context-length", "modifier")
 
 
 def ranked(evaluation: Evaluation) -> Evaluation:
-    """With more than :data:`MOST_LINES` systems: the one that others are compared with first, then the best."""
+    """With more than :data:`MOST_LINES` systems: the one that others are compared with first, then
+    the best.
+    """
     scored, systems = evaluation.scored, evaluation.systems
     if len(systems) <= MOST_LINES:
         return evaluation
-    sign, base, name = -1 if scored.metric.lower_is_better else 1, base_of(scored), scored.metric.figures[0]
+    sign, base, name = (
+        -1 if scored.metric.lower_is_better else 1,
+        base_of(scored),
+        scored.metric.figures[0],
+    )
 
     def key(index: int) -> tuple[bool, float]:
         value = scored.results[index].whole.figures[name].value
         return index != base, inf if value is None else -sign * value
 
     order = sorted(range(len(systems)), key=key)
-    results, more = tuple(scored.results[at] for at in order), tuple(scored.more[at] for at in order)
+    results, more = (
+        tuple(scored.results[at] for at in order),
+        tuple(scored.more[at] for at in order),
+    )
     scored = replace(scored, results=results, more=more)
     return replace(evaluation, scored=scored, systems=tuple(systems[at] for at in order))
 
@@ -51,7 +62,10 @@ def base_of(scored: ScoredSystems) -> int:
 def drawn(scored: ScoredSystems, most: int) -> str:
     """Which ``most`` systems are shown, as a sentence; empty if all."""
     systems = len(scored.results)
-    text = f"Shown: {scored.results[0].system} and the best {most - 1} of the other {systems - 1:,} systems."
+    text = (
+        f"Shown: {scored.results[0].system} and the best {most - 1} of the other {systems - 1:,}"
+        " systems."
+    )
     return text if systems > most else ""
 
 
@@ -59,7 +73,9 @@ def with_intervals(evaluation: Evaluation, inputs: EvaluationInputs) -> ScoredSy
     """The scores, over all examples with intervals and tests of all pairs even if not requested."""
     scored = evaluation.scored
     test = (scored.test or CALIBRATED) if len(scored.results) > 1 else None
-    comparison = replace(inputs.comparison, paired=test, baseline=None, all_pairs=test is not None, confidence=True)
+    comparison = replace(
+        inputs.comparison, paired=test, baseline=None, all_pairs=test is not None, confidence=True
+    )
     (subsets,) = scored.on(None, comparison)
     results = []
     for result, subset in zip(scored.results, subsets, strict=True):
@@ -67,13 +83,17 @@ def with_intervals(evaluation: Evaluation, inputs: EvaluationInputs) -> ScoredSy
             name: {key: getattr(score, key) for key in ("ci_low", "ci_high", "ci_mean", "pairs")}
             for name, score in subset.figures.items()
         }
-        figures = {name: replace(score, **added[name]) for name, score in result.whole.figures.items()}
+        figures = {
+            name: replace(score, **added[name]) for name, score in result.whole.figures.items()
+        }
         results.append(replace(result, whole=replace(result.whole, figures=figures)))
     return replace(scored, results=tuple(results))
 
 
 def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredSystems]:
-    """The systems in the requested bins, and in those of every other feature that the inputs allow."""
+    """The systems in the requested bins, and in those of every other feature that the inputs
+    allow.
+    """
     scored = evaluation.scored
     binned = [scored] if scored.by else []
     names = (*OF_COMPOUNDS, "length") if isinstance(scored.metric, Cter) else FEATURES
@@ -94,32 +114,45 @@ def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredS
     return binned
 
 
-def outputs(evaluation: Evaluation, scores: Sequence[np.ndarray], index: int) -> list[list[list[Any]]]:
-    """The different outputs of each system for an example, worst first: ``[text, seeds, score, reason]``.
+def outputs(
+    evaluation: Evaluation, scores: Sequence[np.ndarray], index: int
+) -> list[list[list[Any]]]:
+    """The different outputs of each system for an example, worst first: ``[text, seeds, score,
+    reason]``.
 
     :param scores: of every example, ``[runs, n]`` per system.
     """
     metric, systems, by_system = evaluation.scored.metric, evaluation.systems, []
     flip = -1 if metric.lower_is_better and not isinstance(metric, Cter) else 1
     for system, texts, of_runs in zip(systems, outputs_of(metric, systems), scores, strict=True):
-        runs = texts or system.runs  # external scores are shown as they are where there are no texts
+        runs = (
+            texts or system.runs
+        )  # external scores are shown as they are where there are no texts
         seeds_of: dict[tuple[str, float], list[int]] = {}
         for run, score in enumerate(of_runs[:, index].tolist()):
-            seeds_of.setdefault((runs[min(run, len(runs) - 1)][index], round(score, 2)), []).append(run + 1)
+            seeds_of.setdefault((runs[min(run, len(runs) - 1)][index], round(score, 2)), []).append(
+                run + 1
+            )
         rows = sorted(seeds_of.items(), key=lambda item: (flip * item[0][1], item[1]))
-        by_system.append([[text, seeds, score, metric.reason(index, text)] for (text, score), seeds in rows])
+        by_system.append(
+            [[text, seeds, score, metric.reason(index, text)] for (text, score), seeds in rows]
+        )
     return by_system
 
 
 def most_telling(scores: np.ndarray, most: int) -> np.ndarray:
-    """The examples on which systems differ most, at most ``most``, in their order; none that lacks a score."""
+    """The examples on which systems differ most, at most ``most``, in their order; none that lacks
+    a score.
+    """
     known = np.flatnonzero(np.isfinite(scores).all(axis=0))
     spread = scores.max(axis=0)[known] - scores.min(axis=0)[known]
     return np.sort(known[np.argsort(-spread, kind="stable")[:most]])
 
 
 def never_right(evaluation: Evaluation, system_index: int) -> list[list[str]]:
-    """The compounds of which a system gets no row right in any seed: their type, rows, and commonest reason."""
+    """The compounds of which a system gets no row right in any seed: their type, rows, and
+    commonest reason.
+    """
     metric, system = evaluation.scored.metric, evaluation.systems[system_index]
     if not isinstance(metric, Cter):
         return []
@@ -132,8 +165,12 @@ def never_right(evaluation: Evaluation, system_index: int) -> list[list[str]]:
             if not judged.wrong:
                 right.add(compound)
     return [
-        [compound, kinds[compound], f"{count:,}",
-         min(reasons[compound].items(), key=lambda item: (-item[1], item[0]))[0]]
+        [
+            compound,
+            kinds[compound],
+            f"{count:,}",
+            min(reasons[compound].items(), key=lambda item: (-item[1], item[0]))[0],
+        ]
         for compound, count in rows.items()
         if compound not in right
-    ]  # fmt: skip
+    ]

@@ -28,7 +28,15 @@ from cgbench.errors import InputError
 from cgbench.plots import FEW as FEW_OF_BIN
 from cgbench.plots import Chart, Series, shorten
 from cgbench.report import charts
-from cgbench.report.page import BEST, MOST_EXAMPLES, NONE, as_table, page_table, page_tables, render_page
+from cgbench.report.page import (
+    BEST,
+    MOST_EXAMPLES,
+    NONE,
+    as_table,
+    page_table,
+    page_tables,
+    render_page,
+)
 from cgbench.report.parts_section import parts_section
 from cgbench.report.score_data import (
     MOST_LINES,
@@ -55,16 +63,23 @@ DRAWN = 24
 DOTS = 1_500
 """Points of a scatter plot that are drawn as dots; more are drawn as shades."""
 UNITS = {
-    "length": "words", "compound-length": "words", "context-length": "words", "degree": "pieces per word",
-    "frequency": "training count of the rarest word", "perplexity": "per word",
-}  # fmt: skip
+    "length": "words",
+    "compound-length": "words",
+    "context-length": "words",
+    "degree": "pieces per word",
+    "frequency": "training count of the rarest word",
+    "perplexity": "per word",
+}
 
 
-def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str] | None = None) -> str:
+def score_page(
+    evaluation: Evaluation, *, command: str = "", notes: Sequence[str] | None = None
+) -> str:
     """A page about scores, as HTML: the same bytes for the same input.
 
     :param command: what made them, to be shown.
-    :param notes: what was warned of, in the words of the command line; by default in those of the library.
+    :param notes: what was warned of, in the words of the command line; by default in those of the
+        library.
     :raises InputError: the evaluation was put together by hand, without what it was made from.
     """
     inputs = evaluation.inputs
@@ -76,26 +91,44 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         for ordered in map(ranked, evaluation.by_metric)
     ]
     evaluation, of_metrics = evaluations[0], [metric.scored for metric in evaluations]
-    scored, systems, metrics = evaluation.scored, evaluation.systems, [scored.metric for scored in of_metrics]
+    scored, systems, metrics = (
+        evaluation.scored,
+        evaluation.systems,
+        [scored.metric for scored in of_metrics],
+    )
     of_figures = [(scored, figure) for scored in of_metrics for figure in scored.metric.figures]
     names = ", ".join(metric.name for metric in metrics)
     binned, *binned_more = [breakdowns(metric, metric.inputs or inputs) for metric in evaluations]
     results, references = scored.results[:MOST_LINES], inputs.references
     compared = {result.system for result in results}
-    differences: Sequence[Differences] = [pair for pair in evaluation.differences if pair.system in compared]
+    differences: Sequence[Differences] = [
+        pair for pair in evaluation.differences if pair.system in compared
+    ]
     if not differences and len(systems) > 1:
         differences = find_differences(
-            replace(scored, results=results), systems[:MOST_LINES], references, inputs.features, inputs.comparison
+            replace(scored, results=results),
+            systems[:MOST_LINES],
+            references,
+            inputs.features,
+            inputs.comparison,
         )
     # Scores of single examples, and what the head of the page warns of.
-    scores = [example_scores(metric.scored.metric, metric.systems, metric.scored.results) for metric in evaluations]
+    scores = [
+        example_scores(metric.scored.metric, metric.systems, metric.scored.results)
+        for metric in evaluations
+    ]
     examples = _examples(evaluation, inputs, scores[0], binned)
     distributions = list(map(_distribution, of_metrics, scores))
     lines = [str(warning) for warning in evaluation.warned] if notes is None else list(notes)
     if evaluation.more:
-        lines.append(f"Differences, examples and plots of one system against another are by {scored.metric.name}.")
+        lines.append(
+            "Differences, examples and plots of one system against another are by"
+            f" {scored.metric.name}."
+        )
     if (shown := len(examples["rows"])) < (n := scored.metric.n):
-        lines.append(f"{shown:,} of {n:,} examples are listed: those on which the systems differ most.")
+        lines.append(
+            f"{shown:,} of {n:,} examples are listed: those on which the systems differ most."
+        )
     others = [
         table
         for name, result in evaluation.analyses.items()
@@ -104,18 +137,34 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     ]
     # The variables of the template.
     context = {
-        "title": f"{names}: {', '.join(system.name for system in systems[:4])}{' and others' * (len(systems) > 4)}",
+        "title": (
+            f"{names}:"
+            f" {', '.join(system.name for system in systems[:4])}{' and others' * (len(systems) > 4)}"
+        ),
         "notes": [("", line) for line in lines],
         "facts": [
-            *(("metric", f"{m.name}, {'lower' if m.lower_is_better else 'higher'} is better") for m in metrics),
+            *(
+                ("metric", f"{m.name}, {'lower' if m.lower_is_better else 'higher'} is better")
+                for m in metrics
+            ),
             ("examples", f"{scored.metric.n:,}"),
-            *([("clusters", scored.clusters.removeprefix("clusters: "))] if scored.clusters else []),
-            *([("estimate", scored.sampling.design.description())] if scored.sampling.design else []),
+            *(
+                [("clusters", scored.clusters.removeprefix("clusters: "))]
+                if scored.clusters
+                else []
+            ),
+            *(
+                [("estimate", scored.sampling.design.description())]
+                if scored.sampling.design
+                else []
+            ),
             *(("signature", f"{metric.metric.name}|{metric.signature}") for metric in of_metrics),
         ],
         "systems": [_systems_table(*of_figure) for of_figure in of_figures],
         "charts": [_systems_chart(*of_figure) for of_figure in of_figures],
-        "forests": [_forest(*of_figure) for of_figure in of_figures] if scored.baseline is not None else [],
+        "forests": (
+            [_forest(*of_figure) for of_figure in of_figures] if scored.baseline is not None else []
+        ),
         "baseline": scored.baseline,
         "level": LEVEL,
         "compared_with": systems[base_of(scored)].name,
@@ -124,7 +173,9 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "few_examples": FEW_OF_BIN,
         "lines_drawn": drawn(scored, MOST_LINES),
         "details": [details for metric in of_metrics if (details := _details(metric))],
-        "drops": [_drops(scored, figure) for figure in scored.metric.figures] if scored.drops else [],
+        "drops": (
+            [_drops(scored, figure) for figure in scored.metric.figures] if scored.drops else []
+        ),
         "control_examples": scored.control,
         "known": parts_section(evaluation, inputs, _places(scored)),
         "pairs": [tables for scored in of_metrics if (tables := _pairs(scored))],
@@ -134,7 +185,11 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
             for feature_number, of_feature in enumerate(features)
             for figure in of_feature.metric.figures
             # CTER aggregate is undefined where bins divide groups.
-            if any(subset.figures[figure].value is not None for row in of_feature.results for _, subset in row.bins)
+            if any(
+                subset.figures[figure].value is not None
+                for row in of_feature.results
+                for _, subset in row.bins
+            )
         ],
         "histograms": [picture for pictures in distributions for picture in pictures[:1]],
         "scatters": distributions[0][1:],  # whose rectangles list examples by the first metric
@@ -174,8 +229,13 @@ def _systems_table(scored: ScoredSystems, figure: str) -> dict[str, Any]:
         caption += f"; {BEST.strip()}: the best, and not significantly worse than it"
     if scored.baseline is not None:
         scores = [result.whole.figures[figure] for result in scored.results]
-        caption += f"; Δ: difference from {scored.baseline}; p: {scored.test} test; {legend(scored, scores)}"
-    return page_table(OutputTable(["seeds" if name == "runs" else name for name in head], rows), name, caption)
+        caption += (
+            f"; Δ: difference from {scored.baseline}; p: {scored.test} test;"
+            f" {legend(scored, scores)}"
+        )
+    return page_table(
+        OutputTable(["seeds" if name == "runs" else name for name in head], rows), name, caption
+    )
 
 
 def _systems_chart(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
@@ -184,7 +244,9 @@ def _systems_chart(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
     caption = [name, *["bar: 95% interval"] * any(score.ci_low is not None for score in scores)]
     caption += ["circles: seeds"] * any(len(score.runs) > 1 for score in scores)
     subsets = [[result.whole] for result in scored.results[:MOST_ROWS]]
-    return charts.draw(score_chart(scored, figure, subsets, title=f"{name} of each system")), "; ".join(caption)
+    return charts.draw(
+        score_chart(scored, figure, subsets, title=f"{name} of each system")
+    ), "; ".join(caption)
 
 
 def _forest(scored: ScoredSystems, figure: str) -> Any:
@@ -193,13 +255,20 @@ def _forest(scored: ScoredSystems, figure: str) -> Any:
     for index, result in enumerate(scored.results[:MOST_ROWS]):
         score = result.whole.figures[figure]
         if score.difference is not None:
-            low, high = (math.nan if end is None else end for end in (score.difference_low, score.difference_high))
+            low, high = (
+                math.nan if end is None else end
+                for end in (score.difference_low, score.difference_high)
+            )
             star = "*" if score.p_holm is not None and score.p_holm < LEVEL else ""
-            series.append(Series(result.system, [score.difference], [low], [high], colour=index, note=star))
+            series.append(
+                Series(result.system, [score.difference], [low], [high], colour=index, note=star)
+            )
     name = scored.metric.axis(figure)
     title = f"{name}: difference from {scored.baseline}"
     axis = f"{name}: difference from {shorten(scored.baseline or '')}"
-    return charts.draw(Chart([""], series, title, axis, rows=True, signed=True, decimals=scored.metric.width))
+    return charts.draw(
+        Chart([""], series, title, axis, rows=True, signed=True, decimals=scored.metric.width)
+    )
 
 
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
@@ -208,15 +277,24 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     table, _ = drop_blocks(scored, list(rows_of(scored)), _places(scored))
     table = without_equal_p(table)
     rows = [line[1:] for line in table.rows if line[0] == label]
-    caption = f"{name}; drop: control set minus test set; Δ: difference from the drop of the baseline"
+    caption = (
+        f"{name}; drop: control set minus test set; Δ: difference from the drop of the baseline"
+    )
     title = f"{name} lost from the control set to the test set"
-    marks = [Series.of(result.system, [scored.drops[result.system][figure]]) for result in scored.results[:MOST_ROWS]]
+    marks = [
+        Series.of(result.system, [scored.drops[result.system][figure]])
+        for result in scored.results[:MOST_ROWS]
+    ]
     chart = Chart([""], marks, title, f"{name} lost", rows=True, decimals=scored.metric.width)
-    return page_table(OutputTable(table.head[1:], rows), f"{name}, control set", caption), charts.draw(chart)
+    return page_table(
+        OutputTable(table.head[1:], rows), f"{name}, control set", caption
+    ), charts.draw(chart)
 
 
 def _pairs(scored: ScoredSystems) -> dict[str, Any] | None:
-    """The matrix of differences, best system first, and the tiers; None if a system has no score."""
+    """The matrix of differences, best system first, and the tiers; None if a system has no
+    score.
+    """
     names = [result.system for result in scored.results]
     pairs = compare_all(scored.metric, names, [result.whole for result in scored.results])
     if pairs is None:
@@ -229,16 +307,27 @@ def _pairs(scored: ScoredSystems) -> dict[str, Any] | None:
             return "", ""
         p, difference = pairs.p_star[system, against], pairs.difference[system, against]
         text = fixed(difference, _places(scored), "+")
-        return (text, "") if p is None or p >= LEVEL else (f"{text}*", charts.shade(sign * difference / largest))
+        return (
+            (text, "")
+            if p is None or p >= LEVEL
+            else (f"{text}*", charts.shade(sign * difference / largest))
+        )
 
     caption = (
-        f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first. Coloured, with *: "
-        f"p < {LEVEL} ({scored.star_test or CALIBRATED} test, Holm's correction for all pairs)."
+        f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first."
+        f" Coloured, with *: p < {LEVEL} ({scored.star_test or CALIBRATED} test, Holm's correction"
+        " for all pairs)."
     )
-    rows = [[names[system], *(cell(system, against) for against in pairs.order)] for system in pairs.order]
+    rows = [
+        [names[system], *(cell(system, against) for against in pairs.order)]
+        for system in pairs.order
+    ]
     return {
         "matrix": as_table(
-            f"All pairs, {scored.metric.name}", caption, ["", *(names[system] for system in pairs.order)], rows
+            f"All pairs, {scored.metric.name}",
+            caption,
+            ["", *(names[system] for system in pairs.order)],
+            rows,
         ),
         "tiers": [[names[system] for system in tier] for tier in pairs.tiers],
         "metric": scored.metric.name,
@@ -248,36 +337,56 @@ def _pairs(scored: ScoredSystems) -> dict[str, Any] | None:
 def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[str, Any]:
     """The bins of a feature from left to right and a line per system, as a chart and as a table.
 
-    :param feature_number: counted from 0; the heads of the table link to the examples of their bins.
+    :param feature_number: counted from 0; the heads of the table link to the examples of their
+        bins.
     """
     name, by, width = scored.metric.axis(figure), scored.by or "", scored.metric.width
     label = f"{by} ({UNITS[by]})" if by in UNITS else by
     caption = f"{name} by {label}"
-    chart = score_chart(scored, figure, [result.parts[1:] for result in scored.results], label, title=caption)
+    chart = score_chart(
+        scored, figure, [result.parts[1:] for result in scored.results], label, title=caption
+    )
     rows = [["examples", *(f"{count:,}" for count in chart.counts)]]
     for series in chart.series:
         values = [None if math.isnan(value) else value for value in series.values]
         rows.append([series.name, *(fixed(value, _places(scored), none=NONE) for value in values)])
     table = as_table(caption, caption, [by, *chart.labels], rows, bins_table(scored, figure, width))
-    drawn = charts.draw(replace(chart, series=chart.series[:MOST_LINES])) if len(chart.labels) <= DRAWN else ""
+    drawn = (
+        charts.draw(replace(chart, series=chart.series[:MOST_LINES]))
+        if len(chart.labels) <= DRAWN
+        else ""
+    )
     return table | {"number": feature_number, "chart": drawn}
 
 
 def _details(scored: ScoredSystems) -> dict[str, Any] | None:
-    """The parts of a figure, means over seeds: brevity penalty, length ratio and precisions of BLEU."""
+    """The parts of a figure, means over seeds: brevity penalty, length ratio and precisions of
+    BLEU.
+    """
     metric, rows, head = scored.metric, [], ["system"]
     if scored.sampling.design is not None:  # parts of the sample, not of the estimate
         return None
     for result in scored.results:
-        runs = [metric.details(metric.collect(of_run, np.arange(metric.n)).sum(axis=0)) for of_run in result.statistics]
+        runs = [
+            metric.details(metric.collect(of_run, np.arange(metric.n)).sum(axis=0))
+            for of_run in result.statistics
+        ]
         head = ["system", *runs[0]]
         means = [(name, float(np.mean([run[name] for run in runs]))) for name in runs[0]]
-        rows.append([result.system, *(f"{value:.{1 if '%' in name else 3}f}" for name, value in means)])
-    return as_table("Parts", f"Parts of {metric.name}, means of seeds", head, rows) if len(head) > 1 else None
+        rows.append(
+            [result.system, *(f"{value:.{1 if '%' in name else 3}f}" for name, value in means)]
+        )
+    return (
+        as_table("Parts", f"Parts of {metric.name}, means of seeds", head, rows)
+        if len(head) > 1
+        else None
+    )
 
 
 def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[tuple[Any, str]]:
-    """Scores of single examples: histograms of all systems, then each system against the baseline."""
+    """Scores of single examples: histograms of all systems, then each system against the
+    baseline.
+    """
     names = [result.system for result in scored.results[:MOST_LINES]]
     means = np.array([of_runs.mean(axis=0) for of_runs in scores[:MOST_LINES]])
     means = means[:, np.isfinite(means).all(axis=0)]
@@ -286,14 +395,20 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
     name, base, none = scored.metric.name, base_of(scored), (np.zeros(0), np.zeros(0))
     title = f"{name} of single examples"
     rounded = np.round(means, max(1, scored.metric.width)).tolist()
-    series = [Series(shorten(system), values) for system, values in zip(names, rounded, strict=True)]
-    pictures = [(charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")]
+    series = [
+        Series(shorten(system), values) for system, values in zip(names, rounded, strict=True)
+    ]
+    pictures = [
+        (charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")
+    ]
     for index, system in enumerate(names):
         if index != base:
             points = (means[base], means[index])
             behind, dots = (none, points) if means.shape[1] <= DOTS else (points, none)
             title = f"{system} against {names[base]}"
-            chart = charts.scatter(behind, dots, (shorten(names[base]), shorten(system)), title, pair=f"{index} {base}")
+            chart = charts.scatter(
+                behind, dots, (shorten(names[base]), shorten(system)), title, pair=f"{index} {base}"
+            )
             pictures.append((chart, title))
     return pictures
 
@@ -308,28 +423,50 @@ def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:
         never = never_right(evaluation, index)
         head = ["compound", "type", "rows", "commonest reason"]
         of_compounds = as_table(
-            f"Never right, {system.name}", "Wrong in every context and seed", head, never[:COMPOUNDS]
+            f"Never right, {system.name}",
+            "Wrong in every context and seed",
+            head,
+            never[:COMPOUNDS],
         )
-        reasons = page_table(reasons_table(rows, system.name), f"Reasons, {system.name}", "The commonest, in all seeds")
-        by_system.append({
-            "system": system.name, "reasons": reasons, "never": of_compounds, "all_never": len(never),
-            "compounds": len(set(metric.compounds)),
-        })  # fmt: skip
+        reasons = page_table(
+            reasons_table(rows, system.name),
+            f"Reasons, {system.name}",
+            "The commonest, in all seeds",
+        )
+        by_system.append(
+            {
+                "system": system.name,
+                "reasons": reasons,
+                "never": of_compounds,
+                "all_never": len(never),
+                "compounds": len(set(metric.compounds)),
+            }
+        )
     return by_system
 
 
 def _examples(
-    evaluation: Evaluation, inputs: EvaluationInputs, scores: Sequence[np.ndarray], binned: Sequence[ScoredSystems]
+    evaluation: Evaluation,
+    inputs: EvaluationInputs,
+    scores: Sequence[np.ndarray],
+    binned: Sequence[ScoredSystems],
 ) -> dict[str, Any]:
-    """The data of the table of examples: every system's outputs and score, of which two are side by side."""
+    """The data of the table of examples: every system's outputs and score, of which two are side by
+    side.
+    """
     metric, means = evaluation.scored.metric, np.array([of_runs.mean(axis=0) for of_runs in scores])
     texts: dict[str, Sequence[str]] = {"source": inputs.sources} if inputs.sources else {}
     texts |= {"compound": metric.compounds} if isinstance(metric, Cter) else {}
-    texts |= {"reference": [example[0] for example in inputs.references]} if inputs.references else {}
+    texts |= (
+        {"reference": [example[0] for example in inputs.references]} if inputs.references else {}
+    )
     bins_of: list[list[str]] = [[] for _ in range(metric.n)]
     groups = []
     for feature_number, of_feature in enumerate(binned):
-        bins = [(f"{feature_number}.{index}", bin) for index, (bin, _) in enumerate(of_feature.results[0].bins)]
+        bins = [
+            (f"{feature_number}.{index}", bin)
+            for index, (bin, _) in enumerate(of_feature.results[0].bins)
+        ]
         groups.append((of_feature.by, [(name, bin.label) for name, bin in bins]))
         for name, bin in bins:
             for index in bin.rows.tolist():
@@ -343,7 +480,9 @@ def _examples(
             bins_of[index],
             *(column[index] for column in texts.values()),
         ]
-        for index in most_telling(means, min(MOST_EXAMPLES, MOST_OUTPUTS // sum(map(len, scores)))).tolist()
+        for index in most_telling(
+            means, min(MOST_EXAMPLES, MOST_OUTPUTS // sum(map(len, scores)))
+        ).tolist()
     ]
     # The columns of two systems side by side, and filters of each.
     names, base = [system.name for system in evaluation.systems], base_of(evaluation.scored)
@@ -354,7 +493,9 @@ def _examples(
         columns.append(columns[1] | {"score": "b", "label": names[base], "role": "against"})
         columns.append(columns[1] | {"score": "difference", "label": "difference"})
         columns[1]["role"] = "system"
-    less = metric.lower_is_better and not isinstance(metric, Cter)  # of CTER, a row is right (100) or wrong
+    less = metric.lower_is_better and not isinstance(
+        metric, Cter
+    )  # of CTER, a row is right (100) or wrong
     return {
         "kind": "scores",
         "fields": ["number", "scores", "outputs", "bins", *texts],
@@ -366,7 +507,9 @@ def _examples(
         "searched": [*texts, "outputs"],
         "systems": names,
         "pair": [first, base],
-        "unspaced": is_unspaced([row[-1] if inputs.references else row[2][0][0][0] for row in rows]),
+        "unspaced": is_unspaced(
+            [row[-1] if inputs.references else row[2][0][0][0] for row in rows]
+        ),
         "brush": [2, 1] if len(names) > 1 else None,
         "several": any(len(system.runs) > 1 for system in evaluation.systems),
         "less": less,

@@ -19,8 +19,8 @@ from cgbench.text.plain_text import words_of
 class Translated:
     """A test split with the output of a system.
 
-    :param benchmark: the benchmark; ``data``: folder of the prepared set; ``split``: name of the split; ``sides``:
-        suffixes of source and target files.
+    :param benchmark: the benchmark; ``data``: folder of the prepared set; ``split``: name of the
+        split; ``sides``: suffixes of source and target files.
     :param rows: the translated rows; all lists have only these.
     :param training: the other splits of the benchmark, for measures that need them.
     """
@@ -47,14 +47,17 @@ def measure_test(name: str, tested: Translated) -> dict[str, float]:
 
 
 def bleu_one_shot(tested: Translated) -> dict[str, float]:
-    """BLEU of all sentences, and of those with a word that occurs once in training (Akyürek and Andreas 2021, Table 4).
+    """BLEU of all sentences, and of those with a word that occurs once in training (Akyürek and
+    Andreas 2021, Table 4).
 
     The references of a source are all its targets in the set.
     """
     source, target = tested.sides
     references: dict[str, dict[str, None]] = defaultdict(dict)
     for split in (*tested.training, tested.split):
-        for line, translation in zip(tested.column(source, split), tested.column(target, split), strict=True):
+        for line, translation in zip(
+            tested.column(source, split), tested.column(target, split), strict=True
+        ):
             references[line][translation] = None
     metric = Bleu([list(references[line]) for line in tested.sources], preset="lexicon")
     statistics = metric.statistics(tested.hypotheses)
@@ -108,11 +111,16 @@ def _whole(figure: str, preset: str = "") -> Callable[[Translated], dict[str, fl
 
 
 def _grouped(tested: Translated, keys: Sequence[str]) -> dict[str, float]:
-    right = ExactMatch([[reference] for reference in tested.references]).statistics(tested.hypotheses)[:, 0]
+    right = ExactMatch([[reference] for reference in tested.references]).statistics(
+        tested.hypotheses
+    )[:, 0]
     rows: dict[str, list[int]] = defaultdict(list)
     for row, key in enumerate(keys):
         rows[key].append(row)
-    return {f"exact match: {key}": 100 * float(right[group].mean()) for key, group in sorted(rows.items())}
+    return {
+        f"exact match: {key}": 100 * float(right[group].mean())
+        for key, group in sorted(rows.items())
+    }
 
 
 MEASURES: dict[str, Callable[[Translated], dict[str, float]]] = {

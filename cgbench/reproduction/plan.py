@@ -32,8 +32,8 @@ class Run:
 
     :param benchmark: with the splits of the system.
     :param updates: number of updates of a ``short`` run, instead of the fraction of the benchmark.
-    :param begun: the pre-trained model from which the system starts (not loaded), and its preset with the model's
-        configuration.
+    :param begun: the pre-trained model from which the system starts (not loaded), and its preset
+        with the model's configuration.
     """
 
     benchmark: Benchmark
@@ -46,7 +46,9 @@ class Run:
     @property
     def name(self) -> str:
         """The name in folders and messages: ``colors.lstm-lex-simple.full.seed-1``."""
-        return f"{_slug(self.benchmark.name)}.{_slug(self.system.name)}.{self.scale}.seed-{self.seed}"
+        return (
+            f"{_slug(self.benchmark.name)}.{_slug(self.system.name)}.{self.scale}.seed-{self.seed}"
+        )
 
     @property
     def preset(self) -> Preset:
@@ -71,7 +73,9 @@ class Run:
         """The fraction of the paper's updates."""
         if self.scale == "short" and self.updates and self.system.preset:
             return min(1.0, self.updates / self._paper.training.max_updates)
-        return {"full": 1.0, "short": self.system.short or self.benchmark.short, "smoke": 0.0}[self.scale]
+        return {"full": 1.0, "short": self.system.short or self.benchmark.short, "smoke": 0.0}[
+            self.scale
+        ]
 
     @property
     def rows(self) -> int:
@@ -79,7 +83,8 @@ class Run:
         return {"full": 0, "short": self.benchmark.short_rows, "smoke": SMOKE["rows"]}[self.scale]
 
     def step(self, inputs: Mapping[str, str]) -> Step:
-        """The identity of the result, which does not depend on the device, so different machines can share runs.
+        """The identity of the result, which does not depend on the device, so different machines
+        can share runs.
 
         :param inputs: hashes of the input files.
         """
@@ -123,31 +128,47 @@ class ReproduceRequest(StepOptions):
     table: str = option(help="Name of the table (see `cgbench reproduce list`)", python_only=True)
     _: KW_ONLY
     systems: tuple[str, ...] = option(
-        default=(), help="Run only these systems [default: all that can be run]", metavar="A,B,...", group="Runs"
-    )
-    benchmarks: tuple[str, ...] = option(default=(), help="Run only these benchmarks", metavar="A,B,...", group="Runs")
-    seeds: list[int] | None = option(
-        default=None, help="Number of seeds, or a list of them [default: the paper's]", metavar="N|A,B|A-B", least=1,
+        default=(),
+        help="Run only these systems [default: all that can be run]",
+        metavar="A,B,...",
         group="Runs",
-    )  # fmt: skip
+    )
+    benchmarks: tuple[str, ...] = option(
+        default=(), help="Run only these benchmarks", metavar="A,B,...", group="Runs"
+    )
+    seeds: list[int] | None = option(
+        default=None,
+        help="Number of seeds, or a list of them [default: the paper's]",
+        metavar="N|A,B|A-B",
+        least=1,
+        group="Runs",
+    )
     scale: Literal["full", "short", "smoke"] = option(
         default="full",
-        help="Training schedule: the paper's, a documented fraction of it, or a few updates as a smoke test",
+        help=(
+            "Training schedule: the paper's, a documented fraction of it, or a few updates as a"
+            " smoke test"
+        ),
         group="Runs",
-    )  # fmt: skip
+    )
     init: Model | None = option(
-        default=None, help="Pre-trained model for the rows that start from one: hf:ID@REVISION or hf:FOLDER",
+        default=None,
+        help="Pre-trained model for the rows that start from one: hf:ID@REVISION or hf:FOLDER",
         group="Runs",
-    )  # fmt: skip
+    )
     updates: int | None = option(
-        default=None, help="Number of updates with --scale short; the warm-up shrinks in proportion", least=1,
+        default=None,
+        help="Number of updates with --scale short; the warm-up shrinks in proportion",
+        least=1,
         group="Advanced",
-    )  # fmt: skip
+    )
     out: Folder = option(default="reproduction", help="Folder for runs and data", group="Output")
     mirror: Paths = option(
-        default=(), help="Take the sources of the data only from this mirror folder; repeatable", metavar="FOLDER",
+        default=(),
+        help="Take the sources of the data only from this mirror folder; repeatable",
+        metavar="FOLDER",
         group="Advanced",
-    )  # fmt: skip
+    )
     offline: bool = option(default=False, help="Do not use the network", group="Execution")
     device: Literal["auto", "cpu", "cuda"] = option(
         default="auto", help="Device that runs the models", group="Execution"
@@ -157,36 +178,48 @@ class ReproduceRequest(StepOptions):
 def plan(request: ReproduceRequest) -> list[Run]:
     """The runs of a request, ordered by seed.
 
-    Systems may also be variants without a score in the table. Systems that start from a pre-trained model are left out
-    if none is given.
+    Systems may also be variants without a score in the table. Systems that start from a pre-trained
+    model are left out if none is given.
 
-    :raises InputError: a system or benchmark is not in the table, or cannot be run; or there is no run.
+    :raises InputError: a system or benchmark is not in the table, or cannot be run; or there is no
+        run.
     """
     table, systems, scale = find_table(request.table), list(request.systems), request.scale
     names, seeds, updates = request.benchmarks, request.seeds, request.updates or 0
     init = str(request.init or "")
     if init and not init.startswith("hf:"):
-        raise InputError(f"{argument('init', init)}: not an external model; write hf:ID@REVISION or hf:FOLDER")
+        raise InputError(
+            f"{argument('init', init)}: not an external model; write hf:ID@REVISION or hf:FOLDER"
+        )
     if updates and scale != "short":
-        raise InputError(f"{argument('updates', updates)} needs {argument('scale', 'short')}; give both")
+        raise InputError(
+            f"{argument('updates', updates)} needs {argument('scale', 'short')}; give both"
+        )
     for name in names:
         if name not in table.benchmarks:
             raise InputError(
-                f"{argument('benchmarks', name)}: not in {table.name}{did_you_mean(name, table.benchmarks)}"
+                f"{argument('benchmarks', name)}: not in"
+                f" {table.name}{did_you_mean(name, table.benchmarks)}"
             )
     benchmarks = [all_benchmarks()[name] for name in table.benchmarks if name in names or not names]
     known: dict[str, PublishedSystem] = {}  # by name, as on the first benchmark that has it
     for benchmark in benchmarks:
         known = {**benchmark.systems, **known}
     # A row with the best of several systems stands for all of them.
-    members = {name: [member for member in variants if member in known] for name, variants in table.best_of.items()}
-    systems = list(dict.fromkeys(member for name in systems for member in members.get(name) or (name,)))
+    members = {
+        name: [member for member in variants if member in known]
+        for name, variants in table.best_of.items()
+    }
+    systems = list(
+        dict.fromkeys(member for name in systems for member in members.get(name) or (name,))
+    )
     for name in systems:
         if name in table.left_out:
             raise InputError(f"{argument('systems', name)}: cannot be run: {table.left_out[name]}")
         if name not in known:
             raise InputError(
-                f"{argument('systems', name)}: not in {table.name}{did_you_mean(name, [*members, *known])}"
+                f"{argument('systems', name)}: not in"
+                f" {table.name}{did_you_mean(name, [*members, *known])}"
             )
         if (needed := known[name].init) and not init:
             raise InputError(
@@ -200,7 +233,8 @@ def plan(request: ReproduceRequest) -> list[Run]:
         for member in table.parts(row.benchmark, row.system)
     }
     seeds_by_benchmark = {
-        benchmark.name: list(seeds) if seeds is not None else table.seeds_of(benchmark.name) for benchmark in benchmarks
+        benchmark.name: list(seeds) if seeds is not None else table.seeds_of(benchmark.name)
+        for benchmark in benchmarks
     }
     # Once per system, since its files are hashed.
     begun = {}
@@ -218,7 +252,9 @@ def plan(request: ReproduceRequest) -> list[Run]:
             updates,
             begun.get(name),
         )
-        for position in range(max((len(numbers) for numbers in seeds_by_benchmark.values()), default=0))
+        for position in range(
+            max((len(numbers) for numbers in seeds_by_benchmark.values()), default=0)
+        )
         for benchmark in benchmarks
         if position < len(seeds_by_benchmark[benchmark.name])
         for name in systems or table.systems
@@ -226,11 +262,17 @@ def plan(request: ReproduceRequest) -> list[Run]:
         if init or not benchmark.systems[name].init
     ]
     if init and not any(run.start for run in runs):
-        raise InputError(f"{argument('init', init)}: no chosen row starts from a pre-trained model; leave it out")
+        raise InputError(
+            f"{argument('init', init)}: no chosen row starts from a pre-trained model; leave it out"
+        )
     if not runs:
-        starts = dict.fromkeys(argument("init", hub_name(row.init)) for row in table.rows if row.init and not row.why)
+        starts = dict.fromkeys(
+            argument("init", hub_name(row.init)) for row in table.rows if row.init and not row.why
+        )
         hint = f"; its rows start from a pre-trained model: {' or '.join(starts)}" if starts else ""
-        raise InputError(f"{table.name}: no run matches {argument('systems')} and {argument('benchmarks')}{hint}")
+        raise InputError(
+            f"{table.name}: no run matches {argument('systems')} and {argument('benchmarks')}{hint}"
+        )
     return list({run.name: run for run in runs}.values())
 
 
@@ -247,8 +289,8 @@ def paper_preset(system: PublishedSystem) -> Preset:
 def schedule_changes(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
     """The settings that a scale changes.
 
-    ``short``: a fraction of the updates and of the warm-up, the same maximum learning rate, and no early stopping.
-    ``smoke``: a few updates, to check in seconds that everything runs.
+    ``short``: a fraction of the updates and of the warm-up, the same maximum learning rate, and no
+    early stopping. ``smoke``: a few updates, to check in seconds that everything runs.
     """
     training, method = preset.training, preset.method
     if scale == "full":
@@ -269,7 +311,9 @@ def schedule_changes(preset: Preset, scale: str, fraction: float) -> dict[str, A
             "training.learning_rate": training.learning_rate * factor,
             "training.max_updates": updates,
             "training.warmup_updates": round(training.warmup_updates * fraction),
-            "training.validate_every": min(training.validate_every, updates) if not epochs else max(1, updates // 10),
+            "training.validate_every": (
+                min(training.validate_every, updates) if not epochs else max(1, updates // 10)
+            ),
             "training.validate_every_epochs": 0,  # instead ten times, since each validation decodes
             "training.validate_from_epoch": 0,
             "training.patience": 0,

@@ -1,4 +1,6 @@
-"""Compare our scores with published ones: mean, standard deviation, difference, and its confidence interval."""
+"""Compare our scores with published ones: mean, standard deviation, difference, and its confidence
+interval.
+"""
 
 import math
 import statistics
@@ -27,15 +29,16 @@ UNDECIDED = 50.0  # points; an interval this wide is compatible with nearly any 
 class Line:
     """One score of a table.
 
-    :param ours: mean over seeds, in percent; ``deviation``: sample standard deviation, None for a single seed.
+    :param ours: mean over seeds, in percent; ``deviation``: sample standard deviation, None for a
+        single seed.
     :param published: as printed, in percent; ``spread``: its standard deviation, if printed.
     :param low, high: the 95% confidence interval of the difference; None if no spread is known, and
         for medians.
-    :param within: whether the interval contains zero; None if unknown, for the smoke schedule, and if it does because
-        it is wider than :data:`UNDECIDED`.
-    :param schedule: of our runs: ``full`` or a fraction, whether the data are the released ones, and the pre-trained
-        model; ``best``: the system with this score, if the paper shows the best of several; ``ran``: how many of these
-        have runs (``1 of 2``), if not all.
+    :param within: whether the interval contains zero; None if unknown, for the smoke schedule, and
+        if it does because it is wider than :data:`UNDECIDED`.
+    :param schedule: of our runs: ``full`` or a fraction, whether the data are the released ones,
+        and the pre-trained model; ``best``: the system with this score, if the paper shows the best
+        of several; ``ran``: how many of these have runs (``1 of 2``), if not all.
     """
 
     table: str
@@ -105,14 +108,18 @@ def read_results(out: Path) -> tuple[list[Result], list[str]]:
         chosen = {result.seed: result for result in ordered if result.settings == newest}
         newest_results += [chosen[seed] for seed in sorted(chosen)]
         if older := len({result.settings for result in results}) - 1:
-            warnings.append(f"{benchmark}, {system}, {scale}: {counted(older, 'older setting')} left out")
+            warnings.append(
+                f"{benchmark}, {system}, {scale}: {counted(older, 'older setting')} left out"
+            )
     return newest_results, warnings
 
 
 def _read(path: Path) -> Result:
     data = read_json(path)
     check_shape(data, _RESULT, path, "not a result of cgbench reproduce; remove its folder")
-    return Result(**{field.name: data[field.name] for field in fields(Result) if field.name in data})
+    return Result(
+        **{field.name: data[field.name] for field in fields(Result) if field.name in data}
+    )
 
 
 def _is_figure(value: Any) -> bool:
@@ -125,9 +132,11 @@ _RESULT = {name + "?" * (name in _OPTIONAL): kind for name, kind in get_type_hin
 _RESULT |= {"figures": {str: _is_figure}, "generated?": [str]}
 
 
-def compare_runs(results: Iterable[Result], scale: str, tables: Sequence[PublishedTable] = ()) -> list[Line]:
-    """Every published score of ``tables`` for which there is a run at ``scale``; by default of all tables, and the
-    scores that no table has."""
+def compare_runs(
+    results: Iterable[Result], scale: str, tables: Sequence[PublishedTable] = ()
+) -> list[Line]:
+    """Every published score of ``tables`` for which there is a run at ``scale``; by default of all
+    tables, and the scores that no table has."""
     runs: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
         if result.scale == scale:
@@ -137,29 +146,47 @@ def compare_runs(results: Iterable[Result], scale: str, tables: Sequence[Publish
     return lines if tables else [*lines, *_unpublished(runs, lines)]
 
 
-def _unpublished(runs: dict[tuple[str, str], list[Result]], lines: Sequence[Line]) -> Iterator[Line]:
+def _unpublished(
+    runs: dict[tuple[str, str], list[Result]], lines: Sequence[Line]
+) -> Iterator[Line]:
     """Scores without a published counterpart: our own systems and variants."""
     published = {(line.benchmark, line.best or line.system) for line in lines}
     for (benchmark, system), own in runs.items():
         for metric in own[0].figures if (benchmark, system) not in published else ():
             if ":" not in metric and all(metric in run.figures for run in own):
                 summary = _summary([run.figures[metric] for run in own])
-                yield Line("", benchmark, system, metric, *summary, len(own), _schedule(own), "", "")
+                yield Line(
+                    "", benchmark, system, metric, *summary, len(own), _schedule(own), "", ""
+                )
 
 
-def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str], list[Result]]) -> Line | None:
+def _line(
+    table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str], list[Result]]
+) -> Line | None:
     metric, _, statistic = row.metric.partition(" (")  # exact match (median)
     choices: list[tuple[float, list[Result], str]] = []
     for name in table.best_of.get(row.system, (row.system,)):
-        system = all_benchmarks()[row.benchmark].systems.get(name) if row.benchmark in all_benchmarks() else None
+        system = (
+            all_benchmarks()[row.benchmark].systems.get(name)
+            if row.benchmark in all_benchmarks()
+            else None
+        )
         system_runs = [
-            run for run in runs.get((row.benchmark, system.name if system else name), ()) if metric in run.figures
+            run
+            for run in runs.get((row.benchmark, system.name if system else name), ())
+            if metric in run.figures
         ]
         if system_runs:
             # The best on the compositional test, even if another of its scores is shown.
             chosen_by = "exact match" if metric == "IID exact match" else metric
             choices.append(
-                (_summary([run.figures.get(chosen_by, 0.0) for run in system_runs], statistic)[0], system_runs, name)
+                (
+                    _summary([run.figures.get(chosen_by, 0.0) for run in system_runs], statistic)[
+                        0
+                    ],
+                    system_runs,
+                    name,
+                )
             )
     if not choices:
         return None
@@ -172,7 +199,9 @@ def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str]
         published_sample = Sample(published, spread, int(row.runs or 0), last_unit(row.value))
         limits = welch_interval(Sample(value, deviation, len(system_runs)), published_sample)
     low, high = limits or (None, None)
-    within = None if limits is None or system_runs[0].scale == "smoke" else limits[0] <= 0 <= limits[1]
+    within = (
+        None if limits is None or system_runs[0].scale == "smoke" else limits[0] <= 0 <= limits[1]
+    )
     if within and limits and limits[1] - limits[0] > UNDECIDED:
         within = None
     count = len(table.parts(row.benchmark, row.system))
@@ -200,25 +229,36 @@ class Sample:
 
 
 def welch_interval(runs_sample: Sample, published: Sample) -> tuple[float, float] | None:
-    """The 95% confidence interval of ``runs_sample.mean - published.mean``, widened by half a unit in the last digit.
+    """The 95% confidence interval of ``runs_sample.mean - published.mean``, widened by half a unit
+    in the last digit.
 
-    Welch's interval: the standard error uses the spreads and numbers of runs of both sides, with Satterthwaite's
-    degrees of freedom (Welch 1947, *The generalization of "Student's" problem when several different population
-    variances are involved*).
+    Welch's interval: the standard error uses the spreads and numbers of runs of both sides, with
+    Satterthwaite's degrees of freedom (Welch 1947, *The generalization of "Student's" problem when
+    several different population variances are involved*).
 
-    A side with an unknown spread (one run, or none printed) is assumed to have the spread of the other. None if both
-    are unknown.
+    A side with an unknown spread (one run, or none printed) is assumed to have the spread of the
+    other. None if both are unknown.
     """
     sides = (runs_sample, published)
-    known = [(side.deviation**2, side.runs - 1) for side in sides if side.deviation is not None and side.runs > 1]
+    known = [
+        (side.deviation**2, side.runs - 1)
+        for side in sides
+        if side.deviation is not None and side.runs > 1
+    ]
     if not known:
         return None
     # A mean of an unknown number of runs is treated as exact.
-    first, second = (known[at][0] / side.runs if side.runs else 0.0 for at, side in zip((0, -1), sides, strict=True))
+    first, second = (
+        known[at][0] / side.runs if side.runs else 0.0
+        for at, side in zip((0, -1), sides, strict=True)
+    )
     degrees = float(sum(freedom for _, freedom in known))
     if len(known) == 2 and first + second:
         degrees = (first + second) ** 2 / (first**2 / known[0][1] + second**2 / known[1][1])
-    half = student_quantile(degrees) * math.sqrt(first + second) + (runs_sample.unit + published.unit) / 2
+    half = (
+        student_quantile(degrees) * math.sqrt(first + second)
+        + (runs_sample.unit + published.unit) / 2
+    )
     difference = runs_sample.mean - published.mean
     return difference - half, difference + half
 
@@ -249,15 +289,17 @@ def _schedule(runs: Sequence[Result]) -> str:
 
 
 LEGEND = (
-    "In percent; ± is the standard deviation over seeds; Δ: ours minus published; 95%: its confidence interval, from "
-    "the spreads and numbers of runs of both; within: it contains zero (not decided if wider than 50)."
+    "In percent; ± is the standard deviation over seeds; Δ: ours minus published; 95%: its"
+    " confidence interval, from the spreads and numbers of runs of both; within: it contains zero"
+    " (not decided if wider than 50)."
 )
 TOO_FEW = "too few updates to compare"
 HEAD = ("system", "metric", "ours", "seeds", "published", "Δ", "95%", "within")
 
 
 def tables_of(lines: Sequence[Line], width: int = sys.maxsize) -> list[OutputTable | Note]:
-    """One table for each published table, benchmark and schedule, below what all its rows have in common.
+    """One table for each published table, benchmark and schedule, below what all its rows have in
+    common.
 
     :param width: of a line between tables.
     """
@@ -275,18 +317,24 @@ def tables_of(lines: Sequence[Line], width: int = sys.maxsize) -> list[OutputTab
             common.append(TOO_FEW)
             rows = [[*row[:-1], ""] for row in rows]
         title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
-        blocks += [Note(f"{title}\n{textwrap.fill('; '.join(common), width)}"), OutputTable(HEAD, rows, keys=2)]
+        blocks += [
+            Note(f"{title}\n{textwrap.fill('; '.join(common), width)}"),
+            OutputTable(HEAD, rows, keys=2),
+        ]
     return [*blocks, Note(textwrap.fill(LEGEND, width))]
 
 
 def _cells(line: Line) -> list[str]:
     ran = f", {line.ran} run" if line.ran else ""
-    within = {None: "" if line.low is None else "not decided", True: "yes", False: "no"}[line.within]
+    within = {None: "" if line.low is None else "not decided", True: "yes", False: "no"}[
+        line.within
+    ]
     digits = 0 if line.metric.startswith("novel") else 3 if line.metric == "degree" else 1
     return [
         line.system + (f" ({line.best}{ran})" if line.best else ""),
         line.metric,
-        fixed(line.ours, digits) + (f" ± {fixed(line.deviation, digits)}" if line.deviation is not None else ""),
+        fixed(line.ours, digits)
+        + (f" ± {fixed(line.deviation, digits)}" if line.deviation is not None else ""),
         str(line.seeds),
         line.published + (f" ± {line.spread}" if line.spread else ""),
         fixed(line.difference, digits, "+"),
@@ -298,4 +346,7 @@ def _cells(line: Line) -> list[str]:
 def lines_as_json(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Lines as JSON values, with scores as numbers."""
     rows = [asdict(line) for line in lines]
-    return [row | {name: float(row[name]) if row[name] else None for name in ("published", "spread")} for row in rows]
+    return [
+        row | {name: float(row[name]) if row[name] else None for name in ("published", "spread")}
+        for row in rows
+    ]

@@ -1,7 +1,9 @@
-"""Execute the runs of a table (data, training, translation, scores), each once, possibly on several machines.
+"""Execute the runs of a table (data, training, translation, scores), each once, possibly on several
+machines.
 
-In the output folder, ``data/`` has the prepared sets, and ``runs/<name>/<key>/`` a run with its identity
-(``step.json``), its translations (``<split>.hypotheses``) and its scores (``result.json``).
+In the output folder, ``data/`` has the prepared sets, and ``runs/<name>/<key>/`` a run with its
+identity (``step.json``), its translations (``<split>.hypotheses``) and its scores
+(``result.json``).
 """
 
 import math
@@ -43,25 +45,33 @@ TARGETS_MORE = 10  # target tokens beyond the longest correct answer
 def reproduce(request: ReproduceRequest) -> list[str]:
     """Execute the missing runs of a table: data, training, translation, scores.
 
-    :returns: one line per failed run, and per benchmark whose data are unavailable; all others are executed
+    :returns: one line per failed run, and per benchmark whose data are unavailable; all others are
+        executed
     :raises InputError: a system or benchmark is not in the table, or cannot be run.
     """
     return run_all(plan(request), request)
 
 
 def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
-    """Execute all missing runs; those that another process is executing come last, and are waited for.
+    """Execute all missing runs; those that another process is executing come last, and are waited
+    for.
 
     :returns: as :func:`reproduce`
     """
-    out, device, say = as_path(request.out), choose_device(request.device), request.say or (lambda line: None)
+    out, device, say = (
+        as_path(request.out),
+        choose_device(request.device),
+        request.say or (lambda line: None),
+    )
     # Prepare the data sets; one that is unavailable does not stop the others.
     records: dict[tuple[str, ...], dict[str, Any]] = {}
     failed: list[str] = []
     for name, benchmark in {_text_of(run): run.benchmark for run in runs}.items():
         lexicon_files = {run.system.lexicon_file for run in runs if _text_of(run) == name} - {""}
         try:
-            records[name] = prepare_benchmark(benchmark, out, request.mirror, request.offline, say, lexicon_files)
+            records[name] = prepare_benchmark(
+                benchmark, out, request.mirror, request.offline, say, lexicon_files
+            )
         except InputError as error:
             failed.append(f"{benchmark.name}: {error}")
             say(failed[-1])
@@ -83,7 +93,9 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
     for wait in (False, True):
         busy = []
         tasks = [(run, step, out, device, wait) for run, step in pending]
-        for name, seconds, problem in engine.run(_run_one, tasks, Needs(gpus=int(device == "cuda"))):
+        for name, seconds, problem in engine.run(
+            _run_one, tasks, Needs(gpus=int(device == "cuda"))
+        ):
             if problem is None:
                 say(f"{name}: done in {seconds:,.0f} s")
             elif problem == "busy":
@@ -119,32 +131,47 @@ def prepare_benchmark(
     recipe = registry.find_recipe(benchmark.data)
     with locked(out / DATA / f"{benchmark.data}.reproduce", wait=True):
         record = (
-            read_set_record(folder, recipe.name) if (folder / RECORD).is_file() else {"splits": {}, "revision": None}
+            read_set_record(folder, recipe.name)
+            if (folder / RECORD).is_file()
+            else {"splits": {}, "revision": None}
         )
         if record["revision"] != recipe.revision or not _unchanged(folder, record, benchmark):
-            released = any(record["splits"].get(split, {}).get("origin") == RELEASED for split in benchmark.splits)
+            released = any(
+                record["splits"].get(split, {}).get("origin") == RELEASED
+                for split in benchmark.splits
+            )
             if released and offline and not mirror and not recipe.generates_released:
                 raise InputError(
-                    f"{folder}: prepared from the released files, but changed, or of an older version; "
-                    f"give these files with {argument('mirror')}, or delete the folder"
+                    f"{folder}: prepared from the released files, but changed, or of an older"
+                    f" version; give these files with {argument('mirror')}, or delete the folder"
                 )
-            prepared = get(recipe, folder, mirror=mirror, offline=offline, extras=bool(lexicon_files), say=say)
+            prepared = get(
+                recipe, folder, mirror=mirror, offline=offline, extras=bool(lexicon_files), say=say
+            )
             record = prepared.record
             if missing := [split for split in benchmark.splits if split not in record["splits"]]:
                 ways = "; ".join(prepared.to_get[:MOST_WAYS])
-                further = f"; and {len(prepared.to_get) - MOST_WAYS} more files" if prepared.to_get[MOST_WAYS:] else ""
-                raise InputError(f"{', '.join(missing)} of {recipe.name} unavailable; {ways}{further}")
+                further = (
+                    f"; and {len(prepared.to_get) - MOST_WAYS} more files"
+                    if prepared.to_get[MOST_WAYS:]
+                    else ""
+                )
+                raise InputError(
+                    f"{', '.join(missing)} of {recipe.name} unavailable; {ways}{further}"
+                )
         elif not record["files"].keys() >= set(lexicon_files) and (mirror or not offline):
             # Files that were unavailable when the set was prepared may be available now.
             try:
-                record = get(recipe, folder, mirror=mirror, offline=offline, extras=True, say=say).record
+                record = get(
+                    recipe, folder, mirror=mirror, offline=offline, extras=True, say=say
+                ).record
             except InputError as error:
                 say(f"{benchmark.name}: {error}")
     # Name the splits that are not the released ones.
     if generated := generated_splits(record, benchmark):
         say(
-            f"{benchmark.name}: {', '.join(generated)} are generated; for the released files, give a mirror that "
-            f"has them and delete {folder}"
+            f"{benchmark.name}: {', '.join(generated)} are generated; for the released files, give"
+            f" a mirror that has them and delete {folder}"
         )
     return record
 
@@ -158,8 +185,9 @@ def inputs_of(run: Run, record: Mapping[str, Any]) -> dict[str, str]:
     if lexicon := run.system.lexicon_file:
         if lexicon not in record["files"]:
             raise InputError(
-                f"{lexicon} of {run.benchmark.data} is unavailable (cgbench data describe {run.benchmark.data}); give "
-                f"a folder that has it with {argument('mirror')}, or run {run.system.name} (learned), which learns one"
+                f"{lexicon} of {run.benchmark.data} is unavailable (cgbench data describe"
+                f" {run.benchmark.data}); give a folder that has it with {argument('mirror')}, or"
+                f" run {run.system.name} (learned), which learns one"
             )
         names.append(lexicon)
     return {name: record["files"][name] for name in names}
@@ -175,13 +203,17 @@ def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) ->
 
 
 def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[str]:
-    """The splits of a benchmark that are generated instead of released, by the record of a prepared set."""
+    """The splits of a benchmark that are generated instead of released, by the record of a prepared
+    set.
+    """
     if registry.find_recipe(benchmark.data).generates_released:
         return []
     return [split for split in benchmark.splits if record["splits"][split]["origin"] == GENERATED]
 
 
-def _run_one(run: Run, step: Step, out: Path, device: str, wait: bool) -> tuple[str, float, str | None]:
+def _run_one(
+    run: Run, step: Step, out: Path, device: str, wait: bool
+) -> tuple[str, float, str | None]:
     """Execute one run; return its name, its time in seconds, and the error, if any."""
     began = time.monotonic()
 
@@ -227,7 +259,11 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str) -> None
             "seed": run.seed,
             "updates": run.preset.training.max_updates if run.system.preset else 0,
             "device": device,
-            **({"precision": read_config(folder / MODEL).training.precision} if run.system.preset else {}),
+            **(
+                {"precision": read_config(folder / MODEL).training.precision}
+                if run.system.preset
+                else {}
+            ),
             **({"init": shown_name(run.start.planned.address)} if run.start else {}),
             "rows": run.rows if cut else 0,
             "generated": generated_splits(record, run.benchmark),
@@ -257,11 +293,15 @@ def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
 
     test = next(iter(run.benchmark.tests))
     (row,) = stats(data / f"{run.benchmark.train}.{side}", data / f"{test}.{side}").rows
-    novel = {f"novel word {order}-grams": float(orders.novel) for order, orders in row.words.items()}
+    novel = {
+        f"novel word {order}-grams": float(orders.novel) for order, orders in row.words.items()
+    }
     return {"degree": row.degree, **novel}
 
 
-def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, device: str) -> dict[str, float]:
+def train_and_test(
+    run: Run, data: Path, sides: tuple[str, str], folder: Path, device: str
+) -> dict[str, float]:
     """Train a model, translate the tests, and return all scores."""
     from cgbench.models.training.trainer import train_model
 
@@ -312,15 +352,21 @@ def translate_test(
         ensemble = Ensemble.open([model], device)
         # Beam search has the limits of the papers; otherwise no correct answer is truncated.
         exact = any("exact match" in name for name in run.benchmark.tests[split])
-        limit = _length_limit(ensemble, sources, references) if exact or run.system.beam == 1 else {}
+        limit = (
+            _length_limit(ensemble, sources, references) if exact or run.system.beam == 1 else {}
+        )
         translations = ensemble.translate(sources, run.system.beam, progress=True, **limit)
         write_atomic(path, "".join(f"{item.text}\n" for item in translations))
     hypotheses = list(read_lines(path))
     others = [name for name in run.benchmark.splits if name != split]
-    return Translated(run.benchmark, data, split, sides, rows, sources, references, hypotheses, others)
+    return Translated(
+        run.benchmark, data, split, sides, rows, sources, references, hypotheses, others
+    )
 
 
-def _length_limit(ensemble: Any, sources: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+def _length_limit(
+    ensemble: Any, sources: Sequence[str], references: Sequence[str]
+) -> dict[str, Any]:
     lengths = ensemble.lengths(sources)
     reference_lengths = np.array([len(ids) for ids in ensemble.subwords.encode_target(references)])
     extra = math.ceil(float((reference_lengths - 1.2 * lengths).max(initial=0))) + TARGETS_MORE

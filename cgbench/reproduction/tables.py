@@ -1,7 +1,7 @@
 """Reproducible tables, and the benchmarks with the systems that the papers ran on them.
 
-``benchmarks/*.yaml`` define how systems are trained and tested, ``tables.yaml`` the scores in each table. The published
-scores are in :mod:`cgbench.benchmark.metrics.published`.
+``benchmarks/*.yaml`` define how systems are trained and tested, ``tables.yaml`` the scores in each
+table. The published scores are in :mod:`cgbench.benchmark.metrics.published`.
 """
 
 import csv
@@ -23,16 +23,18 @@ TEXTS = "r-dangle T2"  # a table of test sets, not of systems
 class PublishedSystem:
     """How a paper's system is trained and tested on one benchmark.
 
-    :param preset: model and training; ``set``: changes of it, by dotted name. Without a preset nothing is trained, and
-        the test text itself is measured.
+    :param preset: model and training; ``set``: changes of it, by dotted name. Without a preset
+        nothing is trained, and the test text itself is measured.
     :param lexicon: method that learns its lexicon; ``lexicon_set``: settings of the method.
     :param lexicon_file: path of a lexicon in the prepared data to use instead.
     :param augment: settings of GECA, and ``ratio``, the share of new pairs in the training text.
-    :param hold_out: ``share`` of the training text used for validation, and which pairs (``last`` or ``random``), for
-        benchmarks without a validation split.
+    :param hold_out: ``share`` of the training text used for validation, and which pairs (``last``
+        or ``random``), for benchmarks without a validation split.
     :param beam: beam size for the test; 1 is greedy search.
-    :param init: name on the hub of the pre-trained model from which it starts; the user gives its address.
-    :param splits: splits used instead of the benchmark's: ``train``, ``valid``, ``tests``, ``dictionary``.
+    :param init: name on the hub of the pre-trained model from which it starts; the user gives its
+        address.
+    :param splits: splits used instead of the benchmark's: ``train``, ``valid``, ``tests``,
+        ``dictionary``.
     :param same_as: another name of that system, whose runs it shares.
     :param short: fraction of the updates in a ``short`` run, if not that of the benchmark.
     """
@@ -59,11 +61,13 @@ class Benchmark:
     :param data: the recipe; ``train``, ``valid``: splits, the latter optional.
     :param tests: measures on each split (:mod:`cgbench.reproduction.measured`).
     :param side: side of a test text that is measured without a system: ``source`` or ``target``.
-    :param dictionary: splits whose words make the dictionaries, as in several papers (default: the training text).
+    :param dictionary: splits whose words make the dictionaries, as in several papers (default: the
+        training text).
     :param more_words: words of the ``source`` and ``target`` dictionary that are in no split.
-    :param empty_word: token for the empty word between two blanks, which the authors' code counts as a word.
-    :param short: fraction of the updates and the warm-up in a ``short`` run; ``short_rows``: number of its test rows,
-        evenly spaced, 0 for all.
+    :param empty_word: token for the empty word between two blanks, which the authors' code counts
+        as a word.
+    :param short: fraction of the updates and the warm-up in a ``short`` run; ``short_rows``: number
+        of its test rows, evenly spaced, 0 for all.
     """
 
     name: str
@@ -82,7 +86,9 @@ class Benchmark:
     @property
     def splits(self) -> list[str]:
         """All splits used."""
-        return list(dict.fromkeys(filter(None, (self.train, self.valid, *self.dictionary, *self.tests))))
+        return list(
+            dict.fromkeys(filter(None, (self.train, self.valid, *self.dictionary, *self.tests)))
+        )
 
 
 @dataclass(frozen=True)
@@ -106,8 +112,8 @@ class PublishedTable:
     """A table of a paper.
 
     :param source: its name in the source column of the published results.
-    :param shared: scores listed under another table: systems by ``source``, only on the benchmarks of this table, and
-        only for its ``metrics`` if given.
+    :param shared: scores listed under another table: systems by ``source``, only on the benchmarks
+        of this table, and only for its ``metrics`` if given.
     :param benchmarks: names in order (default: those of the scores).
     :param best_of: systems for which the paper shows the best of several others.
     :param also: further systems that can be run, without a published score.
@@ -140,8 +146,16 @@ class PublishedTable:
         if self.source != TEXTS:
             return [row for row in all_published() if self._shows(row)]
         # The degrees and novel n-grams in Table 2 of Zheng and Lapata 2023.
-        text = resources.files("cgbench.benchmark").joinpath("published", "table2.tsv").read_text(encoding="utf-8")
-        columns = {"degree": "degree", "novel word 2-grams": "word 2", "novel word 3-grams": "word 3"}
+        text = (
+            resources.files("cgbench.benchmark")
+            .joinpath("published", "table2.tsv")
+            .read_text(encoding="utf-8")
+        )
+        columns = {
+            "degree": "degree",
+            "novel word 2-grams": "word 2",
+            "novel word 3-grams": "word 3",
+        }
         return [
             PublishedScore(row["name"], "test set", figure, row[column], "", "", row["source"])
             for row in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -151,8 +165,12 @@ class PublishedTable:
     def _shows(self, row: PublishedScore) -> bool:
         if row.source == self.source:
             return True
-        known = row.system in self.shared.get(row.source, ()) and row.metric in (self.metrics or (row.metric,))
-        return known and (not self.benchmarks or row.benchmark in (*self.benchmarks, *self.left_out))
+        known = row.system in self.shared.get(row.source, ()) and row.metric in (
+            self.metrics or (row.metric,)
+        )
+        return known and (
+            not self.benchmarks or row.benchmark in (*self.benchmarks, *self.left_out)
+        )
 
     @property
     def rows(self) -> list[TableRow]:
@@ -175,7 +193,11 @@ class PublishedTable:
 
     def left(self, row: TableRow) -> str:
         """The part left out with a row that cannot be run: its system, or its whole benchmark."""
-        return row.benchmark if row.benchmark in self.left_out and row.system not in self.left_out else row.system
+        return (
+            row.benchmark
+            if row.benchmark in self.left_out and row.system not in self.left_out
+            else row.system
+        )
 
     def parts(self, benchmark: str, system: str) -> list[str]:
         """The systems that are run for a row; several if the paper shows the best of them."""
@@ -189,15 +211,25 @@ class PublishedTable:
 
     @property
     def systems(self) -> list[str]:
-        """The names of the systems that can be run, in order; for the best of several, all of these."""
+        """The names of the systems that can be run, in order; for the best of several, all of
+        these.
+        """
         runnable = (row for row in self.rows if not row.why)
-        return list(dict.fromkeys(name for row in runnable for name in self.parts(row.benchmark, row.system)))
+        return list(
+            dict.fromkeys(
+                name for row in runnable for name in self.parts(row.benchmark, row.system)
+            )
+        )
 
     def seeds_of(self, benchmark: str) -> list[int]:
         """The seeds of a benchmark: the paper's if stated, else 1 to its number of runs."""
         if benchmark in self.seeds:
             return list(self.seeds[benchmark])
-        counts = [int(figure.runs) for figure in self.figures if figure.benchmark == benchmark and figure.runs]
+        counts = [
+            int(figure.runs)
+            for figure in self.figures
+            if figure.benchmark == benchmark and figure.runs
+        ]
         return list(range(1, max(counts, default=1) + 1))
 
 
@@ -215,11 +247,17 @@ def all_benchmarks() -> dict[str, Benchmark]:
             for value in values.pop("each", [None]):
                 fields = _filled({"name": name, **values}, value)
                 systems = {
-                    key: make_settings(PublishedSystem, {"name": key, **_filled(spec, value)}, f"{name}.{key}")
+                    key: make_settings(
+                        PublishedSystem, {"name": key, **_filled(spec, value)}, f"{name}.{key}"
+                    )
                     for key, spec in system_specs.items()
                 }
-                systems = {key: systems.get(system.same_as, system) for key, system in systems.items()}
-                benchmarks[fields["name"]] = make_settings(Benchmark, {**fields, "systems": systems}, fields["name"])
+                systems = {
+                    key: systems.get(system.same_as, system) for key, system in systems.items()
+                }
+                benchmarks[fields["name"]] = make_settings(
+                    Benchmark, {**fields, "systems": systems}, fields["name"]
+                )
     return benchmarks
 
 
@@ -252,7 +290,9 @@ def named_table(name: str) -> PublishedTable:
     """
     tables = all_tables()
     if name not in tables:
-        raise InputError(f"unknown table {name!r}{did_you_mean(name, tables)}; cgbench reproduce list shows them")
+        raise InputError(
+            f"unknown table {name!r}{did_you_mean(name, tables)}; cgbench reproduce list shows them"
+        )
     return tables[name]
 
 

@@ -1,4 +1,6 @@
-"""The training texts of a run, with held-out or augmented pairs, and its dictionaries and lexicon."""
+"""The training texts of a run, with held-out or augmented pairs, and its dictionaries and
+lexicon.
+"""
 
 from pathlib import Path
 
@@ -16,28 +18,41 @@ Pairs = list[tuple[str, str]]
 Files = tuple[Path, Path]
 
 
-def training_texts(run: Run, data: Path, sides: tuple[str, str], folder: Path) -> tuple[Files, Files | None]:
+def training_texts(
+    run: Run, data: Path, sides: tuple[str, str], folder: Path
+) -> tuple[Files, Files | None]:
     """Write the training text and, if there is one, the validation text, one file per side."""
     benchmark, system = run.benchmark, run.system
     pairs = read_split(benchmark, data, benchmark.train, sides)
     if run.scale == "smoke" and len(pairs) > SMOKE["pairs"]:
-        pairs = [pairs[position * len(pairs) // SMOKE["pairs"]] for position in range(SMOKE["pairs"])]
+        pairs = [
+            pairs[position * len(pairs) // SMOKE["pairs"]] for position in range(SMOKE["pairs"])
+        ]
     valid = read_split(benchmark, data, benchmark.valid, sides) if benchmark.valid else []
     if system.hold_out:
-        pairs, valid = held_out(pairs, float(system.hold_out["share"]), str(system.hold_out["which"]), run.seed)
+        pairs, valid = held_out(
+            pairs, float(system.hold_out["share"]), str(system.hold_out["which"]), run.seed
+        )
     if system.augment:
         pairs = augmented(pairs, dict(system.augment), run.seed)
     folder.mkdir(parents=True, exist_ok=True)
-    return write_pairs(folder, "train", pairs), write_pairs(folder, "valid", valid) if valid else None
+    return write_pairs(folder, "train", pairs), (
+        write_pairs(folder, "valid", valid) if valid else None
+    )
 
 
 def held_out(pairs: Pairs, portion: float, which: str, seed: int) -> tuple[Pairs, Pairs]:
-    """Split pairs into training pairs and validation pairs (the ``last`` ones, or ``random`` ones)."""
+    """Split pairs into training pairs and validation pairs (the ``last`` ones, or ``random``
+    ones).
+    """
     count = int(len(pairs) * portion)
     order = np.arange(len(pairs))
     if which == "random":
         order = np.random.Generator(np.random.PCG64(seed)).permutation(order)
-    first, last = sorted(order[: len(pairs) - count].tolist()), sorted(order[len(pairs) - count :].tolist())
+    first, last = (
+        sorted(order[: len(pairs) - count].tolist()),
+        sorted(order[len(pairs) - count :].tolist()),
+    )
     return [pairs[row] for row in first], [pairs[row] for row in last]
 
 
@@ -52,12 +67,18 @@ def augmented(pairs: Pairs, settings: dict, seed: int) -> Pairs:
     return mixed(pairs, new, ratio)
 
 
-def learn_dictionaries(run: Run, data: Path, sides: tuple[str, str], train: Files, folder: Path) -> Subwords:
+def learn_dictionaries(
+    run: Run, data: Path, sides: tuple[str, str], train: Files, folder: Path
+) -> Subwords:
     """The dictionaries of the training text, or of all splits used by the paper."""
     benchmark = run.benchmark
     files = train
     if benchmark.dictionary:
-        pairs = [pair for split in benchmark.dictionary for pair in read_split(benchmark, data, split, sides)]
+        pairs = [
+            pair
+            for split in benchmark.dictionary
+            for pair in read_split(benchmark, data, split, sides)
+        ]
         files = write_pairs(folder, "dictionary", pairs)
     if run.start:  # the pre-trained model has a tokeniser for the source
         return run.start.learn(files[1], run.preset.text)
@@ -74,7 +95,9 @@ def learn_dictionaries(run: Run, data: Path, sides: tuple[str, str], train: File
 
 
 def learn_run_lexicon(run: Run, data: Path, sides: tuple[str, str], folder: Path) -> Path | None:
-    """The lexicon of a system, if any: given, or learned from the whole training split, as by the authors."""
+    """The lexicon of a system, if any: given, or learned from the whole training split, as by the
+    authors.
+    """
     system = run.system
     if system.lexicon_file:
         return data / system.lexicon_file
@@ -95,7 +118,9 @@ def read_split(benchmark: Benchmark, data: Path, split: str, sides: tuple[str, s
 def read_side(benchmark: Benchmark, data: Path, split: str, side: str) -> list[str]:
     """The lines of one file of a prepared split."""
     lines, empty = list(read_lines(data / f"{split}.{side}")), benchmark.empty_word
-    return [" ".join(word or empty for word in line.split(" ")) for line in lines] if empty else lines
+    return (
+        [" ".join(word or empty for word in line.split(" ")) for line in lines] if empty else lines
+    )
 
 
 def write_pairs(folder: Path, name: str, pairs: Pairs) -> Files:

@@ -1,1 +1,3 @@
-"""Text in files: parallel corpora, columns, formats, normalisation, byte blocks, compiled word loops."""
+"""Text in files: parallel corpora, columns, formats, normalisation, byte blocks, compiled word
+loops.
+"""

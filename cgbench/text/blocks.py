@@ -1,6 +1,7 @@
 """Text for the compiled loops: padded buffers of whole lines, checked to be UTF-8.
 
-Files are read, not memory-mapped: mapped pages count as memory of the process, which would grow with the file.
+Files are read, not memory-mapped: mapped pages count as memory of the process, which would grow
+with the file.
 """
 
 import ctypes
@@ -36,7 +37,9 @@ class Block:
         return int(np.count_nonzero(self.buffer[: self.size] == 10))
 
     def lines_with(self, byte: int) -> tuple[int, int]:
-        """The number of lines with ``byte``, and the first of them (its number in the file, from 0; -1 for none)."""
+        """The number of lines with ``byte``, and the first of them (its number in the file, from 0;
+        -1 for none).
+        """
         text = self.buffer[: self.size]
         newlines = np.flatnonzero(text == 10)
         lines = np.unique(np.searchsorted(newlines, np.flatnonzero(text == byte)))
@@ -78,7 +81,9 @@ def block_of_bytes(text: bytes, line: int = 0) -> Block:
 
 
 def release_memory() -> None:
-    """Return freed memory to the system where the C library can (glibc), so the memory of stages does not add up."""
+    """Return freed memory to the system where the C library can (glibc), so the memory of stages
+    does not add up.
+    """
     if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)
 
@@ -102,7 +107,9 @@ def read_range(file: int, buffer: np.ndarray, start: int, stop: int, name: objec
     while done < len(view):
         count = _read_at(file, view[done:], start + done)
         if count == 0:
-            raise InputError(f"{name}: the file became shorter while it was read; run the command again")
+            raise InputError(
+                f"{name}: the file became shorter while it was read; run the command again"
+            )
         done += count
     return done
 
@@ -110,7 +117,8 @@ def read_range(file: int, buffer: np.ndarray, start: int, stop: int, name: objec
 def read_blocks(
     text: str | Path, block_size: int = BLOCK, *, shared: bool = True, digest: Any = None
 ) -> Iterator[Block]:
-    """Read a text in blocks of about ``block_size`` bytes (more where a line is longer), without a byte order mark.
+    """Read a text in blocks of about ``block_size`` bytes (more where a line is longer), without a
+    byte order mark.
 
     :param text: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input.
     :param shared: each block reuses the buffer of the one before.
@@ -125,7 +133,9 @@ def read_blocks(
         return
     name, line = shown(text), 0
     with open_raw(Path(text)) as file:
-        for buffer, end, offset, newlines in whole_lines(file, block_size, name, shared=shared, digest=digest):
+        for buffer, end, offset, newlines in whole_lines(
+            file, block_size, name, shared=shared, digest=digest
+        ):
             start = 0 if offset else skip_mark(buffer[:end].data, name)
             if end > start:
                 yield check_text(buffer[start:], end - start, line, name)
@@ -137,10 +147,13 @@ def sentences(texts: Iterable[str]) -> Iterator[str]:
 
     A single string is refused: it would be read character by character.
 
-    :raises InputError: ``texts`` is a string or not iterable, or an item is not a string (with its number).
+    :raises InputError: ``texts`` is a string or not iterable, or an item is not a string (with its
+        number).
     """
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-        raise InputError(f"{texts!r:.80}: not a list of sentences; put a single sentence into a list, [sentence]")
+        raise InputError(
+            f"{texts!r:.80}: not a list of sentences; put a single sentence into a list, [sentence]"
+        )
     return _checked(texts)
 
 
@@ -163,7 +176,9 @@ def join_blocks(lines: Iterable[str], block_size: int = BLOCK) -> Iterator[Block
         try:
             data = text.encode()
         except UnicodeEncodeError:
-            raise InputError(f"line {line_number}: contains a lone surrogate, which is not text; remove it") from None
+            raise InputError(
+                f"line {line_number}: contains a lone surrogate, which is not text; remove it"
+            ) from None
         if b"\n" in data:
             raise InputError(f"line {line_number}: contains a newline; give one sentence per line")
         pending_lines.append(data)

@@ -1,7 +1,9 @@
-"""One column of text: a plain file, one line per example, or ``TABLE:COLUMN``, of a TSV, CSV, JSON or Parquet file.
+"""One column of text: a plain file, one line per example, or ``TABLE:COLUMN``, of a TSV, CSV, JSON
+or Parquet file.
 
-Scores and statistics need single columns (hypotheses, references, compounds, judgements), kept in separate files or in
-one table. Compressed files (.gz, .zst) are read directly; ``-`` is standard input.
+Scores and statistics need single columns (hypotheses, references, compounds, judgements), kept in
+separate files or in one table. Compressed files (.gz, .zst) are read directly; ``-`` is standard
+input.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,15 +16,25 @@ from cgbench.settings import did_you_mean
 from cgbench.text.limits import MOST_LINES
 from cgbench.text.plain_text import words_of
 from cgbench.text.rows import Table, cell_text, is_number
-from cgbench.text.streams import COMPRESSED, NUMBERED, TABLES, form, is_table, read_lines, shown, split_name
+from cgbench.text.streams import (
+    COMPRESSED,
+    NUMBERED,
+    TABLES,
+    form,
+    is_table,
+    read_lines,
+    shown,
+    split_name,
+)
 
 
 @dataclass(frozen=True)
 class Column:
     """The values of a column as text, with its ``name`` for messages (``file, row 3``).
 
-    ``path``: the file, if any. ``ids``: the example id of each row, if known. ``rows``: the row of the file (from 0)
-    that each value is from, if they are in another order. ``table``: a table that describes the rows.
+    ``path``: the file, if any. ``ids``: the example id of each row, if known. ``rows``: the row of
+    the file (from 0) that each value is from, if they are in another order. ``table``: a table that
+    describes the rows.
     """
 
     name: str
@@ -46,8 +58,16 @@ class Column:
         """The column with these rows, in this order."""
         if list(rows) == list(range(len(self))):
             return self
-        values, ids = [self.values[row] for row in rows], self.ids and [self.ids[row] for row in rows]
-        return replace(self, values=values, ids=ids, rows=[self.rows[row] for row in rows] if self.rows else rows)
+        values, ids = (
+            [self.values[row] for row in rows],
+            self.ids and [self.ids[row] for row in rows],
+        )
+        return replace(
+            self,
+            values=values,
+            ids=ids,
+            rows=[self.rows[row] for row in rows] if self.rows else rows,
+        )
 
 
 def short_name(text: str | Path) -> str:
@@ -61,9 +81,10 @@ def short_name(text: str | Path) -> str:
 def read_text(text: str | Path, *roles: str) -> Iterator[str]:
     """The lines of a text, one by one; all commands read text with this.
 
-    :param text: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input. A column is named by
-        its header, or in TSV and CSV without a header by its number, from 1. Without a name, the first of ``roles``
-        that the table has is read (``hypothesis``), else the only column.
+    :param text: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input. A
+        column is named by its header, or in TSV and CSV without a header by its number, from 1.
+        Without a name, the first of ``roles`` that the table has is read (``hypothesis``), else the
+        only column.
     :raises InputError: a file is missing, damaged or not UTF-8, or there is no such column.
     """
     if not is_table(text):
@@ -75,26 +96,41 @@ def read_column(text: str | Path, *roles: str, ids: str | None = None) -> Column
     """:func:`read_text` as a column, without CRs at the ends of lines.
 
     :param ids: the table column with the example ids.
-    :raises InputError: as :func:`read_text` does; there is no column ``ids``; a compressed file has far more lines
-        than a text can have.
+    :raises InputError: as :func:`read_text` does; there is no column ``ids``; a compressed file has
+        far more lines than a text can have.
     """
     if ids is not None:
         path, name = split_name(text)
         _, values, keys = read_table_column(path, name, roles, ids)
-        return Column(f"{path}:{name}" if name else str(path), [value.rstrip("\r") for value in values], path, keys)
-    values = [line.rstrip("\r") if line[-1:] == "\r" else line for line in _bounded(text, read_text(text, *roles))]
+        return Column(
+            f"{path}:{name}" if name else str(path),
+            [value.rstrip("\r") for value in values],
+            path,
+            keys,
+        )
+    values = [
+        line.rstrip("\r") if line[-1:] == "\r" else line
+        for line in _bounded(text, read_text(text, *roles))
+    ]
     return Column(shown(text), values, split_name(text)[0])
 
 
 def read_table_column(
-    path: Path, name: str | None, roles: tuple[str, ...], ids: str | None, as_text: Callable[..., str] = cell_text
+    path: Path,
+    name: str | None,
+    roles: tuple[str, ...],
+    ids: str | None,
+    as_text: Callable[..., str] = cell_text,
 ) -> tuple[str, list[str], list[str] | None]:
     """The name of the column to read, its values, and the example ids, if ``ids`` names a column.
 
     :raises InputError: there is no such column, or a cell has no text.
     """
     if ids and form(path) == "plain":
-        raise InputError(f"{argument('ids', ids)} names a column; {shown(path)} is not a table ({', '.join(TABLES)})")
+        raise InputError(
+            f"{argument('ids', ids)} names a column; {shown(path)} is not a table"
+            f" ({', '.join(TABLES)})"
+        )
     table, column = _open_column(path, name, roles, ids, of_texts=as_text is cell_text)
     values, keys = [], []
     for row_number, row in table.read((column, ids) if ids else (column,)):
@@ -105,9 +141,11 @@ def read_table_column(
 
 
 def _bounded(text: str | Path, lines: Iterator[str]) -> Iterator[str]:
-    """The lines, checked because each takes about 60 bytes in memory and next to nothing in a compressed file.
+    """The lines, checked because each takes about 60 bytes in memory and next to nothing in a
+    compressed file.
 
-    Compressed text has one line per 10 to 100 bytes. One per byte is allowed, and :data:`MOST_LINES` in any file.
+    Compressed text has one line per 10 to 100 bytes. One per byte is allowed, and
+    :data:`MOST_LINES` in any file.
 
     :raises InputError: there are more.
     """
@@ -120,8 +158,8 @@ def _bounded(text: str | Path, lines: Iterator[str]) -> Iterator[str]:
     for count, line in enumerate(lines):
         if count == most:
             raise InputError(
-                f"{path}: {compressed_bytes:,} compressed bytes expand to more than {most:,} lines, unlike any text; "
-                "if this is intended, decompress it first"
+                f"{path}: {compressed_bytes:,} compressed bytes expand to more than {most:,} lines,"
+                " unlike any text; if this is intended, decompress it first"
             )
         yield line
 
@@ -144,7 +182,12 @@ def are_numbers(path: Path, columns: Sequence[str]) -> bool:
 
 
 def _open_column(
-    path: Path, name: str | None, roles: tuple[str, ...], ids: str | None = None, *, of_texts: bool = True
+    path: Path,
+    name: str | None,
+    roles: tuple[str, ...],
+    ids: str | None = None,
+    *,
+    of_texts: bool = True,
 ) -> tuple[Table, str]:
     """A table and the column to read.
 
@@ -160,13 +203,26 @@ def _open_column(
         raise InputError(f"{path}: no column {name!r}{did_you_mean(name, names)}")
     # If the only cell of the first row is a sentence, it is not a header: it would be lost.
     alone = len(names) == 1 and not (of_texts and kind in NUMBERED and len(words_of(names[0])) > 1)
-    column = name or next((role for role in (*roles, *(names if alone else ())) if role in names), None)
+    column = name or next(
+        (role for role in (*roles, *(names if alone else ())) if role in names), None
+    )
     if column is None:
-        texts = [name for name in names if not name.lower().endswith("id")]  # ids are rarely what is to be read
-        example = next((name for name in (*texts, *names) if "\t" not in name and len(name) < 20), "1")
-        where = "its first row has" if kind in NUMBERED else "it has" if kind == "parquet" else "its first object has"
+        texts = [
+            name for name in names if not name.lower().endswith("id")
+        ]  # ids are rarely what is to be read
+        example = next(
+            (name for name in (*texts, *names) if "\t" not in name and len(name) < 20), "1"
+        )
+        where = (
+            "its first row has"
+            if kind in NUMBERED
+            else "it has"
+            if kind == "parquet"
+            else "its first object has"
+        )
         raise InputError(
-            f"{path}: which column? Write {path}:COLUMN, such as {path}:{example}; {where} {', '.join(names)}"
+            f"{path}: which column? Write {path}:COLUMN, such as {path}:{example}; {where}"
+            f" {', '.join(names)}"
         )
     if ids is not None and names and ids not in names:
         raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, names)}")

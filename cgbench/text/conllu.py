@@ -1,7 +1,7 @@
 """Words, tags and dependencies from CoNLL-U files (Universal Dependencies, version 2).
 
-The words of a sentence are its *syntactic words*: the lines whose ID is a number. Only these carry tags. A multiword
-token (``1-2``) and an empty node (``1.1``) are checked and skipped
+The words of a sentence are its *syntactic words*: the lines whose ID is a number. Only these carry
+tags. A multiword token (``1-2``) and an empty node (``1.1``) are checked and skipped
 (https://universaldependencies.org/format.html).
 """
 
@@ -25,7 +25,9 @@ _EMPTY = re.compile(r"([0-9]{1,9})\.[1-9][0-9]*")
 
 @dataclass(frozen=True)
 class ParsedSentence:
-    """The ten columns of every word, the line of each in the file (from 1), and the sentence's first line."""
+    """The ten columns of every word, the line of each in the file (from 1), and the sentence's
+    first line.
+    """
 
     words: list[list[str]]
     lines: list[int]
@@ -43,10 +45,15 @@ class ParsedSentence:
         sentence_rows = []
         for fields, line in zip(self.words, self.lines, strict=True):
             head = fields[HEAD]
-            if not head.isascii() or not head.isdigit() or len(head) > 9 or int(head) > len(self.words):
+            if (
+                not head.isascii()
+                or not head.isdigit()
+                or len(head) > 9
+                or int(head) > len(self.words)
+            ):
                 raise InputError(
-                    f"{path}, line {line}: HEAD {head!r} is not the number of a word of the sentence, or 0; parse the "
-                    "text first"
+                    f"{path}, line {line}: HEAD {head!r} is not the number of a word of the"
+                    " sentence, or 0; parse the text first"
                 )
             sentence_rows.append(int(head))
         return sentence_rows
@@ -64,7 +71,8 @@ class ParsedSentence:
 def read_sentences(path: Path) -> Iterator[ParsedSentence]:
     """The sentences of a CoNLL-U file (also .gz or .zst).
 
-    :raises InputError: the file is missing or damaged, has no sentence, or a line violates the standard.
+    :raises InputError: the file is missing or damaged, has no sentence, or a line violates the
+        standard.
     """
     words: list[list[str]] = []
     lines: list[int] = []
@@ -83,18 +91,22 @@ def read_sentences(path: Path) -> Iterator[ParsedSentence]:
             fields, where = line.split("\t"), f"{path}, line {line_number}"
             if len(fields) != COLUMNS:
                 raise InputError(
-                    f"{where}: {len(fields)} columns; CoNLL-U has {COLUMNS}, separated by tabs, and an empty line ends "
-                    "a sentence"
+                    f"{where}: {len(fields)} columns; CoNLL-U has {COLUMNS}, separated by tabs, and"
+                    " an empty line ends a sentence"
                 )
             if span := _RANGE.fullmatch(fields[0]):
                 first, last = int(span[1]), int(span[2])
                 if first != len(words) + 1 or last < first or first <= range_end:
-                    raise InputError(f"{where}: the range {fields[0]} does not begin at word {len(words) + 1}")
+                    raise InputError(
+                        f"{where}: the range {fields[0]} does not begin at word {len(words) + 1}"
+                    )
                 range_end = last
                 continue
             if empty := _EMPTY.fullmatch(fields[0]):
                 if int(empty[1]) != len(words):
-                    raise InputError(f"{where}: the empty node {fields[0]} does not follow word {len(words)}")
+                    raise InputError(
+                        f"{where}: the empty node {fields[0]} does not follow word {len(words)}"
+                    )
                 continue
             if fields[0] != str(len(words) + 1):
                 raise InputError(f"{where}: ID {fields[0]!r}; {len(words) + 1} is next")
@@ -109,19 +121,29 @@ def read_sentences(path: Path) -> Iterator[ParsedSentence]:
 
 
 def _finish(
-    words: list[list[str]], lines: list[int], begin: int, range_end: int, path: Path, line_number: int
+    words: list[list[str]],
+    lines: list[int],
+    begin: int,
+    range_end: int,
+    path: Path,
+    line_number: int,
 ) -> ParsedSentence:
     if not words:
         raise InputError(f"{path}, line {begin}: a sentence without a word")
     if range_end > len(words):
-        raise InputError(f"{path}, line {line_number}: the sentence ends within a range that ends at word {range_end}")
+        raise InputError(
+            f"{path}, line {line_number}: the sentence ends within a range that ends at word"
+            f" {range_end}"
+        )
     return ParsedSentence(words, lines, begin)
 
 
 def _tag(tag: str, tags: str, where: str) -> str:
     if tag == "_" or not tag:
         second = "upos" if tags == "xpos" else "xpos"
-        raise InputError(f"{where}: no {tags} tag; use {argument('tags', second)} if the treebank has only those")
+        raise InputError(
+            f"{where}: no {tags} tag; use {argument('tags', second)} if the treebank has only those"
+        )
     if len(words_of(tag)) != 1:
         raise InputError(f"{where}: the tag {tag!r} contains a blank")
     return tag

@@ -1,4 +1,7 @@
-"""Aligned text on disk: plain files, indexed in one pass. Other formats are first converted to plain files."""
+"""Aligned text on disk: plain files, indexed in one pass.
+
+Other formats are first converted to plain files.
+"""
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +23,9 @@ from cgbench.text.streams import CHUNK, is_stdin, open_raw, split_name, whole_li
 class TextFile:
     """A plain text file on disk, one sentence per line (``plain_text.py``).
 
-    ``sha256`` is the checksum of the file, ``bytes`` its size. ``milestones`` is an int64 array ``[k, 2]`` of (line
-    number from 0, byte offset of that line in the file), about one per MiB, starting with line 0, so that any line can
-    be found without reading the whole file.
+    ``sha256`` is the checksum of the file, ``bytes`` its size. ``milestones`` is an int64 array
+    ``[k, 2]`` of (line number from 0, byte offset of that line in the file), about one per MiB,
+    starting with line 0, so that any line can be found without reading the whole file.
     """
 
     path: Path
@@ -94,8 +97,8 @@ def index_pair(source: Path, target: Path) -> ParallelText:
 class PlannedText:
     """A corpus before it is read: its identity is known, its plain form may not be written yet.
 
-    ``step`` writes the plain, normalised text as two files named ``source`` and ``target``; it is None for a corpus
-    that is already plain and is used in place (``plain``).
+    ``step`` writes the plain, normalised text as two files named ``source`` and ``target``; it is
+    None for a corpus that is already plain and is used in place (``plain``).
     """
 
     spec: CorpusSpec
@@ -120,7 +123,9 @@ class PlannedText:
         if self.plain:
             return self.plain
         assert self.step is not None
-        folder = workspace.run(self.step, lambda out: _write_plain(self.spec, self.normalisation, out, engine))
+        folder = workspace.run(
+            self.step, lambda out: _write_plain(self.spec, self.normalisation, out, engine)
+        )
         return index_pair(folder / "source", folder / "target")
 
     def kept(self, workspace: Workspace) -> ParallelText | None:
@@ -133,14 +138,20 @@ class PlannedText:
 def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> PlannedText:
     """Identify a corpus by its bytes. ``role`` names it within a build (``train``, ``pool-1``).
 
-    :raises InputError: a file is missing; a plain corpus is empty or its sides have different lengths.
+    :raises InputError: a file is missing; a plain corpus is empty or its sides have different
+        lengths.
     """
     if spec.is_plain and normalisation.is_identity:
         plain = index_pair(*spec.paths)
-        return PlannedText(spec, normalisation, (plain.source.sha256, plain.target.sha256), plain, None)
+        return PlannedText(
+            spec, normalisation, (plain.source.sha256, plain.target.sha256), plain, None
+        )
     for path in spec.files:
         if is_stdin(path):
-            raise InputError("standard input (-) can be read once, but this text is read again; write it to a file")
+            raise InputError(
+                "standard input (-) can be read once, but this text is read again; write it to a"
+                " file"
+            )
         if path.is_dir():
             raise InputError(f"{path}: a folder, not a text file")
         if not path.is_file():
@@ -160,7 +171,9 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
     return PlannedText(spec, normalisation, hashes, None, step)
 
 
-def _write_plain(spec: CorpusSpec, normalisation: Normalisation, out: Path, engine: Engine | None) -> None:
+def _write_plain(
+    spec: CorpusSpec, normalisation: Normalisation, out: Path, engine: Engine | None
+) -> None:
     empty = True
     pairs = normalise_pairs(read_pairs(spec), normalisation, str(spec), engine)
     with (out / "source").open("wb") as first, (out / "target").open("wb") as second:

@@ -1,7 +1,9 @@
-"""Recognise hypotheses that would match their references if a program had not changed their form or their order.
+"""Recognise hypotheses that would match their references if a program had not changed their form or
+their order.
 
-Each form has a repair. It is the cause if the repaired hypotheses have clearly more in common with the references,
-which do not have that form themselves: hypotheses are never judged alone, and a single line is enough.
+Each form has a repair. It is the cause if the repaired hypotheses have clearly more in common with
+the references, which do not have that form themselves: hypotheses are never judged alone, and a
+single line is enough.
 """
 
 import html
@@ -25,7 +27,10 @@ FEWEST_WORDS = 3  # in a line that tells an order, without those in many lines
 COMMON = 0.05
 LEAST_LOST = 0.1  # of the lines: unlike their own reference
 MOST_SEARCHED = 200
-ALIKE, APART = 0.4, 0.3  # likeness to the reference of another line, and how much less to that of its own
+ALIKE, APART = (
+    0.4,
+    0.3,
+)  # likeness to the reference of another line, and how much less to that of its own
 _MARKS = re.compile(
     "[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
     "|[\\w\u00ad\u0300-\u036f\u200b-\u200f\u2060\ufeff]+|[^\\w\\s]"
@@ -66,34 +71,94 @@ _ZERO_WIDTH = re.compile("[\u200b-\u200f\u2060\ufeff]")
 _BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _NUMBER = re.compile(r"\"?\d+\"?[,;:.)] ?(?=\S)")
 FORMS = (
-    Damage("lines of fairseq's log (H-0, a score, the text)", re.compile(r"^[HDT]-\d+\t", re.M),
-         lambda line: line.rpartition("\t")[2], "take the text of the H- lines by their numbers",
-         of_all=True, adds=True),
-    Damage("an ID and a tab before the text", re.compile(r"^[^\t\n]{1,60}\t", re.M),
-         lambda line: line.rpartition("\t")[2], "name the file .tsv and the column (FILE.tsv:2)",
-         of_all=True, adds=True),
-    Damage("a number before the text", re.compile(f"^{_NUMBER.pattern}", re.M),
-         lambda line: _NUMBER.sub("", line, count=1), "remove it, or name the file .csv and the column",
-         of_all=True, adds=True),
-    Damage("text in quotes of JSON", re.compile('^".*"$', re.M), _quoted,
-         "decode each line (json.loads in Python)", of_all=True, adds=True),
-    Damage("decomposed letters (NFD)", re.compile("[\u0300-\u036f\u3099\u309a]"),
-         lambda line: unicodedata.normalize("NFC", line), "compose them (unicodedata.normalize in Python)"),
-    Damage("UTF-8 that was read as another encoding (\u00c3\u00bc for \u00fc)",
-         re.compile("[\u00c2-\u00f4][\x80-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u2122]"), _mojibake,
-         "write the text again in UTF-8, or repair it (iconv -f UTF-8 -t CP1252)"),
-    Damage("marks of SentencePiece (\u2581)", re.compile("\u2581"),
-         lambda line: line.replace(" ", "").replace("\u2581", " ").strip(), "decode the pieces"),
-    Damage("pieces of subword-nmt (@@)", re.compile("@@( |$)", re.M), lambda line: re.sub("@@( |$)", "", line),
-         "join the pieces (sed -r 's/(@@ )|(@@ ?$)//g')"),
-    Damage("marks such as </s>", _END, lambda line: _END.sub(" ", line).strip(), "remove them", adds=True),
-    Damage("soft hyphens", re.compile("\xad"), lambda line: line.replace("\xad", ""), "remove them (U+00AD)"),
-    Damage("characters of no width", _ZERO_WIDTH, lambda line: _ZERO_WIDTH.sub("", line),
-         "remove them (such as U+200B)"),
-    Damage("other blanks (such as U+00A0)", _BLANK, lambda line: _BLANK.sub(" ", line),
-         "replace them by ordinary blanks"),
-    Damage("HTML entities (such as &quot;)", _ESCAPE, html.unescape, "undo them (html.unescape in Python)"),
-)  # fmt: skip
+    Damage(
+        "lines of fairseq's log (H-0, a score, the text)",
+        re.compile(r"^[HDT]-\d+\t", re.M),
+        lambda line: line.rpartition("\t")[2],
+        "take the text of the H- lines by their numbers",
+        of_all=True,
+        adds=True,
+    ),
+    Damage(
+        "an ID and a tab before the text",
+        re.compile(r"^[^\t\n]{1,60}\t", re.M),
+        lambda line: line.rpartition("\t")[2],
+        "name the file .tsv and the column (FILE.tsv:2)",
+        of_all=True,
+        adds=True,
+    ),
+    Damage(
+        "a number before the text",
+        re.compile(f"^{_NUMBER.pattern}", re.M),
+        lambda line: _NUMBER.sub("", line, count=1),
+        "remove it, or name the file .csv and the column",
+        of_all=True,
+        adds=True,
+    ),
+    Damage(
+        "text in quotes of JSON",
+        re.compile('^".*"$', re.M),
+        _quoted,
+        "decode each line (json.loads in Python)",
+        of_all=True,
+        adds=True,
+    ),
+    Damage(
+        "decomposed letters (NFD)",
+        re.compile("[\u0300-\u036f\u3099\u309a]"),
+        lambda line: unicodedata.normalize("NFC", line),
+        "compose them (unicodedata.normalize in Python)",
+    ),
+    Damage(
+        "UTF-8 that was read as another encoding (\u00c3\u00bc for \u00fc)",
+        re.compile("[\u00c2-\u00f4][\x80-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u2122]"),
+        _mojibake,
+        "write the text again in UTF-8, or repair it (iconv -f UTF-8 -t CP1252)",
+    ),
+    Damage(
+        "marks of SentencePiece (\u2581)",
+        re.compile("\u2581"),
+        lambda line: line.replace(" ", "").replace("\u2581", " ").strip(),
+        "decode the pieces",
+    ),
+    Damage(
+        "pieces of subword-nmt (@@)",
+        re.compile("@@( |$)", re.M),
+        lambda line: re.sub("@@( |$)", "", line),
+        "join the pieces (sed -r 's/(@@ )|(@@ ?$)//g')",
+    ),
+    Damage(
+        "marks such as </s>",
+        _END,
+        lambda line: _END.sub(" ", line).strip(),
+        "remove them",
+        adds=True,
+    ),
+    Damage(
+        "soft hyphens",
+        re.compile("\xad"),
+        lambda line: line.replace("\xad", ""),
+        "remove them (U+00AD)",
+    ),
+    Damage(
+        "characters of no width",
+        _ZERO_WIDTH,
+        lambda line: _ZERO_WIDTH.sub("", line),
+        "remove them (such as U+200B)",
+    ),
+    Damage(
+        "other blanks (such as U+00A0)",
+        _BLANK,
+        lambda line: _BLANK.sub(" ", line),
+        "replace them by ordinary blanks",
+    ),
+    Damage(
+        "HTML entities (such as &quot;)",
+        _ESCAPE,
+        html.unescape,
+        "undo them (html.unescape in Python)",
+    ),
+)
 """In this order: a repair that comes first leaves nothing for those after it."""
 
 
@@ -104,7 +169,9 @@ def sampled(length: int, most: int) -> list[int]:
 
 
 def units_of(text: str, words: str) -> Counter[str]:
-    """What a metric compares, by how it finds words (:class:`~cgbench.text.hypothesis_form.Reading`)."""
+    """What a metric compares, by how it finds words
+    (:class:`~cgbench.text.hypothesis_form.Reading`).
+    """
     if words == "blanks":
         return Counter(words_of(text))
     if words == "marks":
@@ -114,27 +181,41 @@ def units_of(text: str, words: str) -> Counter[str]:
 
 
 def forms_of(
-    hypotheses: Sequence[str], references: Sequence[str], words: str, *, case: bool = True, cut: str | None = None
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    words: str,
+    *,
+    case: bool = True,
+    cut: str | None = None,
 ) -> Iterator[tuple[Damage, str]]:
     """The forms that keep hypotheses from matching, and those that only the references have.
 
-    :param words: how the metric finds words; ``case``: it distinguishes upper and lower case; ``cut``: it ignores what
-        follows this.
+    :param words: how the metric finds words; ``case``: it distinguishes upper and lower case;
+        ``cut``: it ignores what follows this.
     :returns: of each, ``hypotheses`` or ``references``
     """
-    pairs = [(hypotheses[row][:LONGEST].partition(cut)[0] if cut else hypotheses[row][:LONGEST],
-              references[row][:LONGEST]) for row in sampled(len(hypotheses), FORM_LINES)]  # fmt: skip
+    pairs = [
+        (
+            hypotheses[row][:LONGEST].partition(cut)[0] if cut else hypotheses[row][:LONGEST],
+            references[row][:LONGEST],
+        )
+        for row in sampled(len(hypotheses), FORM_LINES)
+    ]
 
     def counts(text: str) -> Counter[str]:
         return units_of(text if case else text.lower(), words)
 
     total, joined = None, ["\n".join(column) for column in zip(*pairs, strict=True)] or ["", ""]
     for form in FORMS:
-        present = [form.sign.search(text) is not None for text in joined]  # fast: most texts have none
+        present = [
+            form.sign.search(text) is not None for text in joined
+        ]  # fast: most texts have none
         if not any(present):
             continue
-        signs = [[has and form.sign.search(pair[side]) is not None for pair in pairs]
-                 for side, has in enumerate(present)]  # fmt: skip
+        signs = [
+            [has and form.sign.search(pair[side]) is not None for pair in pairs]
+            for side, has in enumerate(present)
+        ]
         for side, holder in enumerate(("hypotheses", "references")):
             changed = [pair for pair, has_sign in zip(pairs, signs[side], strict=True) if has_sign]
             if 4 * sum(signs[1 - side]) >= max(1, len(changed)) or (side and form.sign is _ESCAPE):
@@ -143,7 +224,9 @@ def forms_of(
                 continue
             gain = 0
             for pair in changed:
-                before, after, other = map(counts, (pair[side], form.repair(pair[side]), pair[1 - side]))
+                before, after, other = map(
+                    counts, (pair[side], form.repair(pair[side]), pair[1 - side])
+                )
                 gain += (after & other).total() - (before & other).total()
                 gain += before.total() - after.total() if form.adds else 0
             total = total or sum(counts(pair[1]).total() for pair in pairs)
@@ -153,7 +236,9 @@ def forms_of(
 
 
 def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
-    """How hypotheses are out of step with the references: shifted or in another order; None if they are not."""
+    """How hypotheses are out of step with the references: shifted or in another order; None if they
+    are not.
+    """
     n = len(hypotheses)
     if n < FEWEST_LINES:
         return None
@@ -185,12 +270,18 @@ def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
         return None
     # Neighbours first, then any line that shares a rare word.
     nearby = {
-        shift: [row for row in weak if likeness(row, row + shift) > max(ALIKE, in_place[row] + APART)]
+        shift: [
+            row for row in weak if likeness(row, row + shift) > max(ALIKE, in_place[row] + APART)
+        ]
         for shift in (1, -1, 2, -2)
     }
-    for shift, near in sorted(nearby.items(), key=lambda pair: -len(pair[1])):  # texts may repeat a line
+    for shift, near in sorted(
+        nearby.items(), key=lambda pair: -len(pair[1])
+    ):  # texts may repeat a line
         if len(near) >= least:
-            return f"shifted by {abs(shift)} line{'s' * (abs(shift) > 1)}, from line {near[0] + 1} on"
+            return (
+                f"shifted by {abs(shift)} line{'s' * (abs(shift) > 1)}, from line {near[0] + 1} on"
+            )
     lost = [row for row in weak if in_place[row] < ALIKE - APART]
     if len(lost) < max(FEWEST_LINES - 1, len(texts) / 2):
         return None
@@ -200,7 +291,10 @@ def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
             rows_with[word].append(row)
     elsewhere = 0
     for row in lost[:MOST_SEARCHED]:
-        rare = sorted((word for word in texts[row] if word in rows_with), key=lambda word: len(rows_with[word]))[:3]
+        rare = sorted(
+            (word for word in texts[row] if word in rows_with),
+            key=lambda word: len(rows_with[word]),
+        )[:3]
         candidates = {candidate for word in rare for candidate in rows_with[word][:MOST_SEARCHED]}
         elsewhere += any(likeness(row, candidate) > ALIKE for candidate in candidates)
     is_mixed = elsewhere >= max(FEWEST_LINES - 1, len(lost[:MOST_SEARCHED]) / 2)

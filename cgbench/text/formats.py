@@ -25,21 +25,46 @@ from cgbench.text.streams import (
 
 Pair = tuple[str, str]
 HEADERS = {
-    *("source", "target", "src", "tgt", "trg", "input", "output", "text", "label", "translation", "reference"),
-    *("sentence", "sentence1", "sentence2", "premise", "hypothesis", "question", "answer", "english", "german", "id"),
+    *(
+        "source",
+        "target",
+        "src",
+        "tgt",
+        "trg",
+        "input",
+        "output",
+        "text",
+        "label",
+        "translation",
+        "reference",
+    ),
+    *(
+        "sentence",
+        "sentence1",
+        "sentence2",
+        "premise",
+        "hypothesis",
+        "question",
+        "answer",
+        "english",
+        "german",
+        "id",
+    ),
 }
 """Usual names of columns, besides language codes."""
 
 
 @dataclass(frozen=True)
 class CorpusSpec:
-    """A corpus as named by the user: one file with both sides, or one text per side (source, target).
+    """A corpus as named by the user: one file with both sides, or one text per side (source,
+    target).
 
-    The text of a side is a plain file (also .gz, .zst), ``TABLE:COLUMN`` or ``-`` for standard input. A single file
-    without the suffix of a table (.tsv, .csv, .jsonl, .json, .parquet) is read as TSV if its first line contains a tab.
+    The text of a side is a plain file (also .gz, .zst), ``TABLE:COLUMN`` or ``-`` for standard
+    input. A single file without the suffix of a table (.tsv, .csv, .jsonl, .json, .parquet) is read
+    as TSV if its first line contains a tab.
 
-    ``columns`` names the source and target column of a file with both: numbers from 1 for TSV and CSV (or names, if
-    the first row is a header), names for JSON and Parquet.
+    ``columns`` names the source and target column of a file with both: numbers from 1 for TSV and
+    CSV (or names, if the first row is a header), names for JSON and Parquet.
     """
 
     paths: tuple[Path, ...]
@@ -53,13 +78,14 @@ class CorpusSpec:
             )
         if len(self.paths) == 1 and form(self.paths[0]) == "plain" and not has_tab(self.paths[0]):
             raise InputError(
-                f"{self.paths[0]}: a single file must have both sides (.tsv, .csv, .jsonl, .json or .parquet, also .gz "
-                "or .zst, or any file with a tab in its first line); for plain text name two files"
+                f"{self.paths[0]}: a single file must have both sides (.tsv, .csv, .jsonl, .json or"
+                " .parquet, also .gz or .zst, or any file with a tab in its first line); for plain"
+                " text name two files"
             )
         if len(self.paths) == 2 and any(form(path) != "plain" for path in self.paths):
             raise InputError(
-                f"{self.paths[0]} {self.paths[1]}: two files must both be plain text, one per side; name the column of "
-                "a table (TABLE:COLUMN)"
+                f"{self.paths[0]} {self.paths[1]}: two files must both be plain text, one per side;"
+                " name the column of a table (TABLE:COLUMN)"
             )
 
     def __str__(self) -> str:
@@ -77,7 +103,9 @@ class CorpusSpec:
 
 
 def has_tab(path: Path) -> bool:
-    """Whether the first line of a file contains a tab; a single file with both sides is then TSV, whatever its name."""
+    """Whether the first line of a file contains a tab; a single file with both sides is then TSV,
+    whatever its name.
+    """
     if is_stdin(path) or not is_there(path) or path.is_dir():
         return False
     with open_bytes(path) as file:
@@ -85,7 +113,9 @@ def has_tab(path: Path) -> bool:
 
 
 def language_suffixes(spec: CorpusSpec) -> tuple[str, str] | None:
-    """The languages in the suffixes of two plain files (``train.de.gz``) or the names of two columns (``a.tsv:de``)."""
+    """The languages in the suffixes of two plain files (``train.de.gz``) or the names of two
+    columns (``a.tsv:de``).
+    """
     if len(spec.paths) != 2:
         return None
     first, second = map(_language, spec.paths)
@@ -93,19 +123,29 @@ def language_suffixes(spec: CorpusSpec) -> tuple[str, str] | None:
 
 
 def languages_of(named_languages: tuple[str, str] | None, corpus: CorpusSpec) -> tuple[str, str]:
-    """The languages of a corpus: as given, else from its file names, else ``source`` and ``target``.
+    """The languages of a corpus: as given, else from its file names, else ``source`` and
+    ``target``.
 
     :raises InputError: they are not two different codes.
     """
     languages = named_languages or language_suffixes(corpus) or ("source", "target")
     if languages[0] == languages[1] or not all(map(is_language, languages)):
-        raise InputError(f"{argument('languages', ','.join(languages))}: two different codes are needed, such as de,en")
+        raise InputError(
+            f"{argument('languages', ','.join(languages))}: two different codes are needed, such as"
+            " de,en"
+        )
     return languages
 
 
 def is_language(name: object) -> bool:
     """Whether ``name`` can stand for a language, which is a file suffix in releases."""
-    return isinstance(name, str) and name.isprintable() and bool(name) and "/" not in name and name != "parquet"
+    return (
+        isinstance(name, str)
+        and name.isprintable()
+        and bool(name)
+        and "/" not in name
+        and name != "parquet"
+    )
 
 
 def _language(text: Path) -> str:
@@ -118,8 +158,8 @@ def _language(text: Path) -> str:
 def read_pairs(spec: CorpusSpec) -> Iterator[Pair]:
     """The pairs of a corpus in order, without line ends.
 
-    :raises InputError: a file is missing, damaged or not UTF-8, a row lacks a column, or the two sides have different
-        numbers of lines.
+    :raises InputError: a file is missing, damaged or not UTF-8, a row lacks a column, or the two
+        sides have different numbers of lines.
     """
     return _zip_sides(*spec.paths) if len(spec.paths) == 2 else _read_table(spec)
 
@@ -128,7 +168,10 @@ def _zip_sides(source: Path, target: Path) -> Iterator[Pair]:
     first, second = read_text(source), read_text(target)
     for row_number, (left, right) in enumerate(zip_longest(first, second), 1):
         if left is None or right is None:
-            short, long = row_number - 1, row_number + sum(1 for _ in first) + sum(1 for _ in second)
+            short, long = (
+                row_number - 1,
+                row_number + sum(1 for _ in first) + sum(1 for _ in second),
+            )
             lines = (short, long) if left is None else (long, short)
             raise unequal_sides(source, lines[0], target, lines[1])
         yield left, right
@@ -153,38 +196,53 @@ def open_corpus(spec: CorpusSpec) -> tuple[tuple[str, str], Table]:
     table = Table(path, named=not numbers)
     names, in_rows = table.names, kind in (*NUMBERED, "plain") and not numbers
     if in_rows and (missing := [name for name in chosen or () if name not in names]):
-        raise InputError(f"{path}: no column {missing[0]!r} in the first row; it has {', '.join(names)}")
+        raise InputError(
+            f"{path}: no column {missing[0]!r} in the first row; it has {', '.join(names)}"
+        )
     if chosen is None:
         sides = "source" in names and not table.nested and (kind != "csv" or "target" in names)
         pair = ("source", "target") if sides else tuple(names[:2])
         if len(pair) < 2 and table.names:
             raise InputError(
-                f"{path}, row 1: no text field for the target; it has {', '.join(names)} (see {argument('columns')})"
+                f"{path}, row 1: no text field for the target; it has {', '.join(names)} (see"
+                f" {argument('columns')})"
             )
-        are_names = all(name.lower() in HEADERS or (len(name) in (2, 3) and known(name)) for name in pair)
+        are_names = all(
+            name.lower() in HEADERS or (len(name) in (2, 3) and known(name)) for name in pair
+        )
         if kind == "csv" and table.names and not are_names:
             raise InputError(
-                f"{path}, row 1: {pair[0]!r:.60} and {pair[1]!r:.60} do not look like a header; name the columns "
-                f"with {argument('columns')}, by name or, if there is no header, by number (1,2)"
+                f"{path}, row 1: {pair[0]!r:.60} and {pair[1]!r:.60} do not look like a header;"
+                f" name the columns with {argument('columns')}, by name or, if there is no header,"
+                " by number (1,2)"
             )
         chosen = (pair[0], pair[1]) if len(pair) == 2 else ("source", "target")
     return chosen, table
 
 
 def column_beside(spec: CorpusSpec, column: str, option: str) -> Iterator[Row]:
-    """The rows of a further column of the table that a corpus is in, one per pair. Checks the column at once.
+    """The rows of a further column of the table that a corpus is in, one per pair. Checks the
+    column at once.
 
     :param option: the option that names the column.
     :raises InputError: the corpus is not in a table, or the table has no such column.
     """
     path, side = (spec.paths[0], None) if len(spec.paths) == 1 else split_name(spec.paths[0])
     if side is None and len(spec.paths) == 2:
-        raise InputError(f"{option}: {shown(path)} is plain text, which has no columns; give a table")
-    table = open_corpus(spec)[1] if side is None else Table(path, named=not are_numbers(path, (side,)))
+        raise InputError(
+            f"{option}: {shown(path)} is plain text, which has no columns; give a table"
+        )
+    table = (
+        open_corpus(spec)[1] if side is None else Table(path, named=not are_numbers(path, (side,)))
+    )
     if table.names and column not in table.names:
-        raise InputError(f"{path}: no column {column!r} ({option}){did_you_mean(column, table.names)}")
+        raise InputError(
+            f"{path}: no column {column!r} ({option}){did_you_mean(column, table.names)}"
+        )
     if not table.names and not (is_number(column) and int(column)):
-        raise InputError(f"{option}: the columns of {path} are numbers from 1 (see {argument('columns')})")
+        raise InputError(
+            f"{option}: the columns of {path} are numbers from 1 (see {argument('columns')})"
+        )
     return table.read((column,))
 
 
@@ -198,5 +256,8 @@ def _read_table(spec: CorpusSpec) -> Iterator[Pair]:
                     f"{path}, row {row_number}: no text field {name!r}; it has {', '.join(names)} "
                     f"(see {argument('columns')})"
                 )
-        source, target = (cell_text(value, name, path, row_number) for name, value in zip(chosen, row, strict=True))
+        source, target = (
+            cell_text(value, name, path, row_number)
+            for name, value in zip(chosen, row, strict=True)
+        )
         yield source, target

@@ -1,11 +1,13 @@
-"""Check that hypotheses have the form of their references: case, tokenisation, blanks, escapes, language.
+"""Check that hypotheses have the form of their references: case, tokenisation, blanks, escapes,
+language.
 
-A score compares strings. Correct outputs in another form (cased text for lowercased references, unsegmented Chinese
-for segmented references) score as if they were wrong. Both texts are judged on a sample, and each property only if
-there is enough evidence (:mod:`cgbench.text.profile`), so a few lines never cause a complaint.
+A score compares strings. Correct outputs in another form (cased text for lowercased references,
+unsegmented Chinese for segmented references) score as if they were wrong. Both texts are judged on
+a sample, and each property only if there is enough evidence (:mod:`cgbench.text.profile`), so a few
+lines never cause a complaint.
 
-Pure: profiles in, differences out. A difference that would make the score of a metric (:class:`Reading`) meaningless
-stops; others only warn.
+Pure: profiles in, differences out. A difference that would make the score of a metric
+(:class:`Reading`) meaningless stops; others only warn.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,10 +26,11 @@ CUT, WHOLE = 1.15, 1.35  # letters per word of text split into characters, and i
 class Reading:
     """How a metric reads text.
 
-    ``case``: it distinguishes upper and lower case. ``words``: what separates words: only ``blanks``; ``marks``: a
-    tokeniser also splits off punctuation; ``characters``: blanks do not matter. ``cuts``: unspaced scripts that the
-    metric segments itself. ``whole``: it compares whole texts, not words. ``lowercase`` and ``tokenize``: it has these
-    options, for the remedy. ``end``: it ignores what follows this.
+    ``case``: it distinguishes upper and lower case. ``words``: what separates words: only
+    ``blanks``; ``marks``: a tokeniser also splits off punctuation; ``characters``: blanks do not
+    matter. ``cuts``: unspaced scripts that the metric segments itself. ``whole``: it compares whole
+    texts, not words. ``lowercase`` and ``tokenize``: it has these options, for the remedy. ``end``:
+    it ignores what follows this.
     """
 
     case: bool = True
@@ -56,22 +59,39 @@ def differences(hypotheses: Profile, references: Profile, reading: Reading) -> l
     """Differences in form between hypotheses and references; those that stop come first."""
     if _variety(hypotheses, references) < FEWEST_WORDS * _variety(references, references):
         return []  # a few words repeated: a bad system, whose form cannot be judged
-    in_form = [*_blanks(hypotheses, references, reading), *_contrasts(hypotheses, references, reading)]
+    in_form = [
+        *_blanks(hypotheses, references, reading),
+        *_contrasts(hypotheses, references, reading),
+    ]
     return sorted(in_form, key=lambda difference: not difference.stops)
 
 
-def damages(hypotheses: Sequence[str], references: Sequence[str], reading: Reading) -> list[Difference]:
-    """What a program did to hypotheses that keeps them from matching (:mod:`cgbench.text.damage`); all of it stops."""
+def damages(
+    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+) -> list[Difference]:
+    """What a program did to hypotheses that keeps them from matching (:mod:`cgbench.text.damage`);
+    all of it stops.
+    """
     problems = [
         Difference(
-            f"{form.name}, unlike the references" if holder == "hypotheses" else f"unlike the references: {form.name}",
+            (
+                f"{form.name}, unlike the references"
+                if holder == "hypotheses"
+                else f"unlike the references: {form.name}"
+            ),
             form.remedy if holder == "hypotheses" else f"in the references: {form.remedy}",
-            stops=True, normalises=False,
+            stops=True,
+            normalises=False,
         )
-        for form, holder in forms_of(hypotheses, references, reading.words, case=reading.case, cut=reading.end)
-    ]  # fmt: skip
+        for form, holder in forms_of(
+            hypotheses, references, reading.words, case=reading.case, cut=reading.end
+        )
+    ]
     if not problems and (order := displacement(hypotheses, references)):
-        remedy = "write one hypothesis per reference, in the same order (or join tables by a column with ids)"
+        remedy = (
+            "write one hypothesis per reference, in the same order (or join tables by a column with"
+            " ids)"
+        )
         problems = [Difference(order, remedy, stops=True, normalises=False)]
     return problems
 
@@ -91,12 +111,22 @@ def _blanks(hypotheses: Profile, references: Profile, reading: Reading) -> Itera
         return
     if hypotheses.solid and references.solid:
         if not reading.whole:
-            text = "no blanks between words, as in the references, so a whole clause counts as one word"
+            text = (
+                "no blanks between words, as in the references, so a whole clause counts as one"
+                " word"
+            )
             yield Difference(text, _cutting(script, reading), True, normalises=False)
     elif hypotheses.unspaced or references.unspaced:
-        which = "no blanks between words, unlike" if hypotheses.unspaced else "blanks between words, unlike"
+        which = (
+            "no blanks between words, unlike"
+            if hypotheses.unspaced
+            else "blanks between words, unlike"
+        )
         yield Difference(
-            f"{which} the references", _cutting(script, reading), True, normalises=bool(hypotheses.unspaced)
+            f"{which} the references",
+            _cutting(script, reading),
+            True,
+            normalises=bool(hypotheses.unspaced),
         )
     else:
         in_characters = [text.letters_per_word <= CUT for text in (hypotheses, references)]
@@ -123,15 +153,33 @@ def _contrasts(hypotheses: Profile, references: Profile, reading: Reading) -> It
         if contrast.name in CASE and reading.case:
             if contrast.name == "sentence_case":
                 text = f"{contrast.text}, unlike those of the references"
-            remedy = f"{argument('lowercase')} ignores case" if reading.lowercase else "put both texts in the same case"
-            yield Difference(text, remedy, contrast.name != "sentence_case", normalises=contrast != ("lower", True))
+            remedy = (
+                f"{argument('lowercase')} ignores case"
+                if reading.lowercase
+                else "put both texts in the same case"
+            )
+            yield Difference(
+                text,
+                remedy,
+                contrast.name != "sentence_case",
+                normalises=contrast != ("lower", True),
+            )
         elif contrast.name == "tokenised" and by_words:
-            name, effect = ("detokenize", "joins them") if contrast.value else ("moses", "tokenises as Moses does")
+            name, effect = (
+                ("detokenize", "joins them")
+                if contrast.value
+                else ("moses", "tokenises as Moses does")
+            )
             text += " and escaped (&apos;)" if escapes and not contrast.value else ""
             remedy = f"{argument('normalise', f'LANG={name}')} {effect}"
-            yield Difference(text, remedy, reading.words == BLANKS or escapes, normalises=not contrast.value)
+            yield Difference(
+                text, remedy, reading.words == BLANKS or escapes, normalises=not contrast.value
+            )
         elif escapes and contrast.name not in CASE:
-            text = "not escaped, unlike the references, which have escapes such as &apos; (written by Moses)"
+            text = (
+                "not escaped, unlike the references, which have escapes such as &apos; (written by"
+                " Moses)"
+            )
             yield Difference(text, "escape both or none", False)
     if hypotheses.mixture and not references.mixture and by_words:
         yield Difference(hypotheses.mixture, "tokenise all or none", False, normalises=False)

@@ -1,7 +1,8 @@
 """Texts and corpora as callers of the library pass them: a file name, or strings in memory.
 
-A ``str`` or path names a file, as on the command line: plain (also .gz, .zst), ``TABLE:COLUMN`` or an address. Any
-other iterable of strings (a list, a pandas Series) is the text itself, one string per example.
+A ``str`` or path names a file, as on the command line: plain (also .gz, .zst), ``TABLE:COLUMN`` or
+an address. Any other iterable of strings (a list, a pandas Series) is the text itself, one string
+per example.
 """
 
 import os
@@ -31,7 +32,8 @@ def as_column(text: Texts, name: str, *roles: str, ids: str | None = None) -> Co
     """A text as a column; the index of a pandas Series becomes the ids.
 
     :param name: name of an in-memory text in messages.
-    :param roles: columns to look for in a table where none is named (:func:`~cgbench.text.columns.read_column`).
+    :param roles: columns to look for in a table where none is named
+        (:func:`~cgbench.text.columns.read_column`).
     :param ids: the table column with the example ids.
     :raises InputError: a file cannot be read, or an item is not a string.
     """
@@ -47,7 +49,9 @@ def as_column(text: Texts, name: str, *roles: str, ids: str | None = None) -> Co
 
 
 def lines_of(text: Texts, name: str) -> tuple[list[str], str]:
-    """The lines of a text, and its name in messages; parameters and errors as of :func:`as_column`."""
+    """The lines of a text, and its name in messages; parameters and errors as of
+    :func:`as_column`.
+    """
     column = as_column(text, name)
     return column.values, column.name
 
@@ -58,9 +62,13 @@ def files_of(*texts: Any) -> list[Path]:
 
 
 def as_corpus(
-    corpus: Any, columns: tuple[str, str] | None = None, role: str = "corpus", texts: Path | None = None
+    corpus: Any,
+    columns: tuple[str, str] | None = None,
+    role: str = "corpus",
+    texts: Path | None = None,
 ) -> CorpusSpec:
-    """A corpus: a file that holds both sides, two files, ``(source, target)``, or two lists of sentences.
+    """A corpus: a file that holds both sides, two files, ``(source, target)``, or two lists of
+    sentences.
 
     :param columns: source and target column of a single file.
     :param role: name in errors: ``train``, ``pool-1``.
@@ -76,7 +84,9 @@ def as_corpus(
         paths = tuple(map(local_path, members))
         return CorpusSpec(paths, columns if len(paths) == 1 else None)
     if len(members) != 2 or not all(map(_is_text, members)):
-        raise InputError(f"{role}: a corpus is a file, two files, or two lists of sentences (source, target)")
+        raise InputError(
+            f"{role}: a corpus is a file, two files, or two lists of sentences (source, target)"
+        )
     if texts is None:
         raise InputError(f"{role}: a file is needed, or two, (source, target)")
     return _write(list(map(list, members)), role, texts)
@@ -88,11 +98,16 @@ def corpora_of(
     """Several corpora or a single one. Two names of plain files are the two sides of one corpus."""
     if isinstance(value, (str, os.PathLike, CorpusSpec)) or _is_pair(value):
         return (as_corpus(value, columns, f"{role}-1", texts),)
-    return tuple(as_corpus(corpus, columns, f"{role}-{position}", texts) for position, corpus in enumerate(value, 1))
+    return tuple(
+        as_corpus(corpus, columns, f"{role}-{position}", texts)
+        for position, corpus in enumerate(value, 1)
+    )
 
 
 def _is_pair(value: Any) -> bool:
-    """Whether these are the sides of one corpus: two plain files, or two lists of sentences that are not file pairs."""
+    """Whether these are the sides of one corpus: two plain files, or two lists of sentences that
+    are not file pairs.
+    """
     if len(value) != 2:
         return False
     if all(isinstance(side, (str, os.PathLike)) for side in value):
@@ -109,10 +124,16 @@ def _is_text(value: Any) -> bool:
 
 def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpec:
     for name, lines in zip(("source", "target"), sides, strict=True):
-        if broken := next((line_number for line_number, line in enumerate(lines, 1) if "\n" in line), 0):
-            raise InputError(f"{role}, {name}, sentence {broken}: holds a line break; a sentence is one line")
+        if broken := next(
+            (line_number for line_number, line in enumerate(lines, 1) if "\n" in line), 0
+        ):
+            raise InputError(
+                f"{role}, {name}, sentence {broken}: holds a line break; a sentence is one line"
+            )
     if len(sides[0]) != len(sides[1]):
-        raise InputError(f"{role}: {len(sides[0]):,} source sentences for {len(sides[1]):,} target sentences")
+        raise InputError(
+            f"{role}: {len(sides[0]):,} source sentences for {len(sides[1]):,} target sentences"
+        )
     if not sides[0]:
         raise InputError(f"{role}: the corpus is empty")
     from cgbench.steps import hash_value

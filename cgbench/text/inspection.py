@@ -1,6 +1,8 @@
-"""Errors in the texts of a build, found on a sample of each: differences from the training text or from the options.
+"""Errors in the texts of a build, found on a sample of each: differences from the training text or
+from the options.
 
-Pure: samples in, problems out. Each is one line with its remedy; one that would spoil the benchmark stops the build.
+Pure: samples in, problems out. Each is one line with its remedy; one that would spoil the benchmark
+stops the build.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -63,7 +65,9 @@ def take_sample(spec: CorpusSpec) -> CorpusSample:
     return CorpusSample(spec, [] if any(map(is_stdin, spec.files)) else spread(read_pairs(spec)))
 
 
-def look_at(train: CorpusSpec, corpora: Sequence[CorpusSpec], normalisation: Normalisation) -> list[Finding]:
+def look_at(
+    train: CorpusSpec, corpora: Sequence[CorpusSpec], normalisation: Normalisation
+) -> list[Finding]:
     """Sample each corpus and :func:`inspect` the samples.
 
     :raises InputError: as :func:`take_sample`.
@@ -72,7 +76,9 @@ def look_at(train: CorpusSpec, corpora: Sequence[CorpusSpec], normalisation: Nor
     return inspect(samples[0], samples[1:], normalisation)
 
 
-def look_at_texts(train: str | Path, texts: Sequence[str | Path], normalisation: Normalisation) -> list[Finding]:
+def look_at_texts(
+    train: str | Path, texts: Sequence[str | Path], normalisation: Normalisation
+) -> list[Finding]:
     """The same for monolingual texts (plain, or ``TABLE:COLUMN``).
 
     Standard input and tables without a named column are skipped.
@@ -82,12 +88,18 @@ def look_at_texts(train: str | Path, texts: Sequence[str | Path], normalisation:
     if not _is_single(train):
         return []
     samples = [
-        CorpusSample(CorpusSpec((Path(text), Path(text))), [(line, "") for line in sample_text(text)])
+        CorpusSample(
+            CorpusSpec((Path(text), Path(text))), [(line, "") for line in sample_text(text)]
+        )
         for text in (train, *filter(_is_single, texts))
     ]
     # the name of a single text does not tell its language
-    tokenize = ",".join(f"{side}={name}" for side, name in zip(SIDES, normalisation.tokenizers, strict=True))
-    return inspect(samples[0], samples[1:], replace(normalisation, tokenize=tokenize, languages=SIDES))
+    tokenize = ",".join(
+        f"{side}={name}" for side, name in zip(SIDES, normalisation.tokenizers, strict=True)
+    )
+    return inspect(
+        samples[0], samples[1:], replace(normalisation, tokenize=tokenize, languages=SIDES)
+    )
 
 
 def _is_single(text: str | Path) -> bool:
@@ -97,8 +109,12 @@ def _is_single(text: str | Path) -> bool:
 Fault: TypeAlias = "tuple[CorpusSample, list[int]]"
 
 
-def inspect(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
-    """Check the training text and the other texts of a build (pools, exclusions); those that stop it come first."""
+def inspect(
+    train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation
+) -> list[Finding]:
+    """Check the training text and the other texts of a build (pools, exclusions); those that stop
+    it come first.
+    """
     every, unlike = [train, *corpora], _unlike(train, corpora, normalisation)
     findings = [
         *(fault for sample in every for fault in _columns(sample, normalisation.languages)),
@@ -128,7 +144,9 @@ def _columns(sample: CorpusSample, languages: tuple[str, str]) -> list[Finding]:
     return [Finding(f"{spec}: {text}; give {argument('columns', right)}", True)]
 
 
-def _faults(samples: Iterable[CorpusSample], wrong: Callable[[CorpusSample, int], bool]) -> list[Fault]:
+def _faults(
+    samples: Iterable[CorpusSample], wrong: Callable[[CorpusSample, int], bool]
+) -> list[Fault]:
     faults = [(sample, [side for side in (0, 1) if wrong(sample, side)]) for sample in samples]
     return [(sample, sides) for sample, sides in faults if sides]
 
@@ -138,7 +156,9 @@ def _names(faults: Sequence[Fault]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _unlike(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
+def _unlike(
+    train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation
+) -> list[Finding]:
     """Texts whose case, tokenisation or escapes differ from the training text and stay so."""
     # The texts by contrast: a finding names all that have it.
     faults: dict[FormContrast, list[Fault]] = {}
@@ -155,7 +175,10 @@ def _unlike(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation:
     findings = []
     for contrast, of_texts in sorted(faults.items(), key=lambda item: item[0].name in CASE):
         training = train.name(of_texts[0][1])
-        text, remedy = f"but {training} is {contrast.opposite}", f"{argument('lowercase')} makes them alike"
+        text, remedy = (
+            f"but {training} is {contrast.opposite}",
+            f"{argument('lowercase')} makes them alike",
+        )
         if contrast.name == "sentence_case":
             text = f"unlike those of {training}"
         elif contrast.name == "tokenised":
@@ -169,18 +192,28 @@ def _unlike(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation:
     return findings
 
 
-def _tokenised(every: Sequence[CorpusSample], normalisation: Normalisation, *, stays_raw: bool) -> list[Finding]:
-    """Text that would be tokenised again or is tokenised in part; and raw text, if it ``stays_raw``."""
+def _tokenised(
+    every: Sequence[CorpusSample], normalisation: Normalisation, *, stays_raw: bool
+) -> list[Finding]:
+    """Text that would be tokenised again or is tokenised in part; and raw text, if it
+    ``stays_raw``.
+    """
     if normalisation.detokenize:
         return []
     findings = []
-    again = [tokenizer in SPLITS_AGAIN or tokenizer.startswith("spacy:") for tokenizer in normalisation.tokenizers]
-    if faults := _faults(every, lambda sample, side: again[side] and sample.profiles[side].tokenised is True):
+    again = [
+        tokenizer in SPLITS_AGAIN or tokenizer.startswith("spacy:")
+        for tokenizer in normalisation.tokenizers
+    ]
+    if faults := _faults(
+        every, lambda sample, side: again[side] and sample.profiles[side].tokenised is True
+    ):
         tokenizer = normalisation.tokenizers[faults[0][1][0]]
         text = (
-            f"{_names(faults)}: already tokenised (final periods and commas stand apart); "
-            f"{argument('tokenize', tokenizer)} would tokenise it again and break words such as can 't; add "
-            f"{argument('detokenize')}, or leave {argument('tokenize')} out if all text is tokenised alike"
+            f"{_names(faults)}: already tokenised (final periods and commas stand apart);"
+            f" {argument('tokenize', tokenizer)} would tokenise it again and break words such as"
+            f" can 't; add {argument('detokenize')}, or leave {argument('tokenize')} out if all"
+            " text is tokenised alike"
         )
         findings.append(Finding(text, True))
     for sample, sides in _faults(every, lambda sample, side: bool(sample.profiles[side].mixture)):
@@ -189,10 +222,21 @@ def _tokenised(every: Sequence[CorpusSample], normalisation: Normalisation, *, s
 
     def is_raw(sample: CorpusSample, side: int) -> bool:
         text = sample.profiles[side]
-        return normalisation.tokenizers[side] == "none" and not text.unspaced and text.tokenised is False
+        return (
+            normalisation.tokenizers[side] == "none"
+            and not text.unspaced
+            and text.tokenised is False
+        )
 
-    if stays_raw and not any(finding.stops for finding in findings) and (raw := _faults(every, is_raw)):
-        text = f"{_names(raw)}: punctuation is attached to words, so 'house,' and 'house' are two words"
+    if (
+        stays_raw
+        and not any(finding.stops for finding in findings)
+        and (raw := _faults(every, is_raw))
+    ):
+        text = (
+            f"{_names(raw)}: punctuation is attached to words, so 'house,' and 'house' are two"
+            " words"
+        )
         findings.append(Finding(f"{text}; {argument('tokenize', 'moses')} separates them", False))
     return findings
 
@@ -201,7 +245,8 @@ def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> li
     faults = _faults(
         every,
         lambda sample, side: (
-            normalisation.tokenizers[side] in NO_SEGMENTATION and sample.profiles[side].unspaced is not None
+            normalisation.tokenizers[side] in NO_SEGMENTATION
+            and sample.profiles[side].unspaced is not None
         ),
     )
     if not faults:
@@ -210,7 +255,8 @@ def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> li
     worst, code = sample.profiles[side], normalisation.languages[side]
     words = {"han": f", {code}=jieba Chinese words", "kana": f", {code}=ja Japanese words"}
     text = (
-        f'{_names(faults)}: no blanks between words ({worst.tokens / worst.lines:.1f} "words" per line), so a whole '
+        f'{_names(faults)}: no blanks between words ({worst.tokens / worst.lines:.1f} "words" per'
+        " line), so a whole "
         f"clause counts as one word; {argument('tokenize', code + '=char')} separates characters"
         f"{words.get(worst.unspaced or '', '')}; or insert blanks between words yourself"
     )
@@ -219,19 +265,31 @@ def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> li
 
 def _swapped(train: CorpusSample, corpora: Sequence[CorpusSample]) -> list[Finding]:
     """Texts whose sides are swapped, by the words of the training text."""
-    long = [sample for sample in corpora
-            if min(side.tokens for side in (*sample.profiles, *train.profiles)) >= 10 * ENOUGH]  # fmt: skip
+    long = [
+        sample
+        for sample in corpora
+        if min(side.tokens for side in (*sample.profiles, *train.profiles)) >= 10 * ENOUGH
+    ]
 
     def covered(text: Profile, by: Profile) -> float:
         return sum(times for word, times in text.words.items() if word in by.words) / text.tokens
 
     def is_crossed(sample: CorpusSample, side: int) -> bool:
         """Whether a side has the words of the other side of the training text."""
-        text, (same, other) = sample.profiles[side], (train.profiles[side], train.profiles[1 - side])
+        text, (same, other) = (
+            sample.profiles[side],
+            (
+                train.profiles[side],
+                train.profiles[1 - side],
+            ),
+        )
         return covered(text, other) > covered(text, same) + 0.15
 
     if not (crossed := [sample for sample, sides in _faults(long, is_crossed) if len(sides) == 2]):
         return []
-    text = f"{', '.join(sample.label for sample in crossed)}: source and target are swapped, judging by the words of "
+    text = (
+        f"{', '.join(sample.label for sample in crossed)}: source and target are swapped, judging"
+        " by the words of "
+    )
     remedy = f"name the source first (of a table: {argument('columns')})"
     return [Finding(f"{text}{train.label}; {remedy}", True)]

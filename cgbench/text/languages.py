@@ -13,7 +13,9 @@ _SCRIPTS = {
     "burmese": ((0x1000, 0x109F),),
 }
 UNSPACED = {"han": 5.0, "kana": 5.0, "thai": 9.0, "lao": 9.0, "khmer": 9.0, "burmese": 9.0}
-"""Scripts without blanks between words, and the mean letters between blanks above which a text is unsegmented."""
+"""Scripts without blanks between words, and the mean letters between blanks above which a text is
+unsegmented.
+"""
 
 _ROWS = Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines()[1:]
 _NAMES = {code: (name, letters) for code, name, letters in (row.split("\t") for row in _ROWS)}
@@ -25,7 +27,9 @@ _CODES = {
 
 
 def known(code: str) -> str | None:
-    """The two-letter code of a language (``de``, ``de-AT``, ``deu``: ``de``); None for an unknown one."""
+    """The two-letter code of a language (``de``, ``de-AT``, ``deu``: ``de``); None for an unknown
+    one.
+    """
     short = code.lower().replace("_", "-").partition("-")[0]
     short = _CODES.get(short, short)
     return short if short in _NAMES else None
@@ -51,7 +55,9 @@ def letters_of(words: Mapping[str, int]) -> Counter[str]:
 
 
 def _script(code: int) -> str:
-    return next((name for name, ranges in _SCRIPTS.items() if any(a <= code <= b for a, b in ranges)), "")
+    return next(
+        (name for name, ranges in _SCRIPTS.items() if any(a <= code <= b for a, b in ranges)), ""
+    )
 
 
 def characters_of(script: str) -> str:

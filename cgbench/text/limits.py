@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     import numpy as np
 
 LIMITS = {"CGBENCH_MAX_LINE": 64 << 20, "CGBENCH_MAX_RATIO": 250, "CGBENCH_MAX_TEXT": 256 << 30}
-"""Environment variables and their defaults: bytes per line; bytes of text per compressed byte, checked above
-:data:`GRACE`; bytes of text per compressed file. K, M, G and T are units."""
+"""Environment variables and their defaults: bytes per line; bytes of text per compressed byte,
+checked above :data:`GRACE`; bytes of text per compressed file. K, M, G and T are units."""
 
 GRACE = 64 << 20
 """Bytes that any compressed file may expand to."""
 ZSTD_WINDOW = 128 << 20  # what zstd itself takes without --long
-MOST_LINES = 1 << 20  # lines of a compressed file in memory, or one per compressed byte if that is more
+MOST_LINES = (
+    1 << 20
+)  # lines of a compressed file in memory, or one per compressed byte if that is more
 FIRST_LINE = 1 << 20  # bytes of the first line that are searched for a tab
 
 # Parquet, in bytes.
@@ -65,12 +67,14 @@ class Budget:
         """Check ``length`` bytes of text from ``packed`` compressed bytes."""
         if length > GRACE and length > self.ratio * packed:
             raise InputError(
-                f"{self.name}: {packed:,} compressed bytes expand to more than {length:,}, over {self.ratio} times, "
-                "unlike any text; if this is intended, raise CGBENCH_MAX_RATIO"
+                f"{self.name}: {packed:,} compressed bytes expand to more than {length:,}, over"
+                f" {self.ratio} times, unlike any text; if this is intended, raise"
+                " CGBENCH_MAX_RATIO"
             )
         if length > self.most:
             raise InputError(
-                f"{self.name}: more than {self.most:,} bytes of text; if this is intended, raise CGBENCH_MAX_TEXT"
+                f"{self.name}: more than {self.most:,} bytes of text; if this is intended, raise"
+                " CGBENCH_MAX_TEXT"
             )
 
 
@@ -81,8 +85,8 @@ def check_line(length: int, name: object, line_number: int) -> None:
     """
     if length > (most := limit("CGBENCH_MAX_LINE")):
         raise InputError(
-            f"{name}, line {line_number}: longer than {most:,} bytes; end lines with a newline, or raise "
-            "CGBENCH_MAX_LINE"
+            f"{name}, line {line_number}: longer than {most:,} bytes; end lines with a newline, or"
+            " raise CGBENCH_MAX_LINE"
         )
 
 

@@ -1,9 +1,10 @@
 """Replace names in logical forms, so that a new variable, person or id is not a new word.
 
-The names of variables do not change the meaning of a form, and other names are copied from the sentence, not
-translated. Word counts (rare words, known n-grams) would treat both as distinct words. :func:`names_of` maps the names
-in a pair of sentence and form to new names, numbered by first mention, so that pairs which differ only in names become
-equal. The mapping is one to one within a pair.
+The names of variables do not change the meaning of a form, and other names are copied from the
+sentence, not translated. Word counts (rare words, known n-grams) would treat both as distinct
+words. :func:`names_of` maps the names in a pair of sentence and form to new names, numbered by
+first mention, so that pairs which differ only in names become equal. The mapping is one to one
+within a pair.
 
 ========== ===================================================================== ===================================
 kind       what is replaced                                                      with
@@ -14,9 +15,10 @@ smcalflow  the text of ``( PersonName " Elli " )``, ``String`` and              
            ``LocationKeyphrase``, where the utterance holds it, on both sides    ``place0``, ... by their order in it
 ========== ===================================================================== ===================================
 
-In COGS, numbering alone is not enough: forms have up to 9 variables in training and up to 27 in the generalisation set.
-So numbers are written in base 4, digits separated: four variables are enough to learn the digits, five to learn two
-digits. Names in COGS (``Liam``) stay, because that benchmark tests whether a name was seen in a position.
+In COGS, numbering alone is not enough: forms have up to 9 variables in training and up to 27 in the
+generalisation set. So numbers are written in base 4, digits separated: four variables are enough to
+learn the digits, five to learn two digits. Names in COGS (``Liam``) stay, because that benchmark
+tests whether a name was seen in a position.
 """
 
 import re
@@ -62,12 +64,19 @@ def _of_cogs(form: str) -> dict[str, str]:
         for position in range(len(words) - 2)
         if words[position : position + 2] == ["x", "_"] and words[position + 2].isdecimal()
     )
-    return {f"x _ {old}": f"x _ {' '.join(np.base_repr(new, BASE))}" for new, old in enumerate(variables)}
+    return {
+        f"x _ {old}": f"x _ {' '.join(np.base_repr(new, BASE))}"
+        for new, old in enumerate(variables)
+    }
 
 
 def _of_smcalflow(utterance: str, plan: str) -> Names:
     cause = f" {' '.join(words_of(utterance))} "
-    tokens = {text: _CALLED[kind] for kind, text in _QUOTED.findall(" ".join(words_of(plan))) if f" {text} " in cause}
+    tokens = {
+        text: _CALLED[kind]
+        for kind, text in _QUOTED.findall(" ".join(words_of(plan)))
+        if f" {text} " in cause
+    }
     numbers = dict.fromkeys(_CALLED.values(), 0)
     names = {}
     for text in sorted(tokens, key=lambda text: (cause.index(f" {text} "), len(text))):

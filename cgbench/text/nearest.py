@@ -1,10 +1,12 @@
-"""The nearest source of a corpus: TF-IDF over words finds candidates, the edit distance over words decides.
+"""The nearest source of a corpus: TF-IDF over words finds candidates, the edit distance over words
+decides.
 
-The weight of a word is its count times ``ln((1 + sources) / (1 + sources with the word)) + 1``, and sources are
-compared by the cosine, as in scikit-learn's ``TfidfVectorizer``. Repeated sources count once. The 20 most similar
-sources, and all that are as similar as the last of these, are ordered by edit distance. The similarity of the nearest
-one is the fuzzy match of translation memories: 1 - edit distance / words of the longer source (Koehn and Senellart
-2010, "Convergence of Translation Memory and Statistical Machine Translation").
+The weight of a word is its count times ``ln((1 + sources) / (1 + sources with the word)) + 1``, and
+sources are compared by the cosine, as in scikit-learn's ``TfidfVectorizer``. Repeated sources count
+once. The 20 most similar sources, and all that are as similar as the last of these, are ordered by
+edit distance. The similarity of the nearest one is the fuzzy match of translation memories: 1 -
+edit distance / words of the longer source (Koehn and Senellart 2010, "Convergence of Translation
+Memory and Statistical Machine Translation").
 """
 
 from array import array
@@ -22,8 +24,8 @@ TIE = 1e-9  # cosines that differ less are as good as equal
 
 
 class Neighbour(NamedTuple):
-    """The nearest source of a sentence: its row in the corpus, from 0, and its similarity, from 0 to 1; -1 and 0 if no
-    source contains a word of the sentence."""
+    """The nearest source of a sentence: its row in the corpus, from 0, and its similarity, from 0
+    to 1; -1 and 0 if no source contains a word of the sentence."""
 
     row: int
     similarity: float
@@ -40,7 +42,9 @@ class NearestSources:
         first_rows: dict[tuple[int, ...], int] = {}
         for row, source in enumerate(sources):
             if words := words_of(source):
-                first_rows.setdefault(tuple(self.words.setdefault(word, len(self.words)) for word in words), row)
+                first_rows.setdefault(
+                    tuple(self.words.setdefault(word, len(self.words)) for word in words), row
+                )
         self.texts, self.rows = list(first_rows), list(first_rows.values())
         ids = array("i")
         for text in self.texts:
@@ -68,7 +72,9 @@ class NearestSources:
         return [neighbours[line] for line in lines]
 
     def _candidates(self, lines: Sequence[str]) -> Iterator[list[int]]:
-        """The sources with the highest cosines with each line, best first; of equal ones the first."""
+        """The sources with the highest cosines with each line, best first; of equal ones the
+        first.
+        """
         from scipy.sparse import csr_matrix
 
         size = max(1, PRODUCT // max(1, len(self.texts)))
@@ -98,14 +104,17 @@ class NearestSources:
         distances = edit_distances(ids, [self.texts[index] for index in candidates])
         best = min(range(len(candidates)), key=distances.__getitem__)
         source = candidates[best]
-        return Neighbour(self.rows[source], 1 - distances[best] / max(len(ids), len(self.texts[source])))
+        return Neighbour(
+            self.rows[source], 1 - distances[best] / max(len(ids), len(self.texts[source]))
+        )
 
 
 def edit_distances(sentence: Sequence[int], texts: Iterable[Sequence[int]]) -> list[int]:
     """The Levenshtein distance of a sentence to each text, in words.
 
-    Bit-parallel, one bit per word of the sentence (Hyyrö 2003, "A bit-vector algorithm for computing Levenshtein and
-    Damerau edit distances", figure 8): a column of the table is two integers, where it rises and where it falls.
+    Bit-parallel, one bit per word of the sentence (Hyyrö 2003, "A bit-vector algorithm for
+    computing Levenshtein and Damerau edit distances", figure 8): a column of the table is two
+    integers, where it rises and where it falls.
     """
     if not sentence:
         return list(map(len, texts))

@@ -1,7 +1,8 @@
-"""Tokenise and lowercase training text and pool in the same way, so that equal words have equal bytes everywhere.
+"""Tokenise and lowercase training text and pool in the same way, so that equal words have equal
+bytes everywhere.
 
-The steps are, in this order: replace names in logical forms (``anonymise``), undo tokenisation (``detokenize``),
-tokenise (``tokenize``), lowercase.
+The steps are, in this order: replace names in logical forms (``anonymise``), undo tokenisation
+(``detokenize``), tokenise (``tokenize``), lowercase.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 SIDES = ("source", "target")
 BLOCK = 2_000  # pairs per task of a worker process
 
-# Escapes of the Moses tokeniser. They are undone first, so that tokenised text is not escaped twice.
+# Escapes of the Moses tokeniser. They are undone first, so that tokenised text is not escaped
+# twice.
 ESCAPES = {
     "&quot;": '"',
     "&apos;": "'",
@@ -44,10 +46,10 @@ ESCAPES = {
 class Normalisation:
     """How text is normalised.
 
-    ``tokenize`` is the name of a tokeniser (:mod:`cgbench.text.tokenizers`; ``none``: split at blanks), or one per
-    language or side: ``de=moses,zh=jieba``. ``languages`` are those of source and target, which Moses needs.
-    ``detokenize``: undo Moses tokenisation first. ``anonymise``: the kind of logical form of the target
-    (:mod:`cgbench.text.logical_forms`).
+    ``tokenize`` is the name of a tokeniser (:mod:`cgbench.text.tokenizers`; ``none``: split at
+    blanks), or one per language or side: ``de=moses,zh=jieba``. ``languages`` are those of source
+    and target, which Moses needs. ``detokenize``: undo Moses tokenisation first. ``anonymise``: the
+    kind of logical form of the target (:mod:`cgbench.text.logical_forms`).
 
     :raises InputError: there is no such tokeniser, language or form.
     """
@@ -102,7 +104,9 @@ class Normalisation:
         return replace(self, tokenize=name, languages=(language, language), anonymise="none")
 
     def signature(self, language: str) -> str:
-        """How text of ``language`` is split into words, for a signature: ``none``, ``moses-de``, ``detok+jieba``."""
+        """How text of ``language`` is split into words, for a signature: ``none``, ``moses-de``,
+        ``detok+jieba``.
+        """
         name = self.tokenizers[self._side(language)]
         label = f"moses-{language}" if name == "moses" else name.replace(":", "-")
         return f"detok+{label}" if self.detokenize else label
@@ -117,7 +121,10 @@ class TableOptions:
 
     _: KW_ONLY
     columns: NamePair | None = option(
-        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
+        default=None,
+        help="Source and target columns of a table (TSV: numbers from 1)",
+        metavar="S,T",
+        group="Input",
     )
 
 
@@ -127,9 +134,11 @@ class CorpusOptions(TableOptions):
 
     _: KW_ONLY
     languages: NamePair | None = option(
-        default=None, help="Source and target language codes [default: last part of each file name]", metavar="S,T",
+        default=None,
+        help="Source and target language codes [default: last part of each file name]",
+        metavar="S,T",
         group="Input",
-    )  # fmt: skip
+    )
 
 
 @request
@@ -139,10 +148,16 @@ class Normalising:
     _: KW_ONLY
     tokenize: str = option(
         default="none",
-        help="Tokenise all text: moses, 13a, zh, ja, char, jieba, spacy:LANG, or one per language, such as "
-        "de=moses,zh=jieba", group="Text", metavar="NAME|LANG=NAME,...",
-    )  # fmt: skip
-    detokenize: bool = option(default=False, help="Undo Moses tokenisation in all text first", group="Text")
+        help=(
+            "Tokenise all text: moses, 13a, zh, ja, char, jieba, spacy:LANG, or one per language,"
+            " such as de=moses,zh=jieba"
+        ),
+        group="Text",
+        metavar="NAME|LANG=NAME,...",
+    )
+    detokenize: bool = option(
+        default=False, help="Undo Moses tokenisation in all text first", group="Text"
+    )
     lowercase: bool = option(default=False, help="Lowercase all text", group="Text")
 
 
@@ -151,12 +166,16 @@ class TextOptions(Normalising):
     """How all text of a job is normalised, where it is of one language."""
 
     _: KW_ONLY
-    language: str = option(default="en", help="Language code, for moses and --detokenize", group="Text")
+    language: str = option(
+        default="en", help="Language code, for moses and --detokenize", group="Text"
+    )
 
     @property
     def normalisation(self) -> Normalisation:
         """The checked normalisation."""
-        return Normalisation(self.tokenize, self.lowercase, (self.language, self.language), self.detokenize)
+        return Normalisation(
+            self.tokenize, self.lowercase, (self.language, self.language), self.detokenize
+        )
 
 
 @request
@@ -165,13 +184,17 @@ class PairOptions(CorpusOptions, Normalising):
 
     _: KW_ONLY
     anonymise: Literal["none", "cogs", "smcalflow"] = option(
-        default="none", help="Replace names in target logical forms of this type by placeholders", group="Text"
+        default="none",
+        help="Replace names in target logical forms of this type by placeholders",
+        group="Text",
     )
 
     def normalisation_of(self, corpus: CorpusSpec) -> Normalisation:
         """The checked normalisation; missing languages come from the file names."""
         languages = languages_of(self.languages, corpus)
-        return Normalisation(self.tokenize, self.lowercase, languages, self.detokenize, self.anonymise)
+        return Normalisation(
+            self.tokenize, self.lowercase, languages, self.detokenize, self.anonymise
+        )
 
 
 def tokenizers_of(text: str, languages: tuple[str, str]) -> tuple[str, str]:
@@ -197,7 +220,8 @@ def tokenizers_of(text: str, languages: tuple[str, str]) -> tuple[str, str]:
 
 @cache  # in each process
 def normaliser(normalisation: Normalisation, language: str) -> Callable[[str], str]:
-    """A function that normalises a line of ``language``, except for names in logical forms, which need both sides.
+    """A function that normalises a line of ``language``, except for names in logical forms, which
+    need both sides.
 
     :raises InputError: the tokeniser is not installed, or needs a language code.
     """
@@ -230,7 +254,9 @@ def normalise_pairs(
         return
     for language in normalisation.languages:
         normaliser(normalisation, language)  # to report a missing package once
-    yield from map_pairs(partial(_normalise_block, normalisation=normalisation), pairs, label, engine)
+    yield from map_pairs(
+        partial(_normalise_block, normalisation=normalisation), pairs, label, engine
+    )
 
 
 def _normalise_block(block: list[Pair], normalisation: Normalisation) -> list[Pair]:
@@ -247,7 +273,10 @@ def _normalise(pairs: Iterator[Pair], normalisation: Normalisation) -> Iterator[
 
 
 def map_pairs(
-    work: Callable[[list[Pair]], list[Pair]], pairs: Iterable[Pair], label: str, engine: Engine | None = None
+    work: Callable[[list[Pair]], list[Pair]],
+    pairs: Iterable[Pair],
+    label: str,
+    engine: Engine | None = None,
 ) -> Iterator[Pair]:
     """Apply ``work`` to blocks of pairs, in order, with a progress bar for the text ``label``.
 

@@ -1,8 +1,8 @@
 """Read columns of Parquet files batch by batch in a child process.
 
-PyArrow crashes on some damaged files, and allocates as much memory as a file claims to need. A file of 100 kB can hold
-gigabytes: one long value, referenced a thousand times. So one child process with limited memory reads all files, and
-its output is counted.
+PyArrow crashes on some damaged files, and allocates as much memory as a file claims to need. A file
+of 100 kB can hold gigabytes: one long value, referenced a thousand times. So one child process with
+limited memory reads all files, and its output is counted.
 """
 
 import os
@@ -34,13 +34,17 @@ def _child() -> Child:
 
 
 def _ask(child: Child, path: Path, do: str, **question: Any) -> tuple[Any, bytes]:
-    died = f"{path}: not a readable Parquet file (the process that read it crashed, or used too much memory)"
+    died = (
+        f"{path}: not a readable Parquet file (the process that read it crashed, or used too much"
+        " memory)"
+    )
     question |= {"do": do, "path": str(path), "place": str(path.absolute())}
     return child.ask(question, died, most=PARQUET_MESSAGE)
 
 
 class ParquetTable:
-    """A Parquet file: its ``schema``; ``names`` of its columns; ``nested``: fields of the struct ``translation``.
+    """A Parquet file: its ``schema``; ``names`` of its columns; ``nested``: fields of the struct
+    ``translation``.
 
     :raises InputError: it is missing, or not a Parquet file.
     """
@@ -53,7 +57,9 @@ class ParquetTable:
         self.length, schema = _ask(_child(), path, "describe")
         self.schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(schema))
         self.names: list[str] = self.schema.names
-        nested = _parts(self.schema.field("translation").type) if "translation" in self.names else []
+        nested = (
+            _parts(self.schema.field("translation").type) if "translation" in self.names else []
+        )
         self.nested = [field.name for field in nested]
 
     def read(self, columns: Sequence[str]) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -63,16 +69,25 @@ class ParquetTable:
         """
         budget, packed = Budget(self.path), self.path.stat().st_size
         if missing := [name for name in columns if name not in (*self.names, *self.nested)]:
-            raise InputError(f"{self.path}: no column {missing[0]!r}; it has {', '.join(self.names)}")
+            raise InputError(
+                f"{self.path}: no column {missing[0]!r}; it has {', '.join(self.names)}"
+            )
         budget.check(self.length, packed)  # each row is a line, even if empty
-        columns, row_numbers = [f"translation.{name}" if name in self.nested else name for name in columns], count(1)
+        columns, row_numbers = (
+            [f"translation.{name}" if name in self.nested else name for name in columns],
+            count(1),
+        )
         for batch in self.batches(columns):
-            for row in zip(*(_column(batch, name, self.path).to_pylist() for name in columns), strict=True):
+            for row in zip(
+                *(_column(batch, name, self.path).to_pylist() for name in columns), strict=True
+            ):
                 budget.take(sum(len(value) for value in row if isinstance(value, str)), packed)
                 yield next(row_numbers), row
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The record batches of these columns (``translation.de`` is a field), of at most about :data:`BATCH` bytes."""
+        """The record batches of these columns (``translation.de`` is a field), of at most about
+        :data:`BATCH` bytes.
+        """
         import pyarrow
 
         child = _child()
@@ -86,7 +101,8 @@ class ParquetTable:
 
 
 def read_parquet(path: Path, structs: Sequence[str] = (), *, leave_out: bool = False) -> Any:
-    """A Parquet file of numbers and text as a pyarrow table, with memory limited by the size of the file.
+    """A Parquet file of numbers and text as a pyarrow table, with memory limited by the size of the
+    file.
 
     :param structs: the columns that may be structs of texts; ``leave_out``: do not read them.
     :raises InputError: it is not such a file, has more rows than bytes, or exceeds a limit.
@@ -95,10 +111,16 @@ def read_parquet(path: Path, structs: Sequence[str] = (), *, leave_out: bool = F
     import pyarrow
 
     if table.length > packed:
-        raise InputError(f"{path}: {table.length:,} rows in {packed:,} bytes: not a plausible table")
+        raise InputError(
+            f"{path}: {table.length:,} rows in {packed:,} bytes: not a plausible table"
+        )
     for name, kind in zip(table.names, table.schema.types, strict=True):
         fields = _parts(kind) if name in structs else []
-        if not (_is_text(kind) or _is_number(kind) or (fields and all(_is_text(field.type) for field in fields))):
+        if not (
+            _is_text(kind)
+            or _is_number(kind)
+            or (fields and all(_is_text(field.type) for field in fields))
+        ):
             raise InputError(f"{path}: column {name!r} is neither numbers nor text")
     read_names = [name for name in table.names if not (leave_out and name in structs)]
     budget, record_batches = Budget(path), []
@@ -137,7 +159,11 @@ def _is_text(kind: Any) -> bool:
 def _is_number(kind: Any) -> bool:
     import pyarrow
 
-    return bool(pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_boolean(kind))
+    return bool(
+        pyarrow.types.is_integer(kind)
+        or pyarrow.types.is_floating(kind)
+        or pyarrow.types.is_boolean(kind)
+    )
 
 
 def _parts(kind: Any) -> list[Any]:
@@ -180,7 +206,10 @@ def answers() -> Answer:
 def _open(location: Path) -> Any:
     import pyarrow.parquet
 
-    limits = {"thrift_string_size_limit": PARQUET_FOOTER, "thrift_container_size_limit": PARQUET_FOOTER}
+    limits = {
+        "thrift_string_size_limit": PARQUET_FOOTER,
+        "thrift_container_size_limit": PARQUET_FOOTER,
+    }
     return pyarrow.parquet.ParquetFile(location, buffer_size=1 << 20, **limits)
 
 
@@ -192,7 +221,10 @@ def _read(location: Path, path: Path, columns: Sequence[str]) -> Iterator[Any]:
         group = file.metadata.row_group(group_index)
         rows = ROWS
         for chunk in map(group.column, range(group.num_columns)):
-            if any(chunk.path_in_schema == name or chunk.path_in_schema.startswith(f"{name}.") for name in columns):
+            if any(
+                chunk.path_in_schema == name or chunk.path_in_schema.startswith(f"{name}.")
+                for name in columns
+            ):
                 unpacked = max(chunk.total_uncompressed_size, 1)
                 budget.check(unpacked, chunk.total_compressed_size)
                 # a delta-encoded text may be as long as the whole chunk
@@ -204,7 +236,9 @@ def _read(location: Path, path: Path, columns: Sequence[str]) -> Iterator[Any]:
         with file:
             for group_index, (rows, most) in enumerate(groups):
                 seen = 0
-                for batch in file.iter_batches(most, [group_index], list(columns), use_threads=False):
+                for batch in file.iter_batches(
+                    most, [group_index], list(columns), use_threads=False
+                ):
                     seen += batch.num_rows
                     yield from _cut(batch)
                 if seen != rows:
@@ -222,7 +256,9 @@ def _cut(batch: Any) -> Iterator[Any]:
         yield from _cut(batch.slice(0, half))
         yield from _cut(batch.slice(half))
         return
-    yield pyarrow.record_batch([array.cast(_plain(array.type)) for array in batch.columns], batch.schema.names)
+    yield pyarrow.record_batch(
+        [array.cast(_plain(array.type)) for array in batch.columns], batch.schema.names
+    )
 
 
 def _size(array: Any) -> int:

@@ -1,9 +1,10 @@
-"""The text contract: UTF-8 without a byte order mark, one sentence per line, words separated by ASCII white space.
+"""The text contract: UTF-8 without a byte order mark, one sentence per line, words separated by
+ASCII white space.
 
-ASCII white space is blank, tab, CR, vertical tab and form feed (and the newline, which ends a line). All other
-characters, including no-break space and U+3000, are part of words. ``str.split`` and ``str.strip`` treat more
-characters as white space and must not be used to find words; ``bytes.split`` and the compiled loops
-(``text/word_kernels.py``) split as :func:`words_of` does.
+ASCII white space is blank, tab, CR, vertical tab and form feed (and the newline, which ends a
+line). All other characters, including no-break space and U+3000, are part of words. ``str.split``
+and ``str.strip`` treat more characters as white space and must not be used to find words;
+``bytes.split`` and the compiled loops (``text/word_kernels.py``) split as :func:`words_of` does.
 """
 
 import re
@@ -37,7 +38,9 @@ def word_bytes(line: str) -> list[bytes]:
 
 
 def skip_mark(data: bytes | memoryview, name: object) -> int:
-    """The number of bytes before the text of a file: 3 for a byte order mark, with a warning, else 0."""
+    """The number of bytes before the text of a file: 3 for a byte order mark, with a warning, else
+    0.
+    """
     if data[: len(MARK)] != MARK:
         return 0
     warn(f"{name}: begins with a byte order mark, which is ignored")
@@ -50,15 +53,16 @@ def not_utf8(data: bytes, name: object, line_number: int) -> InputError:
         for encoding, marks in (("UTF-32", _UTF32), ("UTF-16", _UTF16)):
             if data.startswith(marks):
                 return InputError(
-                    f"{name}, line 1: not UTF-8 but {encoding}, by its byte order mark; convert the file, for example "
-                    f"with iconv -f {encoding} -t UTF-8"
+                    f"{name}, line 1: not UTF-8 but {encoding}, by its byte order mark; convert the"
+                    f" file, for example with iconv -f {encoding} -t UTF-8"
                 )
     for position, line in enumerate(data.split(b"\n"), line_number):
         try:
             line.decode()
         except UnicodeDecodeError as error:
             return InputError(
-                f"{name}, line {position}: not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}); "
-                "convert the file, for example with iconv -f ENCODING -t UTF-8"
+                f"{name}, line {position}: not UTF-8 (byte 0x{line[error.start]:02x} at column"
+                f" {error.start + 1}); convert the file, for example with iconv -f ENCODING -t"
+                " UTF-8"
             )
     raise AssertionError("a text is not UTF-8, yet each of its lines is")

@@ -1,7 +1,7 @@
 """Properties of a sample of a text: tokenised or raw, cased or lowercased, escaped, its words.
 
-All values are counts over the lines of the sample. A property is None without enough evidence (:data:`ENOUGH`), and
-None never counts as a difference.
+All values are counts over the lines of the sample. A property is None without enough evidence
+(:data:`ENOUGH`), and None never counts as a difference.
 """
 
 import math
@@ -18,7 +18,10 @@ from cgbench.text.plain_text import words_of
 
 ENOUGH = 20  # lines or marks
 BEGINNING = 2_000  # lines that :func:`is_unspaced` reads
-MOST, FEW = 0.7, 0.2  # share of marks that stand apart: at least, in tokenised text; at most, in raw text
+MOST, FEW = (
+    0.7,
+    0.2,
+)  # share of marks that stand apart: at least, in tokenised text; at most, in raw text
 
 PERIODS = ".。।"
 COMMAS = ",，、،"  # noqa: RUF001 - other scripts
@@ -30,7 +33,9 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 @dataclass
 class Marks:
-    """How often a mark stands ``apart`` as a separate word, and how often it is ``attached`` to a word."""
+    """How often a mark stands ``apart`` as a separate word, and how often it is ``attached`` to a
+    word.
+    """
 
     apart: int = 0
     attached: int = 0
@@ -79,7 +84,9 @@ class Profile:
 
     @property
     def lower(self) -> bool | None:
-        """Whether the text is lowercased; None if few letters have two cases, or few are in upper case."""
+        """Whether the text is lowercased; None if few letters have two cases, or few are in upper
+        case.
+        """
         if self.cased < max(ENOUGH, self.lines / 2):
             return None
         rate = self.upper / self.cased
@@ -106,7 +113,9 @@ class Profile:
 
     @property
     def script(self) -> str | None:
-        """The script of most of the text if it is usually written without blanks, whether or not there are any."""
+        """The script of most of the text if it is usually written without blanks, whether or not
+        there are any.
+        """
         return self._unspaced_letters[0] if self.lines >= ENOUGH else None
 
     @property
@@ -125,7 +134,9 @@ class Profile:
 
 
 def _interval(count: int, lines: int) -> tuple[float, float]:
-    """The 95% confidence interval of the rate ``count / lines`` (Wilson 1927); 0 to 1 for no lines."""
+    """The 95% confidence interval of the rate ``count / lines`` (Wilson 1927); 0 to 1 for no
+    lines.
+    """
     if not lines:
         return 0.0, 1.0
     square = 1.96**2
@@ -135,9 +146,11 @@ def _interval(count: int, lines: int) -> tuple[float, float]:
 
 
 def lacks_escapes(text: Profile, other: Profile) -> bool:
-    """Whether a text has no escapes of Moses where another has them; one that writes *'s* less often has some.
+    """Whether a text has no escapes of Moses where another has them; one that writes *'s* less
+    often has some.
 
-    They must be significantly less than half as frequent; a short text, which may have few by chance, is no evidence.
+    They must be significantly less than half as frequent; a short text, which may have few by
+    chance, is no evidence.
     """
     most, least = _interval(text.escaped, text.lines)[1], _interval(other.escaped, other.lines)[0]
     return text.escaped <= text.lines / 200 and most < least / 2
@@ -172,7 +185,9 @@ class FormContrast(NamedTuple):
 
 
 def contrasts(text: Profile, other: Profile) -> Iterator[FormContrast]:
-    """How the forms of two texts differ: in one of :data:`CASE`, and in tokenisation or else in escapes."""
+    """How the forms of two texts differ: in one of :data:`CASE`, and in tokenisation or else in
+    escapes.
+    """
     for name in CASE:
         value, other_value = getattr(text, name), getattr(other, name)
         if None not in (value, other_value) and value != other_value:

@@ -1,8 +1,9 @@
 """Download texts from the Hugging Face Hub, by address.
 
 A file is downloaded into a cache and then read like any other. An address is written as in pandas:
-``hf://datasets/ORG/NAME[@REVISION]/path/file.parquet``, optionally with ``:COLUMN``. ``huggingface_hub`` downloads, so
-its settings apply: ``HF_HOME``, ``HF_TOKEN``, ``HF_ENDPOINT``, ``HF_HUB_OFFLINE=1``.
+``hf://datasets/ORG/NAME[@REVISION]/path/file.parquet``, optionally with ``:COLUMN``.
+``huggingface_hub`` downloads, so its settings apply: ``HF_HOME``, ``HF_TOKEN``, ``HF_ENDPOINT``,
+``HF_HUB_OFFLINE=1``.
 """
 
 import os
@@ -25,10 +26,12 @@ def is_address(text: object) -> bool:
 
 
 def local(text: str, *, cached: bool = False) -> str:
-    """The local file of an address, downloaded if necessary (with its ``:COLUMN``); a local name is returned as it is.
+    """The local file of an address, downloaded if necessary (with its ``:COLUMN``); a local name is
+    returned as it is.
 
     :param cached: do not download it.
-    :raises InputError: the address is malformed, there is no such file, the download fails, or a package is missing.
+    :raises InputError: the address is malformed, there is no such file, the download fails, or a
+        package is missing.
     """
     if not is_address(text):
         return text
@@ -36,15 +39,22 @@ def local(text: str, *, cached: bool = False) -> str:
     match = _HUB.fullmatch(str(path))
     if match is None or {"", ".", ".."} & {*match[3].split("/")}:
         raise InputError(
-            f"{text}: not the address of a file on the Hub; write {FORM}. For a model of translate, use "
-            f"{argument('system', text)}"
+            f"{text}: not the address of a file on the Hub; write {FORM}. For a model of translate,"
+            f" use {argument('system', text)}"
         )
     hub = require("huggingface_hub", "hub")
     repository, revision, name = match.groups()
     try:
-        file = hub.hf_hub_download(repository, name, repo_type="dataset", revision=revision, local_files_only=cached)
+        file = hub.hf_hub_download(
+            repository, name, repo_type="dataset", revision=revision, local_files_only=cached
+        )
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("huggingface_hub", "httpx", "httpx2", "requests"):
+        if type(error).__module__.split(".")[0] not in (
+            "huggingface_hub",
+            "httpx",
+            "httpx2",
+            "requests",
+        ):
             raise
         raise InputError(f"{text}: cannot be fetched ({reason_of(error)})") from None
     # .../snapshots/COMMIT/path/of/the/file
@@ -56,7 +66,9 @@ def local(text: str, *, cached: bool = False) -> str:
 
 
 def if_here(text: str) -> str:
-    """The same from the cache only, for addresses in untrusted files; an address that is not cached is returned."""
+    """The same from the cache only, for addresses in untrusted files; an address that is not cached
+    is returned.
+    """
     try:
         return local(text, cached=True)
     except InputError:

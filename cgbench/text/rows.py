@@ -1,8 +1,8 @@
 """The rows of a table: TSV, CSV, JSON (also .gz, .zst) or Parquet.
 
-TSV has no quotes: a tab ends a field, a newline ends a row. In CSV (RFC 4180) a quoted field may contain commas, quotes
-and newlines. ``.jsonl`` has one object per line, ``.json`` the same or an array of objects. Rows are numbered as in
-the file, from 1.
+TSV has no quotes: a tab ends a field, a newline ends a row. In CSV (RFC 4180) a quoted field may
+contain commas, quotes and newlines. ``.jsonl`` has one object per line, ``.json`` the same or an
+array of objects. Rows are numbered as in the file, from 1.
 """
 
 import csv
@@ -28,9 +28,11 @@ Row = tuple[int, tuple[Any, ...]]
 
 
 class Table:
-    """An open table: the ``names`` of its columns (an empty file has none), and its rows, which can be read once.
+    """An open table: the ``names`` of its columns (an empty file has none), and its rows, which can
+    be read once.
 
-    Hugging Face's ``{"translation": {"de": ..., "en": ...}}`` is a table with the columns ``de`` and ``en``.
+    Hugging Face's ``{"translation": {"de": ..., "en": ...}}`` is a table with the columns ``de``
+    and ``en``.
 
     :param named: the first row of a TSV or CSV file is a header; else columns are numbers.
     :raises InputError: the file is missing, damaged or not UTF-8.
@@ -55,12 +57,19 @@ class Table:
             self._read = partial(_read_objects, chain(first, objects))
         else:
             tabs = kind != "csv"
-            lines = (line.rstrip("\r").split("\t") for line in read_lines(path)) if tabs else _read_csv(path)
+            lines = (
+                (line.rstrip("\r").split("\t") for line in read_lines(path))
+                if tabs
+                else _read_csv(path)
+            )
             names = next(lines, []) if named else []
             self._read = partial(self._read_fields, enumerate(lines, 2 if named else 1))
             if named and not names:
                 self._read = lambda columns: iter(())  # the file is empty
-        self.names = [*self.nested, *(name for name in names if not self.nested or name != "translation")]
+        self.names = [
+            *self.nested,
+            *(name for name in names if not self.nested or name != "translation"),
+        ]
 
     def read(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows; ``columns`` are names, or numbers from 1 in a table without names.
@@ -69,13 +78,17 @@ class Table:
         """
         return self._read(columns)
 
-    def _read_fields(self, rows: Iterator[tuple[int, list[str]]], columns: Sequence[str]) -> Iterator[Row]:
+    def _read_fields(
+        self, rows: Iterator[tuple[int, list[str]]], columns: Sequence[str]
+    ) -> Iterator[Row]:
         indices = [self.names.index(name) if self.names else int(name) - 1 for name in columns]
         least = max(indices)
         for row_number, row in rows:
             if len(row) <= least:
                 many = f"{len(row)} column{'s' * (len(row) != 1)}"
-                raise InputError(f"{self.path}, row {row_number} has {many}; column {least + 1} is needed")
+                raise InputError(
+                    f"{self.path}, row {row_number} has {many}; column {least + 1} is needed"
+                )
             yield row_number, tuple(row[index] for index in indices)
 
 
@@ -90,7 +103,9 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
         return
     # Excel writes semicolons where the comma is the decimal point.
     delimiter = ";" if ";" in first and "," not in first else ","
-    reader = csv.reader((f"{line}\n" for line in chain([first], lines)), strict=True, delimiter=delimiter)
+    reader = csv.reader(
+        (f"{line}\n" for line in chain([first], lines)), strict=True, delimiter=delimiter
+    )
     width = 0
     try:
         for row_number, row in enumerate(reader, 1):
@@ -100,14 +115,14 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
             row = row or [""]
             if len(row) != width:
                 raise InputError(
-                    f"{path}, row {row_number} has {len(row)} fields but the first row has {width}; quote fields that "
-                    "contain a comma"
+                    f"{path}, row {row_number} has {len(row)} fields but the first row has {width};"
+                    " quote fields that contain a comma"
                 )
             yield [field.replace("\r\n", "\n") for field in row]
     except csv.Error as error:
         raise InputError(
-            f"{path}, line {reader.line_num}: not CSV ({error}); quote fields that contain a comma, a quote or a "
-            'newline, and double a quote inside a field ("")'
+            f"{path}, line {reader.line_num}: not CSV ({error}); quote fields that contain a comma,"
+            ' a quote or a newline, and double a quote inside a field ("")'
         ) from None
 
 
@@ -124,22 +139,36 @@ def cell_text(value: Any, column: str, path: object, row_number: int) -> str:
     if isinstance(value, str):
         if not value.isascii() and _SURROGATE.search(value):
             raise InputError(
-                f"{path}, row {row_number}: the text of {column!r} is not Unicode (it contains a lone surrogate)"
+                f"{path}, row {row_number}: the text of {column!r} is not Unicode (it contains a"
+                " lone surrogate)"
             )
         return value.replace("\n", " ")
     if not isinstance(value, (bool, int, float)):
-        of = "" if value is None or isinstance(value, (dict, list)) else f" that is text, but {type(value).__name__}"
+        of = (
+            ""
+            if value is None or isinstance(value, (dict, list))
+            else f" that is text, but {type(value).__name__}"
+        )
         raise InputError(f"{path}, row {row_number}: no value in the field {column!r}{of}")
     return json.dumps(value)
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON file with their row numbers, from 1: one per line, or the elements of an array."""
+    """The objects of a JSON file with their row numbers, from 1: one per line, or the elements of
+    an array.
+    """
     if form(path) == "json" and is_array(path):
         rows: Iterable[tuple[int, Any]] = enumerate(_read_array(path), 1)
     else:
-        lines = ((row_number, line) for row_number, line in enumerate(read_lines(path), 1) if line.strip())
-        rows = ((row_number, parse_json(line, f"{path}, row {row_number}")) for row_number, line in lines)
+        lines = (
+            (row_number, line)
+            for row_number, line in enumerate(read_lines(path), 1)
+            if line.strip()
+        )
+        rows = (
+            (row_number, parse_json(line, f"{path}, row {row_number}"))
+            for row_number, line in lines
+        )
     for row_number, row in rows:
         if not isinstance(row, dict):
             raise InputError(f"{path}, row {row_number}: not an object with one field per column")
@@ -161,7 +190,8 @@ def _read_array(path: Path) -> Any:
         data = file.read(LARGEST_ARRAY + 1)
     if len(data) > LARGEST_ARRAY:
         raise InputError(
-            f"{path}: an array of more than {LARGEST_ARRAY >> 20} MiB; write one object per line, as .jsonl"
+            f"{path}: an array of more than {LARGEST_ARRAY >> 20} MiB; write one object per line,"
+            " as .jsonl"
         )
     return parse_json(data, path, infinite=True)
 
@@ -171,7 +201,12 @@ def _translation(row: dict[str, Any]) -> dict[str, Any]:
     return pair if isinstance(pair, dict) else {}
 
 
-def _read_objects(objects: Iterable[tuple[int, dict[str, Any]]], columns: Sequence[str]) -> Iterator[Row]:
+def _read_objects(
+    objects: Iterable[tuple[int, dict[str, Any]]], columns: Sequence[str]
+) -> Iterator[Row]:
     for row_number, row in objects:
         inner = _translation(row)
-        yield row_number, tuple(inner.get(name, row.get(name)) if inner else row.get(name) for name in columns)
+        yield (
+            row_number,
+            tuple(inner.get(name, row.get(name)) if inner else row.get(name) for name in columns),
+        )

@@ -1,7 +1,8 @@
 """Draw an evenly spread, reproducible sample of a text.
 
-The sample depends only on line numbers, so a plain file, its ``.gz`` and a table of the same text give the same sample.
-A compressed text cannot be read from the middle, so every text is read from its beginning, up to :data:`READ` lines.
+The sample depends only on line numbers, so a plain file, its ``.gz`` and a table of the same text
+give the same sample. A compressed text cannot be read from the middle, so every text is read from
+its beginning, up to :data:`READ` lines.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,8 @@ Item = TypeVar("Item", str, Pair)
 
 
 def spread(items: Iterator[Item]) -> list[Item]:
-    """Every 2^k-th run of :data:`RUN` items, with the smallest k that leaves fewer than 2 x :data:`RUNS` runs.
+    """Every 2^k-th run of :data:`RUN` items, with the smallest k that leaves fewer than 2 x
+    :data:`RUNS` runs.
 
     Reading stops after :data:`READ` items, or an estimated :data:`CHARACTERS` characters.
     """
@@ -38,7 +40,9 @@ def spread(items: Iterator[Item]) -> list[Item]:
             runs, step = runs[::2], 2 * step
             if run_number % step:
                 continue
-        characters += step * sum(len(item) if isinstance(item, str) else len(item[0]) + len(item[1]) for item in run)
+        characters += step * sum(
+            len(item) if isinstance(item, str) else len(item[0]) + len(item[1]) for item in run
+        )
         runs.append([_cut(item) for item in run])
         if characters > CHARACTERS:
             break

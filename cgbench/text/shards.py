@@ -1,7 +1,8 @@
 """A corpus of any number of files, in shards that can be read independently.
 
-Uncompressed plain files (and JSON lines) are split into byte ranges at line ends; any other file is one shard. A line,
-or a row of a table, is a document. Memory use is that of one block, however long a file is.
+Uncompressed plain files (and JSON lines) are split into byte ranges at line ends; any other file is
+one shard. A line, or a row of a table, is a document. Memory use is that of one block, however long
+a file is.
 """
 
 import glob
@@ -20,7 +21,15 @@ from cgbench.text.blocks import BLOCK, Block, block_of_bytes, check_text, join_b
 from cgbench.text.limits import check_line
 from cgbench.text.plain_text import MARK
 from cgbench.text.rows import Table, cell_text, is_array, is_number
-from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_stdin, open_raw, split_name, whole_lines
+from cgbench.text.streams import (
+    COMPRESSED,
+    NUMBERED,
+    form,
+    is_stdin,
+    open_raw,
+    split_name,
+    whole_lines,
+)
 
 SHARD = 64 << 20
 """Bytes per shard of a file that can be split."""
@@ -48,8 +57,8 @@ class Shard:
 
 
 def kind_of(path: Path) -> str:
-    """The format of a corpus file, as :func:`~cgbench.text.streams.form`; but ``.json`` is JSON lines, as in web
-    corpora, unless it is an array."""
+    """The format of a corpus file, as :func:`~cgbench.text.streams.form`; but ``.json`` is JSON
+    lines, as in web corpora, unless it is an array."""
     name = path.with_suffix("") if path.suffix in COMPRESSED else path
     if name.suffix not in JSON_LINES:
         return form(path)
@@ -57,11 +66,14 @@ def kind_of(path: Path) -> str:
 
 
 def find_files(inputs: Iterable[str | Path], column: str = "text") -> list[Shard]:
-    """The files of a corpus, each as one shard, in the order given; folders and patterns are sorted by name.
+    """The files of a corpus, each as one shard, in the order given; folders and patterns are sorted
+    by name.
 
-    :param inputs: files, ``TABLE:COLUMN``, folders (all files except hidden ones) and patterns (``*``, ``**``).
+    :param inputs: files, ``TABLE:COLUMN``, folders (all files except hidden ones) and patterns
+        (``*``, ``**``).
     :param column: the text column of tables where none is named.
-    :raises InputError: there is no such file, a pattern or folder has none, or a file is named twice.
+    :raises InputError: there is no such file, a pattern or folder has none, or a file is named
+        twice.
     """
     # The files that each input stands for.
     shards: list[Shard] = []
@@ -85,7 +97,11 @@ def find_files(inputs: Iterable[str | Path], column: str = "text") -> list[Shard
             raise InputError(f"{path}: no such file")
         for file in paths:
             kind = kind_of(file)
-            if chosen is None and kind in NUMBERED and not (kind == "csv" and column in Table(file, named=True).names):
+            if (
+                chosen is None
+                and kind in NUMBERED
+                and not (kind == "csv" and column in Table(file, named=True).names)
+            ):
                 raise InputError(f"{file}: which column? Write {file}:COLUMN, such as {file}:1")
             shards.append(Shard(file, None if kind == "plain" else chosen or column))
     # No file twice.
@@ -124,7 +140,9 @@ def cut_files(files: Iterable[Shard], shard_size: int = SHARD) -> list[Shard]:
                         end = stream.tell() - len(piece) + newline + 1
                         break
                     end = total
-                    check_line(stream.tell() - begin - shard_size, f"{file.path}, byte {begin:,} and on", 1)
+                    check_line(
+                        stream.tell() - begin - shard_size, f"{file.path}, byte {begin:,} and on", 1
+                    )
                 shards.append(Shard(file.path, file.column, begin, min(end, total)))
                 begin = end
         if not total:
@@ -137,19 +155,24 @@ def hash_shard(shard: Shard) -> str:
     digest = hashlib.sha256()
     with shard.path.open("rb") as file:
         file.seek(shard.begin)
-        remaining = (shard.end if shard.end is not None else shard.path.stat().st_size) - shard.begin
+        remaining = (
+            shard.end if shard.end is not None else shard.path.stat().st_size
+        ) - shard.begin
         while remaining > 0 and (data := file.read(min(remaining, 1 << 20))):
             digest.update(data)
             remaining -= len(data)
     return digest.hexdigest()
 
 
-def read_shard(shard: Shard, change: Change | None = None, *, lower: bool = False) -> Iterator[Block]:
+def read_shard(
+    shard: Shard, change: Change | None = None, *, lower: bool = False
+) -> Iterator[Block]:
     """The documents of a shard in blocks, one line each.
 
-    :param change: is applied to each line; ``lower``: lowercase text, much faster than a ``change`` that does so.
-    :raises InputError: the file is damaged, cut short or not UTF-8, a row is malformed, or there is no such column; the
-        message names the file and the byte (in a table: the row).
+    :param change: is applied to each line; ``lower``: lowercase text, much faster than a ``change``
+        that does so.
+    :raises InputError: the file is damaged, cut short or not UTF-8, a row is malformed, or there is
+        no such column; the message names the file and the byte (in a table: the row).
     """
     for block in _plain(shard) if shard.kind == "plain" else join_blocks(_texts(shard)):
         if change is not None:
@@ -162,7 +185,9 @@ def read_shard(shard: Shard, change: Change | None = None, *, lower: bool = Fals
 
 
 def _pieces(shard: Shard) -> Iterator[tuple[np.ndarray, int, int]]:
-    """Whole lines: padded buffer, bytes filled, offset of its first byte in the text of the file."""
+    """Whole lines: padded buffer, bytes filled, offset of its first byte in the text of the
+    file.
+    """
     remaining = None if shard.end is None else shard.end - shard.begin
     stream: Any = open_raw(shard.path) if shard.end is None else shard.path.open("rb", buffering=0)
     reached = shard.begin
@@ -193,7 +218,10 @@ def _not_utf8(buffer: np.ndarray, filled: int, offset: int, path: Path) -> Input
     try:
         buffer[:filled].tobytes().decode()
     except UnicodeDecodeError as error:
-        place = f"{path}, byte {offset + error.start:,}: not UTF-8 (byte 0x{error.object[error.start]:02x})"
+        place = (
+            f"{path}, byte {offset + error.start:,}: not UTF-8 (byte"
+            f" 0x{error.object[error.start]:02x})"
+        )
         return InputError(f"{place}; convert the file, for example with iconv -f ENCODING -t UTF-8")
     raise AssertionError("a text is not UTF-8, yet it can be decoded")
 
@@ -213,7 +241,8 @@ def _rows(path: Path, column: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
     table = Table(path, named=not numbered)
     if table.names and column not in table.names:
         raise InputError(
-            f"{path}: no column {column!r}; it has {', '.join(table.names)}; name one with {argument('column')}"
+            f"{path}: no column {column!r}; it has {', '.join(table.names)}; name one with"
+            f" {argument('column')}"
         )
     return iter(table.read((column,)) if table.names or numbered else ())
 
@@ -232,6 +261,13 @@ def _json_texts(shard: Shard, column: str) -> Iterator[str]:
 def _field(line: bytes, column: str, where: str) -> str:
     row = parse_json(line, where)
     if not isinstance(row, dict) or not isinstance(row.get(column), str):
-        has = f"it has {', '.join(map(str, row))[:200]}" if isinstance(row, dict) else "it is not an object"
-        raise InputError(f"{where}: no text in the field {column!r}; {has}; name another with {argument('column')}")
+        has = (
+            f"it has {', '.join(map(str, row))[:200]}"
+            if isinstance(row, dict)
+            else "it is not an object"
+        )
+        raise InputError(
+            f"{where}: no text in the field {column!r}; {has}; name another with"
+            f" {argument('column')}"
+        )
     return str(row[column]).replace("\n", " ")

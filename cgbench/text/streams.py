@@ -1,7 +1,7 @@
 """Read bytes and lines of a text file: plain, .gz, .zst, or standard input.
 
-All text is read from here. Compressed files are decompressed piece by piece, and refused when they exceed limits that
-no text reaches (:mod:`cgbench.text.limits`).
+All text is read from here. Compressed files are decompressed piece by piece, and refused when they
+exceed limits that no text reaches (:mod:`cgbench.text.limits`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ PAD = 16
 
 
 def form(path: Path) -> str:
-    """``plain``, ``tsv``, ``csv``, ``jsonl``, ``json`` or ``parquet``, by the name without ``.gz`` or ``.zst``."""
+    """``plain``, ``tsv``, ``csv``, ``jsonl``, ``json`` or ``parquet``, by the name without ``.gz``
+    or ``.zst``.
+    """
     name = path.with_suffix("") if path.suffix in COMPRESSED else path
     return name.suffix[1:] if name.suffix in TABLES else "plain"
 
@@ -62,7 +64,9 @@ def is_stdin(text: str | Path) -> bool:
 
 
 def is_plain_file(text: str | Path) -> bool:
-    """Whether this is a plain, uncompressed text file, which can be read in place and more than once."""
+    """Whether this is a plain, uncompressed text file, which can be read in place and more than
+    once.
+    """
     return not is_stdin(text) and not is_table(text) and Path(text).suffix not in COMPRESSED
 
 
@@ -97,9 +101,14 @@ class _Text(io.RawIOBase):
         except InputError:
             raise
         except Exception as error:
-            if not isinstance(error, (OSError, EOFError, zlib.error)) and type(error).__name__ != "ZstdError":
+            if (
+                not isinstance(error, (OSError, EOFError, zlib.error))
+                and type(error).__name__ != "ZstdError"
+            ):
                 raise
-            raise InputError(f"{self.path}: cannot be read ({error}); the file may be damaged or cut short") from None
+            raise InputError(
+                f"{self.path}: cannot be read ({error}); the file may be damaged or cut short"
+            ) from None
         if self.budget:
             self.budget.take(count, self.file.tell())
         return count
@@ -115,7 +124,10 @@ class _Stdin(io.RawIOBase):
 
     def __init__(self) -> None:
         if _Stdin.used is sys.stdin:
-            raise InputError("standard input is named twice (-) but can be read once; write one of the two to a file")
+            raise InputError(
+                "standard input is named twice (-) but can be read once; write one of the two to a"
+                " file"
+            )
         _Stdin.used = sys.stdin
 
     def readable(self) -> bool:
@@ -130,9 +142,9 @@ class _Stdin(io.RawIOBase):
 class _Zstd:
     """The text of all frames of a .zst file, in blocks of at most 128 KiB.
 
-    The library's own readers decompress a whole piece of the file at once (64 KiB may become gigabytes), or do not
-    notice a truncated end. So each block of a frame is found by its header (RFC 8878, 3.1.1) and decompressed
-    separately.
+    The library's own readers decompress a whole piece of the file at once (64 KiB may become
+    gigabytes), or do not notice a truncated end. So each block of a frame is found by its header
+    (RFC 8878, 3.1.1) and decompressed separately.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -171,7 +183,10 @@ class _Zstd:
         head = magic + self.file.peek(14)[:14]
         header_size = self.library.frame_header_size(head)
         if (window := self.library.get_frame_parameters(head).window_size) > ZSTD_WINDOW:
-            raise EOFError(f"it needs {window:,} bytes of memory, above {ZSTD_WINDOW:,}; compress it without --long")
+            raise EOFError(
+                f"it needs {window:,} bytes of memory, above {ZSTD_WINDOW:,}; compress it without"
+                " --long"
+            )
         self.checksum = 4 * self.library.get_frame_parameters(head).has_checksum
         self.frame = self.library.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
         self.frame.decompress(magic + self._take(header_size - 4))
@@ -190,17 +205,21 @@ class _Zstd:
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading bytes, decompressed according to its suffix (.gz, .zst); ``-`` is standard input.
+    """Open a file for reading bytes, decompressed according to its suffix (.gz, .zst); ``-`` is
+    standard input.
 
     Reading takes only the memory requested, plus the window of a .zst file (at most 128 MiB).
 
-    :raises InputError: the file is missing or a folder; while reading: it is damaged, cut short or exceeds a limit.
+    :raises InputError: the file is missing or a folder; while reading: it is damaged, cut short or
+        exceeds a limit.
     """
     return cast(BinaryIO, io.BufferedReader(open_raw(path), 1 << 17))
 
 
 def open_raw(path: Path) -> io.RawIOBase:
-    """The same without a buffer: a read may return fewer bytes than requested, and none only at the end."""
+    """The same without a buffer: a read may return fewer bytes than requested, and none only at the
+    end.
+    """
     if is_stdin(path):
         return _Stdin()
     try:
@@ -219,11 +238,13 @@ def open_raw(path: Path) -> io.RawIOBase:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a plain text file (also .gz, .zst; ``-`` is standard input), split at ``\\n`` only.
+    """The lines of a plain text file (also .gz, .zst; ``-`` is standard input), split at ``\\n``
+    only.
 
     They have no line ends, and the first has no byte order mark.
 
-    :raises InputError: as :func:`open_bytes` does; a line is not UTF-8 or longer than ``CGBENCH_MAX_LINE``.
+    :raises InputError: as :func:`open_bytes` does; a line is not UTF-8 or longer than
+        ``CGBENCH_MAX_LINE``.
     """
     name, count = shown(path), 0
     with open_raw(path) as file:
@@ -240,21 +261,30 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def whole_lines(
-    file: Any, block_size: int, name: object, remaining: int | None = None, *, shared: bool = True, digest: Any = None
+    file: Any,
+    block_size: int,
+    name: object,
+    remaining: int | None = None,
+    *,
+    shared: bool = True,
+    digest: Any = None,
 ) -> Iterator[tuple[np.ndarray, int, int, int]]:
     """The text of a binary stream in whole lines. The caller may write to the rest of each buffer.
 
     :param remaining: bytes to read (default: all).
     :param shared: each piece reuses the buffer of the one before.
     :param digest: is updated with every byte read.
-    :returns: uint8 buffer with room for a newline and :data:`PAD`, bytes filled, offset of its first byte in the
-        stream, number of newlines
-    :raises InputError: as the stream does; a line is too long; there are fewer than ``remaining`` bytes.
+    :returns: uint8 buffer with room for a newline and :data:`PAD`, bytes filled, offset of its
+        first byte in the stream, number of newlines
+    :raises InputError: as the stream does; a line is too long; there are fewer than ``remaining``
+        bytes.
     """
     import numpy as np
 
     longest = limit("CGBENCH_MAX_LINE")
-    memory = bytearray(block_size + 1 + PAD)  # one for all pieces: fresh memory costs as much as reading into it
+    memory = bytearray(
+        block_size + 1 + PAD
+    )  # one for all pieces: fresh memory costs as much as reading into it
     pending = line = offset = 0
     while True:
         if pending + block_size + 1 + PAD > len(memory):
@@ -267,7 +297,9 @@ def whole_lines(
             digest.update(buffer[pending:end].data)
         if not count:
             if remaining:
-                raise InputError(f"{name}: the file became shorter while it was read; run the command again")
+                raise InputError(
+                    f"{name}: the file became shorter while it was read; run the command again"
+                )
             check_line(pending, name, line + 1)
             if pending:
                 yield buffer, pending, offset, 0

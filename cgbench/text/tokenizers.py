@@ -1,6 +1,8 @@
-"""Tokenisers by name, from the libraries of the field: functions from a line to words separated by blanks.
+"""Tokenisers by name, from the libraries of the field: functions from a line to words separated by
+blanks.
 
-``moses`` is sacremoses, a port of the Moses scripts: it escapes characters, keeps hyphens, and can be undone.
+``moses`` is sacremoses, a port of the Moses scripts: it escapes characters, keeps hyphens, and can
+be undone.
 """
 
 import importlib
@@ -45,13 +47,17 @@ def versions(names: Iterable[str]) -> dict[str, str]:
 
     module = {}
     for name in sorted(set(names) - {"none", "moses"}):
-        packages = [name] if name == "jieba" else ["spacy"] if name.startswith(SPACY) else ["sacrebleu"]
+        packages = (
+            [name] if name == "jieba" else ["spacy"] if name.startswith(SPACY) else ["sacrebleu"]
+        )
         packages += ["mecab-python3", "ipadic"] if name == "ja" else []
         for package in packages:
             try:
                 module[package] = version(package)
             except PackageNotFoundError:
-                raise _missing(name, package, "'sacrebleu[ja]'" if name == "ja" else package) from None
+                raise _missing(
+                    name, package, "'sacrebleu[ja]'" if name == "ja" else package
+                ) from None
     return module
 
 
@@ -59,8 +65,9 @@ def versions(names: Iterable[str]) -> dict[str, str]:
 def tokenizer(name: str, language: str = "") -> Tokenizer:
     """The tokeniser ``name``.
 
-    ``moses`` is sacremoses with the rules of ``language``; ``13a``, ``zh``, ``ja`` (MeCab) and ``char`` are from
-    sacrebleu; ``jieba`` is the default mode of jieba; ``spacy:LANG`` is the tokeniser of a blank spaCy pipeline.
+    ``moses`` is sacremoses with the rules of ``language``; ``13a``, ``zh``, ``ja`` (MeCab) and
+    ``char`` are from sacrebleu; ``jieba`` is the default mode of jieba; ``spacy:LANG`` is the
+    tokeniser of a blank spaCy pipeline.
 
     :raises InputError: there is no such tokeniser, or its library is not installed.
     """
@@ -77,7 +84,8 @@ def tokenizer(name: str, language: str = "") -> Tokenizer:
 
 @cache
 def detokenizer(language: str) -> Tokenizer:
-    """A function that undoes Moses tokenisation of a line of ``language``: it joins words and undoes escapes.
+    """A function that undoes Moses tokenisation of a line of ``language``: it joins words and
+    undoes escapes.
 
     Blanks follow the rules of the language and may differ from the original text.
 
@@ -89,13 +97,22 @@ def detokenizer(language: str) -> Tokenizer:
 
 def _moses(kind: str, language: str, option: str) -> Callable[[Any], Any]:
     if language in ("", "source", "target"):
-        raise InputError(f"{option} depends on the language: name both with {argument('languages')}, such as de,en")
+        raise InputError(
+            f"{option} depends on the language: name both with {argument('languages')}, such as"
+            " de,en"
+        )
     tokenizer = getattr(require("sacremoses", "text"), kind)(lang=language)
-    return tokenizer.detokenize if kind == "MosesDetokenizer" else partial(tokenizer.tokenize, return_str=True)
+    return (
+        tokenizer.detokenize
+        if kind == "MosesDetokenizer"
+        else partial(tokenizer.tokenize, return_str=True)
+    )
 
 
 def _missing(name: str, module: str, package: str) -> InputError:
-    return InputError(f"{argument('tokenize', name)}: {module} is not installed; run: pip install {package}")
+    return InputError(
+        f"{argument('tokenize', name)}: {module} is not installed; run: pip install {package}"
+    )
 
 
 def _import(name: str, module: str, package: str) -> Any:
@@ -110,7 +127,9 @@ def _joined(words: Callable[[str], Iterable[str]]) -> Tokenizer:
 
 
 def _sacrebleu(name: str) -> Tokenizer:
-    if name == "ja":  # sacrebleu imports without these, and then fails with a message of several lines
+    if (
+        name == "ja"
+    ):  # sacrebleu imports without these, and then fails with a message of several lines
         for needed in ("MeCab", "ipadic"):
             _import(name, needed, "'sacrebleu[ja]'")
     module, kind = SACREBLEU[name]
@@ -126,7 +145,8 @@ def _jieba() -> Tokenizer:
         jieba = _import("jieba", "jieba", "jieba")
     jieba.setLogLevel(logging.WARNING)
     tokenizer = jieba.Tokenizer()
-    # Filled here, because on its first call jieba would read a cache from the temporary folder, which is not trusted.
+    # Filled here, because on its first call jieba would read a cache from the temporary folder,
+    # which is not trusted.
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
     return _joined(tokenizer.cut)
@@ -139,9 +159,14 @@ def _spacy(language: str) -> Tokenizer:
         pipeline = spacy.blank(language)
     except ImportError as error:
         if "E048" in str(error):
-            raise InputError(f"{argument('tokenize', name)}: spaCy has no language {language!r}") from None
-        needed = SPACY_NEEDS.get(language, "the package that spaCy names: " + " ".join(str(error).split()))
+            raise InputError(
+                f"{argument('tokenize', name)}: spaCy has no language {language!r}"
+            ) from None
+        needed = SPACY_NEEDS.get(
+            language, "the package that spaCy names: " + " ".join(str(error).split())
+        )
         raise InputError(
-            f"{argument('tokenize', name)}: spaCy needs another package for {language}; run: pip install {needed}"
+            f"{argument('tokenize', name)}: spaCy needs another package for {language}; run: pip"
+            f" install {needed}"
         ) from None
     return _joined(lambda line: [token.text for token in pipeline.tokenizer(line)])

@@ -1,7 +1,7 @@
 """Post JSON to a server and read its reply, limited in size and time whatever the server does.
 
-httpx limits the time between two packets. A server that sends a byte now and then would keep a request open for ever,
-so each exchange runs as one task of asyncio that ends at its deadline.
+httpx limits the time between two packets. A server that sends a byte now and then would keep a
+request open for ever, so each exchange runs as one task of asyncio that ends at its deadline.
 """
 
 import asyncio
@@ -27,7 +27,8 @@ LARGEST = 1 << 22  # bytes of a reply
 _OF_ERROR = 2000  # bytes read of an error page
 _ERROR_SECONDS = 5.0  # limit for reading it
 _SHOWN = 200  # characters of it in a message
-SHORTEST_KEY = 6  # shorter ones are no secret ("EMPTY" for a server without keys), and may be words of an answer
+# shorter ones are no secret ("EMPTY" for a server without keys), and may be words of an answer
+SHORTEST_KEY = 6
 _AGAIN = frozenset((408, 409, 425, 429))
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
@@ -35,12 +36,18 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 class NoReply(Exception):  # noqa: N818 - a reason to ask again
     """There was no usable reply this time.
 
-    :param after: seconds to wait, as requested by the server; :param status: of an error page, else None.
+    :param after: seconds to wait, as requested by the server; :param status: of an error page, else
+        None.
     :param sent: whether the server may have read the request.
     """
 
     def __init__(
-        self, reason: str, after: float | None = None, status: int | None = None, *, sent: bool = True
+        self,
+        reason: str,
+        after: float | None = None,
+        status: int | None = None,
+        *,
+        sent: bool = True,
     ) -> None:
         super().__init__(reason)
         self.after, self.status, self.sent = after, status, sent
@@ -48,7 +55,8 @@ class NoReply(Exception):  # noqa: N818 - a reason to ask again
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply; ``body`` is complete for a status below 400, and the beginning of the page of an error.
+    """A reply; ``body`` is complete for a status below 400, and the beginning of the page of an
+    error.
 
     ``server``: the software that answered, as its header names it.
     """
@@ -78,13 +86,17 @@ class Reply:
 def check_url(url: str, where: str, form: str, secret: str = "") -> None:
     """Check the address of a server.
 
-    :param where: beginning of the message; ``form``: an example address; ``secret``: hint where a password goes.
-    :raises InputError: it is not http or https, has no host, or contains a password, a blank or a fragment.
+    :param where: beginning of the message; ``form``: an example address; ``secret``: hint where a
+        password goes.
+    :raises InputError: it is not http or https, has no host, or contains a password, a blank or a
+        fragment.
     """
     try:
         address = urllib.parse.urlsplit(url)
         if address.username or address.password:
-            raise InputError(f"{address.scheme}://{address.hostname}: no password belongs here{secret}")
+            raise InputError(
+                f"{address.scheme}://{address.hostname}: no password belongs here{secret}"
+            )
         host = (address.hostname or "").encode("idna")
         right = address.scheme in ("http", "https") and host and address.port != 0
     except ValueError:  # a port beyond the range, half a bracket, a host with an empty part
@@ -94,17 +106,24 @@ def check_url(url: str, where: str, form: str, secret: str = "") -> None:
 
 
 def post_json(
-    url: str, question: Mapping[str, Any], headers: Mapping[str, str] | None = None, *, seconds: float
+    url: str,
+    question: Mapping[str, Any],
+    headers: Mapping[str, str] | None = None,
+    *,
+    seconds: float,
 ) -> Reply:
     """Post ``question`` and return the reply.
 
-    Proxies and certificates (``SSL_CERT_FILE``) are taken from the environment. Passwords in ``~/.netrc`` are not used
-    and redirects are not followed, so that key and text only reach the named server. A key of at least
-    :data:`SHORTEST_KEY` characters that the server repeats becomes ``[key]`` in replies and messages.
+    Proxies and certificates (``SSL_CERT_FILE``) are taken from the environment. Passwords in
+    ``~/.netrc`` are not used and redirects are not followed, so that key and text only reach the
+    named server. A key of at least :data:`SHORTEST_KEY` characters that the server repeats becomes
+    ``[key]`` in replies and messages.
 
     :param seconds: timeout from the connection to the last byte.
-    :raises NoReply: no connection, a timeout, a broken reply, or a status to retry (408, 409, 425, 429, and 5xx).
-    :raises InputError: the server redirects, its certificate cannot be verified, or the address is invalid.
+    :raises NoReply: no connection, a timeout, a broken reply, or a status to retry (408, 409, 425,
+        429, and 5xx).
+    :raises InputError: the server redirects, its certificate cannot be verified, or the address is
+        invalid.
     """
     httpx = require("httpx", "servers")
     hide = _hiding((headers or {}).get("Authorization", "").removeprefix("Bearer "))
@@ -114,20 +133,33 @@ def post_json(
             verify=_certificates(*map(os.environ.get, _CERTIFICATES)),
             event_hooks={"response": [functools.partial(_refuse_redirect, hide)]},
         )
-        sent = {"Content-Type": "application/json", "Accept-Encoding": "identity", **(headers or {})}
-        request = client.build_request("POST", url, content=json.dumps(question).encode(), headers=sent)
-    except (httpx.InvalidURL, ValueError, ImportError) as error:  # also of a proxy in the environment
+        sent = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            **(headers or {}),
+        }
+        request = client.build_request(
+            "POST", url, content=json.dumps(question).encode(), headers=sent
+        )
+    except (
+        httpx.InvalidURL,
+        ValueError,
+        ImportError,
+    ) as error:  # also of a proxy in the environment
         raise InputError(f"{url}: not a valid address or proxy ({_reason(error)})") from None
     try:
         # In a thread of its own, because a notebook has a running event loop in this one.
         with ThreadPoolExecutor(1) as thread:
-            return thread.submit(asyncio.run, asyncio.wait_for(_exchange(client, request, hide), seconds)).result()
+            return thread.submit(
+                asyncio.run, asyncio.wait_for(_exchange(client, request, hide), seconds)
+            ).result()
     except TimeoutError:
         raise NoReply(f"no whole reply within {seconds:g} s") from None
     except httpx.ConnectError as error:
         if isinstance(inner := _innermost(error), ssl.SSLCertVerificationError):
             raise InputError(
-                f"{url}: no verified connection ({_reason(inner)}); check the address and its certificate"
+                f"{url}: no verified connection ({_reason(inner)}); check the address and its"
+                " certificate"
             ) from None
         raise NoReply(f"no connection: {_reason(inner)}", sent=False) from None
     except (httpx.HTTPError, OSError) as error:
@@ -145,7 +177,10 @@ def _hiding(key: str) -> Callable[[str], str]:
 
 @functools.cache
 def _certificates(*environment: str | None) -> ssl.SSLContext:
-    """The trusted certificates, which take 0.1 s to load. ``environment``: the variables that choose them."""
+    """The trusted certificates, which take 0.1 s to load.
+
+    ``environment``: the variables that choose them.
+    """
     return require("httpx", "servers").create_ssl_context()
 
 
@@ -159,11 +194,17 @@ async def _exchange(client: Any, request: Any, hide: Callable[[str], str]) -> Re
         if status >= 400:
             with contextlib.suppress(TimeoutError, require("httpx", "servers").HTTPError):
                 await asyncio.wait_for(_read(response, body, 2 * _OF_ERROR), _ERROR_SECONDS)
-            page = hide(bytes(body).decode("latin-1")).encode("latin-1")  # before a cut could divide the key
+            page = hide(bytes(body).decode("latin-1")).encode(
+                "latin-1"
+            )  # before a cut could divide the key
             reply = Reply(status, page[:_OF_ERROR], server)
             if status in _AGAIN or status >= 500:
                 beginning = f": {reply.shown}" if reply.shown else ""
-                raise NoReply(f"status {status}{beginning}", _seconds(response.headers.get("Retry-After")), status)
+                raise NoReply(
+                    f"status {status}{beginning}",
+                    _seconds(response.headers.get("Retry-After")),
+                    status,
+                )
             return reply
         await _read(response, body, LARGEST)
         encoding = hide(response.headers.get("Content-Encoding", "identity").strip())
@@ -178,8 +219,8 @@ async def _refuse_redirect(hide: Callable[[str], str], response: Any) -> None:
     if 300 <= response.status_code < 400:
         address = printable(hide(response.headers.get("Location") or "nowhere"))[:_SHOWN]
         raise InputError(
-            f"{response.url}: the server redirects (status {response.status_code}) to {address}, which is not "
-            "followed; give that address if it is the right one"
+            f"{response.url}: the server redirects (status {response.status_code}) to {address},"
+            " which is not followed; give that address if it is the right one"
         )
 
 
@@ -192,7 +233,9 @@ async def _read(response: Any, body: bytearray, most: int) -> None:
 
 
 def _decoded(body: bytes, encoding: str) -> bytes:
-    """A body that is compressed although that was not requested, up to one byte more than allowed."""
+    """A body that is compressed although that was not requested, up to one byte more than
+    allowed.
+    """
     if encoding in ("", "identity"):
         return body
     if encoding not in ("gzip", "x-gzip", "deflate"):

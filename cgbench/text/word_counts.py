@@ -15,13 +15,16 @@ SAMPLE = 1 << 20  # bytes
 class WordCounter:
     """A growing vocabulary and, optionally, the text as word ids.
 
-    ``tokens`` int32, of which ``filled`` are used: ids in the order of first occurrence, each line ended by
-    ``line_end``; without words below ``first_kept``, and without empty lines unless ``keep_empty``. There are ``words``
-    words: the bytes of word ``i`` are ``arena[starts[i]:starts[i + 1]]``, and ``counts[i]`` is its frequency. ``table``
-    is the hash table of ``word_kernels.py``. The arrays have room for more.
+    ``tokens`` int32, of which ``filled`` are used: ids in the order of first occurrence, each line
+    ended by ``line_end``; without words below ``first_kept``, and without empty lines unless
+    ``keep_empty``. There are ``words`` words: the bytes of word ``i`` are
+    ``arena[starts[i]:starts[i + 1]]``, and ``counts[i]`` is its frequency. ``table`` is the hash
+    table of ``word_kernels.py``. The arrays have room for more.
     """
 
-    def __init__(self, *, line_end: int = -1, first_kept: int = 0, keep_empty: bool = False) -> None:
+    def __init__(
+        self, *, line_end: int = -1, first_kept: int = 0, keep_empty: bool = False
+    ) -> None:
         self.line_end, self.first_kept, self.keep_empty = line_end, first_kept, keep_empty
         self.tokens = np.empty(0, np.int32)
         self.filled = 0
@@ -53,14 +56,20 @@ class WordCounter:
             if i < block.size:
                 self.make_room(block.size)
         if self.filled > LARGEST:
-            raise InputError(f"the training text has more than {LARGEST:,} words and line ends; use a part of it")
+            raise InputError(
+                f"the training text has more than {LARGEST:,} words and line ends; use a part of it"
+            )
 
     def make_room(self, word: int) -> None:
-        """Enlarge arrays that are nearly full; ``word``: maximum length of the next word, in bytes."""
+        """Enlarge arrays that are nearly full; ``word``: maximum length of the next word, in
+        bytes.
+        """
         from cgbench.text import word_kernels
 
         if 2 * self.words > len(self.starts):
-            self.starts, self.counts = (longer(array, 2 * len(array)) for array in (self.starts, self.counts))
+            self.starts, self.counts = (
+                longer(array, 2 * len(array)) for array in (self.starts, self.counts)
+            )
         used = int(self.starts[self.words])
         if used + word + PAD > len(self.arena):
             self.arena = longer(self.arena, 2 * (used + word + PAD))
@@ -70,7 +79,9 @@ class WordCounter:
 
 
 def estimate_words(lines: str | Path) -> int | None:
-    """Estimated number of words and line ends, from the file size and samples; None unless it is a plain file."""
+    """Estimated number of words and line ends, from the file size and samples; None unless it is a
+    plain file.
+    """
     path = Path(lines)
     if not is_plain_file(lines) or not path.is_file():
         return None
@@ -93,6 +104,8 @@ def longer(array: np.ndarray, length: int) -> np.ndarray:
 
 
 def cut_words(starts: np.ndarray, step: int) -> list[int]:
-    """Word ids, from 0 to the vocabulary size, that cut the vocabulary into ranges of about ``step`` positions."""
+    """Word ids, from 0 to the vocabulary size, that cut the vocabulary into ranges of about
+    ``step`` positions.
+    """
     inner = np.searchsorted(starts, np.arange(step, int(starts[-1]), step))
     return np.unique(np.concatenate([[0], inner, [len(starts) - 1]])).tolist()

@@ -1,13 +1,14 @@
 """The compiled loops over text: bytes -> words -> ids, the rare-word filter, hashes of lines.
 
-All loops work on flat numpy arrays and release the interpreter lock; none allocates Python objects. Each has a slow,
-simple twin in ``tests/helpers/twins.py`` that defines its result.
+All loops work on flat numpy arrays and release the interpreter lock; none allocates Python objects.
+Each has a slow, simple twin in ``tests/helpers/twins.py`` that defines its result.
 
 Conventions
     text buffer    uint8 ``[n + PAD]``: whole lines, each ended by a newline, then PAD newlines.
     words          (arena uint8, starts int64 ``[words + 1]``, table uint64 ``[rows, 3]``): the bytes of word ``i`` are
-                   ``arena[starts[i]:starts[i + 1]]``; the table (open addressing) has one row per word: (24 bits of
-                   its hash, min(its length, 255), i + 1), its first 8 bytes, its next 8 bytes.
+                   ``arena[starts[i]:starts[i + 1]]``; the table (open addressing) has one row per
+                   word: (24 bits of its hash, min(its length, 255), i + 1), its first 8 bytes, its
+                   next 8 bytes.
     ids            int32; UNKNOWN for a word outside the vocabulary.
 
 The text ``to be``, an empty line, ``or to``, with ids in the order of first occurrence::
@@ -18,7 +19,8 @@ The text ``to be``, an empty line, ``or to``, with ids in the order of first occ
     tokens  0 1 / 2 0 /
     counts  2 1 1
 
-Compiled code is cached next to this file; the first use after installation compiles for a few seconds.
+Compiled code is cached next to this file; the first use after installation compiles for a few
+seconds.
 """
 
 # mypy: ignore-errors
@@ -47,7 +49,14 @@ _CONTROLS = np.uint64(0x2121212121212121)
 _NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth, TAOCP 3, 6.4
 _FOLD = np.uint64(0xD6E8FEB86659FD93)
-_0, _1, _8, _29, _32, _40 = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(29), np.uint64(32), np.uint64(40)
+_0, _1, _8, _29, _32, _40 = (
+    np.uint64(0),
+    np.uint64(1),
+    np.uint64(8),
+    np.uint64(29),
+    np.uint64(32),
+    np.uint64(40),
+)
 _LOW = np.uint64(0xFFFFFFFF)
 _NEWLINE, _BLANK = 10, 32
 _FIRST = np.int64(0)  # a plain 0 is another type for Numba and would cause a second compilation
@@ -56,8 +65,20 @@ _IN_TABLE = 16  # bytes of a word in its row of the table
 _LONGEST_TOLD = 255  # maximum length in a row
 _FULL_IN_FIFTHS = 4  # maximum share of used rows, in fifths
 # Bytes as uint8, so that the comparisons below stay 8 bits wide.
-_80, _8F, _90, _9F, _A0 = np.uint8(0x80), np.uint8(0x8F), np.uint8(0x90), np.uint8(0x9F), np.uint8(0xA0)
-_C0, _C1, _E0, _ED, _F0 = np.uint8(0xC0), np.uint8(0xC1), np.uint8(0xE0), np.uint8(0xED), np.uint8(0xF0)
+_80, _8F, _90, _9F, _A0 = (
+    np.uint8(0x80),
+    np.uint8(0x8F),
+    np.uint8(0x90),
+    np.uint8(0x9F),
+    np.uint8(0xA0),
+)
+_C0, _C1, _E0, _ED, _F0 = (
+    np.uint8(0xC0),
+    np.uint8(0xC1),
+    np.uint8(0xE0),
+    np.uint8(0xED),
+    np.uint8(0xF0),
+)
 _F4, _F5 = np.uint8(0xF4), np.uint8(0xF5)
 
 
@@ -94,7 +115,8 @@ def trailing_zeros(context: Any, value: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-# --- bytes ------------------------------------------------------------------------------------------------------
+# --- bytes
+# ------------------------------------------------------------------------------------------------------
 
 
 def is_utf8(buffer, stop):
@@ -108,13 +130,15 @@ def is_utf8(buffer, stop):
 def _is_bad(text, stop):
     """Whether ``text[3:stop]`` is not UTF-8.
 
-    One branch-free pass that the compiler can vectorise. A byte must be a continuation byte exactly if one of the three
-    bytes before it requires one; the other terms are the forbidden bytes and the overlong, surrogate and out-of-range
-    pairs of RFC 3629, section 4.
+    One branch-free pass that the compiler can vectorise. A byte must be a continuation byte exactly
+    if one of the three bytes before it requires one; the other terms are the forbidden bytes and
+    the overlong, surrogate and out-of-range pairs of RFC 3629, section 4.
     """
     bad = False
     for i in range(3, stop):
-        bad |= _utf8_error(load8(text, i), load8(text, i - 1), load8(text, i - 2), load8(text, i - 3))
+        bad |= _utf8_error(
+            load8(text, i), load8(text, i - 1), load8(text, i - 2), load8(text, i - 3)
+        )
     return bad
 
 
@@ -136,7 +160,9 @@ def _separates(byte):
 
 @part
 def _low_bytes(eight):
-    """The high bit of each byte below 33 (exact up to the first of them), which may be a separator."""
+    """The high bit of each byte below 33 (exact up to the first of them), which may be a
+    separator.
+    """
     return (eight - _CONTROLS) & ~eight & _HIGHS
 
 
@@ -222,7 +248,9 @@ def _tag(code, length):
 
 @part
 def _home_row(code, table):
-    """The first row to search: the hash scaled to the table, which may have any size (Lemire 2019)."""
+    """The first row to search: the hash scaled to the table, which may have any size (Lemire
+    2019).
+    """
     return ((code & _LOW) * np.uint64(table.shape[0])) >> _32
 
 
@@ -234,7 +262,10 @@ def _next_row(at, table):
 
 @part
 def _find_word(buffer, start, end, head, tail, code, arena, starts, table):
-    """The id of a word from :func:`_read_word`, or -1. Bytes are compared, so there are no collisions."""
+    """The id of a word from :func:`_read_word`, or -1.
+
+    Bytes are compared, so there are no collisions.
+    """
     length = end - start
     tag = _tag(code, length)
     at = _home_row(code, table)
@@ -242,7 +273,9 @@ def _find_word(buffer, start, end, head, tail, code, arena, starts, table):
         slot = table[at, 0]
         if slot >> _32 == tag and table[at, 1] == head and table[at, 2] == tail:
             word = np.int64(slot & _LOW) - 1
-            if length <= _IN_TABLE or _same_bytes(buffer, start, end, arena, starts[word], starts[word + 1]):
+            if length <= _IN_TABLE or _same_bytes(
+                buffer, start, end, arena, starts[word], starts[word + 1]
+            ):
                 return word
         if slot == _0:
             return np.int64(-1)
@@ -271,14 +304,30 @@ def _enter_word(table, arena, start, end, word):
 
 
 @kernel
-def read_words(buffer, i, stop, first_kept, line_end, keep_empty, tokens, filled, arena, starts, counts, table, words):
-    """Count the words of whole lines and append their ids to ``tokens``, each line ended by ``line_end``.
+def read_words(
+    buffer,
+    i,
+    stop,
+    first_kept,
+    line_end,
+    keep_empty,
+    tokens,
+    filled,
+    arena,
+    starts,
+    counts,
+    table,
+    words,
+):
+    """Count the words of whole lines and append their ids to ``tokens``, each line ended by
+    ``line_end``.
 
-    ``tokens`` needs room for ``stop - i + 1`` more; ``words`` is the number of words in the vocabulary's arrays.
-    Stops when one of these is full: enlarge it (:func:`enter_words`) and call again. Replacing arrays inside the loop
-    would cost it their reference counts.
+    ``tokens`` needs room for ``stop - i + 1`` more; ``words`` is the number of words in the
+    vocabulary's arrays. Stops when one of these is full: enlarge it (:func:`enter_words`) and call
+    again. Replacing arrays inside the loop would cost it their reference counts.
 
-    :param first_kept: words with a lower id are counted, but not added to ``tokens``; KEEP_NONE adds none.
+    :param first_kept: words with a lower id are counted, but not added to ``tokens``; KEEP_NONE
+        adds none.
     :param keep_empty: a line without words is kept as its ``line_end``; else it is dropped.
     :returns: (byte reached, tokens filled, words)
     """
@@ -326,7 +375,8 @@ def order_words(arena, starts, order):
     new_starts = np.zeros(order.size + 1, np.int64)
     np.cumsum(np.diff(starts)[order], out=new_starts[1:])
     new_arena = np.zeros(int(new_starts[-1]) + PAD, np.uint8)
-    # Frequent words are entered first, so they are found in the first row; a small table stays in the cache.
+    # Frequent words are entered first, so they are found in the first row; a small table stays in
+    # the cache.
     table = np.zeros((order.size * 4 // 3 + 1, 3), np.uint64)
     copy_spans(arena, starts[order], np.diff(new_starts), new_arena)
     enter_words(table, new_arena, new_starts, order.size)
@@ -345,7 +395,9 @@ def copy_spans(text, begins, sizes, out):
 
 @kernel
 def read_ids(buffer, stop, arena, starts, table, ids, lengths):
-    """Write the ids of all words of whole lines to ``ids`` (room for ``stop / 2``), and the words per line."""
+    """Write the ids of all words of whole lines to ``ids`` (room for ``stop / 2``), and the words
+    per line.
+    """
     i = _FIRST
     line = 0
     filled = 0
@@ -368,7 +420,8 @@ def read_ids(buffer, stop, arena, starts, table, ids, lengths):
 def gather_lines(buffer, line_starts, out, bounds, codes):
     """Copy the lines that begin at ``line_starts`` to ``out``, their words joined by one blank.
 
-    ``bounds`` int64 ``[lines + 1]`` receives their limits in ``out``, ``codes`` their hashes (:func:`hash_lines`).
+    ``bounds`` int64 ``[lines + 1]`` receives their limits in ``out``, ``codes`` their hashes
+    (:func:`hash_lines`).
     """
     filled = 0
     for line in range(line_starts.size):
@@ -408,21 +461,24 @@ def hash_lines(buffer, stop, offsets, codes):
     return line
 
 
-# --- scanning ---------------------------------------------------------------------------------------------------
+# --- scanning
+# ---------------------------------------------------------------------------------------------------
 
 
 @kernel
 def filter_lines(buffer, stop, arena, starts, table, usable, states, ids, offsets, lengths, codes):
-    """Find the lines without a rare word on one side of a corpus; called for one side, then for the other.
+    """Find the lines without a rare word on one side of a corpus; called for one side, then for the
+    other.
 
-    One side is read completely before the other, so that only one vocabulary occupies the processor's cache.
+    One side is read completely before the other, so that only one vocabulary occupies the
+    processor's cache.
 
     :param usable: ids below it are not rare; 2^31 - 1 accepts every word.
-    :param states: uint8 ``[lines]`` in and out: KEPT, EMPTY (either side has no word) or RARE. Only lines that are
-        still KEPT are read.
+    :param states: uint8 ``[lines]`` in and out: KEPT, EMPTY (either side has no word) or RARE. Only
+        lines that are still KEPT are read.
     :param ids: int32 out, the words of the lines that stay KEPT, line by line; empty if not wanted.
-    :param offsets: int64 ``[lines]`` out, byte offset in the buffer; ``lengths`` int32, words; ``codes`` uint64, hash
-        of the words; the last two for the lines that stay KEPT.
+    :param offsets: int64 ``[lines]`` out, byte offset in the buffer; ``lengths`` int32, words;
+        ``codes`` uint64, hash of the words; the last two for the lines that stay KEPT.
     :returns: (lines read, ids filled)
     """
     i = _FIRST

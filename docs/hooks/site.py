@@ -1,4 +1,6 @@
-"""mkdocs: pages from outside docs/ (changelog, notebooks ...), and folders of the navigation as lists of pages."""
+"""mkdocs: pages from outside docs/ (changelog, notebooks ...), and folders of the navigation as
+lists of pages.
+"""
 
 import json
 import re
@@ -8,8 +10,13 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md", "security.md": "SECURITY.md",
-         "licence.md": "LICENSE", "citation.md": "CITATION.cff"}  # fmt: skip
+PAGES = {
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "security.md": "SECURITY.md",
+    "licence.md": "LICENSE",
+    "citation.md": "CITATION.cff",
+}
 NOTEBOOKS = "examples"
 
 
@@ -23,7 +30,9 @@ def _expanded(entry: Any, docs: Path) -> Any:
     if isinstance(entry, dict):
         return {title: _expanded(pages, docs) for title, pages in entry.items()}
     if isinstance(entry, list):
-        return [page for pages in entry for page in (_matching(pages, docs) or [_expanded(pages, docs)])]
+        return [
+            page for pages in entry for page in _matching(pages, docs) or [_expanded(pages, docs)]
+        ]
     return entry
 
 
@@ -51,7 +60,9 @@ def _page(path: Path) -> str:
         return f"# {title}\n\n```text\n{text}\n```\n"
     text = text.replace("](docs/", "](")
     known = {source: name for name, source in PAGES.items()} | {"README.md": "index.md"}
-    return re.sub(r"\]\((\w+\.(?:md|cff)|LICENSE)", lambda match: f"]({known.get(match[1], match[1])}", text)
+    return re.sub(
+        r"\]\((\w+\.(?:md|cff)|LICENSE)", lambda match: f"]({known.get(match[1], match[1])}", text
+    )
 
 
 def notebook(path: Path) -> str:

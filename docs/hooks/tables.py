@@ -1,9 +1,10 @@
-"""Reference pages that are made from the code: ``python docs/hooks/tables.py`` writes them; a test holds them current.
+"""Reference pages that are made from the code: ``python docs/hooks/tables.py`` writes them; a test
+holds them current.
 
-A page says what stands between its marks: ``<!-- request: MODULE.CLASS -->``, the fields of a request; ``<!-- settings
--->``, those of models, one section per architecture and method; ``<!-- presets -->``; ``<!-- api: NAME -->``, the
-signature and docstring of a function or class. mkdocs uses :func:`on_page_markdown`: search finds guides before
-measurements.
+A page says what stands between its marks: ``<!-- request: MODULE.CLASS -->``, the fields of a
+request; ``<!-- settings -->``, those of models, one section per architecture and method; ``<!--
+presets -->``; ``<!-- api: NAME -->``, the signature and docstring of a function or class. mkdocs
+uses :func:`on_page_markdown`: search finds guides before measurements.
 """
 
 import dataclasses
@@ -68,9 +69,20 @@ def _named(name: str) -> Any:
 def table(kind: type) -> str:
     """The fields of a request: option and argument, values, default, help."""
     lines = []
-    parts = {leaf: field.name for field in fields_of(kind).values() if field.part for leaf in leaves_of(field.part)}
+    parts = {
+        leaf: field.name
+        for field in fields_of(kind).values()
+        if field.part
+        for leaf in leaves_of(field.part)
+    }
     for field in leaves_of(kind).values():
-        option = "" if field.python_only else f"`--set {field.name}=`" if field.is_setting else f"`{field.flag}`"
+        option = (
+            ""
+            if field.python_only
+            else f"`--set {field.name}=`"
+            if field.is_setting
+            else f"`{field.flag}`"
+        )
         name = f"`{parts[field.name]}.{field.name}`" if field.name in parts else f"`{field.name}`"
         help = field.help + (f" (`{field.unit}`)" if field.unit else "")
         lines.append([option or name, help, field.allowed, _default(field), name])
@@ -78,7 +90,9 @@ def table(kind: type) -> str:
 
 
 def settings() -> str:
-    """All settings of models: those of training and text, then what each architecture and method adds."""
+    """All settings of models: those of training and text, then what each architecture and method
+    adds.
+    """
     from cgbench.models.catalogue import catalogue, describe_model
 
     known = {row["name"]: row for row in describe_model("tiny", None, False)["settings"]}
@@ -86,13 +100,27 @@ def settings() -> str:
     for kind in ("architectures", "methods"):
         for row in catalogue()[kind]:
             about = f"{row['summary'].capitalize()} ({row['paper']})."
-            parts.append((f"`{row['name']}`", about, describe_model(row["name"], None, False)["settings"], ""))
+            parts.append(
+                (
+                    f"`{row['name']}`",
+                    about,
+                    describe_model(row["name"], None, False)["settings"],
+                    "",
+                )
+            )
     sections, seen = [], set()
     for title, about, rows, start in parts:
         new = [row for row in rows if row["name"].startswith(start) and row["name"] not in seen]
         seen |= {row["name"] for row in new}
-        cells = [(f"`{row['name']}`", row["help"].replace("``", "`"), f"`{row['default']}`") for row in new]
-        tables = _markdown(("Setting", "Meaning", "Default"), cells) if cells else "No settings beyond those above."
+        cells = [
+            (f"`{row['name']}`", row["help"].replace("``", "`"), f"`{row['default']}`")
+            for row in new
+        ]
+        tables = (
+            _markdown(("Setting", "Meaning", "Default"), cells)
+            if cells
+            else "No settings beyond those above."
+        )
         sections.append("\n\n".join(filter(None, (f"## {title}", about, tables))))
     return "\n\n".join(sections)
 
@@ -103,7 +131,10 @@ def presets() -> str:
 
     names = ("name", "architecture", "method", "paper")
     rows = catalogue()["presets"]
-    return _markdown(("Preset", "Architecture", "Method", "From"), [[str(row[name]) for name in names] for row in rows])
+    return _markdown(
+        ("Preset", "Architecture", "Method", "From"),
+        [[str(row[name]) for name in names] for row in rows],
+    )
 
 
 def api(thing: Any) -> str:
@@ -112,12 +143,16 @@ def api(thing: Any) -> str:
     entries = [("", thing)]
     if inspect.isclass(thing):
         entries += [(f"## `{name}.{key}`", member) for key, member in _members(thing)]
-    return "\n\n".join(part for title, member in entries for part in (title, *_described(member)) if part)
+    return "\n\n".join(
+        part for title, member in entries for part in (title, *_described(member)) if part
+    )
 
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
     for name, member in vars(kind).items():
-        is_method = isinstance(member, property | classmethod | staticmethod) or inspect.isfunction(member)
+        is_method = isinstance(member, property | classmethod | staticmethod) or inspect.isfunction(
+            member
+        )
         if not name.startswith("_") and is_method and inspect.getdoc(member):
             yield name, member
 
@@ -159,9 +194,14 @@ def _call(function: Any) -> str:
         if parameter.kind.name == "KEYWORD_ONLY" and "*" not in words:
             words.append("*")
         default = parameter.default
-        value = f"{type(default).__name__}()" if dataclasses.is_dataclass(default) else repr(default)
+        value = (
+            f"{type(default).__name__}()" if dataclasses.is_dataclass(default) else repr(default)
+        )
         value = value if len(value) <= 40 else "..."
-        words.append(f"{marker}{parameter.name}" + ("" if default is inspect.Parameter.empty else f"={value}"))
+        words.append(
+            f"{marker}{parameter.name}"
+            + ("" if default is inspect.Parameter.empty else f"={value}")
+        )
     lines = [f"{function.__name__}("]
     for number, word in enumerate(words):
         word += ", " if number < len(words) - 1 else ""
@@ -172,7 +212,11 @@ def _call(function: Any) -> str:
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    lines = [
+        head,
+        ["---"] * len(head),
+        *([cell.replace("|", "\\|") for cell in row] for row in rows),
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

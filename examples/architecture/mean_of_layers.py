@@ -1,4 +1,6 @@
-"""An architecture in a package of your own: the decoder reads the mean of the highest encoder layers."""
+"""An architecture in a package of your own: the decoder reads the mean of the highest encoder
+layers.
+"""
 
 from dataclasses import dataclass
 
@@ -36,4 +38,6 @@ class MeanOfLayers(Transformer):
         return Encoded(self.encoder_norm(mean), layout)
 
 
-ARCHITECTURE = Architecture(MeanOfLayersConfig, __name__, "MeanOfLayers", "the decoder reads a mean of layers", "none")
+ARCHITECTURE = Architecture(
+    MeanOfLayersConfig, __name__, "MeanOfLayers", "the decoder reads a mean of layers", "none"
+)

@@ -4,14 +4,15 @@
     python perf/noise real WORK [--shared ../shared/data] [--reverse] [--updates 3000] [--members 2]
         [--candidates 4000] [--jobs 2]
 
-``demo`` builds the demo once per seed, whose record of kinds says what is noise. ``real`` builds candidates from real
-text, plants noise of eleven kinds among them, and scores that as the build would. Everything is kept under WORK; the
-same command resumes. Prints Markdown: the measures, the kinds of noise, which good pairs a cut drops by their degree
-and by RMI, and other ways of cutting.
+``demo`` builds the demo once per seed, whose record of kinds says what is noise. ``real`` builds
+candidates from real text, plants noise of eleven kinds among them, and scores that as the build
+would. Everything is kept under WORK; the same command resumes. Prints Markdown: the measures, the
+kinds of noise, which good pairs a cut drops by their degree and by RMI, and other ways of cutting.
 
-A measure is good if it ranks noise above good pairs (AUC), and if what it drops is noise and not what is hard: the
-*hard good pairs* are the 4/15 of the candidates (800 of 3,000) that the ensemble is most uncertain of among those that
-are no noise; with one member, which cannot disagree, by its total uncertainty.
+A measure is good if it ranks noise above good pairs (AUC), and if what it drops is noise and not
+what is hard: the *hard good pairs* are the 4/15 of the candidates (800 of 3,000) that the ensemble
+is most uncertain of among those that are no noise; with one member, which cannot disagree, by its
+total uncertainty.
 """
 
 import argparse
@@ -52,7 +53,9 @@ Columns = Mapping[str, np.ndarray]
 
 
 def derived(columns: Columns) -> dict[str, np.ndarray]:
-    """``columns`` with the measures that follow from others; of every one, higher is more like noise."""
+    """``columns`` with the measures that follow from others; of every one, higher is more like
+    noise.
+    """
     ratio = np.log(columns["source_length"] / columns["target_length"])
     of_pairs = pair_measures({**columns, "perplexity": columns["perplexity_source"]}, "source")
     return {
@@ -82,10 +85,12 @@ def hard_good(columns: Columns, noise: np.ndarray) -> np.ndarray:
 
 
 def outcome(columns: Columns, noise: np.ndarray, gone: np.ndarray) -> dict[str, float]:
-    """What a cut does: share of the noise and of the hard good pairs that it removes, and the share of noise in what
-    the test set is then drawn from (the most uncertain of the rest)."""
+    """What a cut does: share of the noise and of the hard good pairs that it removes, and the share
+    of noise in what the test set is then drawn from (the most uncertain of the rest)."""
     rest = np.flatnonzero(~gone)
-    window = rest[np.argsort(-uncertainty(columns)[rest], kind="stable")[: round(WINDOW * len(noise))]]
+    window = rest[
+        np.argsort(-uncertainty(columns)[rest], kind="stable")[: round(WINDOW * len(noise))]
+    ]
     hard = hard_good(columns, noise)
     return {
         "noise removed": float(gone[noise].mean()),
@@ -97,10 +102,19 @@ def outcome(columns: Columns, noise: np.ndarray, gone: np.ndarray) -> dict[str, 
 def report(sets: Sequence[tuple[Columns, np.ndarray]]) -> str:
     """The tables of several sets of candidates (a seed or a planting each)."""
     sets = [(derived(columns), noise) for columns, noise in sets]
-    names = [name for name in NAMES if all(name in columns and np.ptp(columns[name]) > 1e-3 for columns, _ in sets)]
+    names = [
+        name
+        for name in NAMES
+        if all(name in columns and np.ptp(columns[name]) > 1e-3 for columns, _ in sets)
+    ]
 
     def row(title: str, values: Sequence[np.ndarray]) -> list[str]:
-        cells = [title, spread([auc(value, noise) for value, (_, noise) in zip(values, sets, strict=True)], ".3f")]
+        cells = [
+            title,
+            spread(
+                [auc(value, noise) for value, (_, noise) in zip(values, sets, strict=True)], ".3f"
+            ),
+        ]
         for share in SHARES:
             found = [
                 outcome(columns, noise, dropped(value, share))
@@ -114,23 +128,28 @@ def report(sets: Sequence[tuple[Columns, np.ndarray]]) -> str:
     head = ["measure", "AUC", *(f"drop {share:.1%}" for share in SHARES)]
     rows = [row(NAMES[name], [columns[name] for columns, _ in sets]) for name in names]
     rows += [
-        row(NAMES[name] + GIVEN, [given(columns, columns[name]) for columns, _ in sets]) for name in priced(sets[0][0])
+        row(NAMES[name] + GIVEN, [given(columns, columns[name]) for columns, _ in sets])
+        for name in priced(sets[0][0])
     ]
 
     def together(pair: Sequence[str]) -> list[np.ndarray]:
         return [np.maximum(*(ranks(columns[name]) for name in pair)) for columns, _ in sets]
 
-    # Which two single figures go best together, the higher rank counting: decided on the first set alone.
+    # Which two single figures go best together, the higher rank counting: decided on the first set
+    # alone.
     def first(pair: Sequence[str]) -> tuple[float, float]:
         columns, noise = sets[0]
         values = together(pair)[0]
-        return outcome(columns, noise, dropped(values, 0.05))["noise in the window"], -auc(values, noise)
+        return outcome(columns, noise, dropped(values, 0.05))["noise in the window"], -auc(
+            values, noise
+        )
 
     single = [name for name in names if name not in ("joint_cross_entropy", "dual_cross_entropy")]
     best = sorted(combinations(single, 2), key=first)[:3]
     rows += [row(" or ".join(NAMES[name] for name in pair), together(pair)) for pair in best]
     return (
-        "Cells: noise removed / hard good pairs removed / noise in the window, %. Without any cut the window has "
+        "Cells: noise removed / hard good pairs removed / noise in the window, %. Without any cut"
+        " the window has "
         + spread([100 * one["noise in the window"] for one in nothing], ".1f")
         + " % noise.\n\n"
         + table(rows, head)
@@ -138,13 +157,15 @@ def report(sets: Sequence[tuple[Columns, np.ndarray]]) -> str:
 
 
 def by_kind(planted: candidates.Planted) -> str:
-    """For each kind of planted noise its AUC against all good pairs, what the default cut removes of it, and what the
-    filter of rare words lets through."""
+    """For each kind of planted noise its AUC against all good pairs, what the default cut removes
+    of it, and what the filter of rare words lets through."""
     sets = [(derived(columns), noise) for columns, noise in planted.sets]
     names = [name for name in NAMES if name in sets[0][0] and name not in LIKE_OTHERS]
     rows = []
     for kind in candidates.KINDS:
-        places = [rows[kinds == kind] for rows, kinds in zip(planted.rows, planted.kinds, strict=True)]
+        places = [
+            rows[kinds == kind] for rows, kinds in zip(planted.rows, planted.kinds, strict=True)
+        ]
         cells = [kind, f"{planted.through[kind]:.0%}"]
         for default in (lambda _, values: values, given):
             gone = [
@@ -160,17 +181,26 @@ def by_kind(planted: candidates.Planted) -> str:
                 found.append(auc(columns[name][chosen], noise[chosen]))
             cells.append(f"{sum(found) / len(found):.2f}")
         rows.append(cells)
-    head = ["kind", "passes the filter", "removed by the plain cut", "removed given degree and length"]
+    head = [
+        "kind",
+        "passes the filter",
+        "removed by the plain cut",
+        "removed given degree and length",
+    ]
     return table(rows, [*head, *(NAMES[name] for name in names)])
 
 
 def main() -> None:
     """Parse, measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["demo", "real"])
     parser.add_argument("work", type=Path)
     parser.add_argument("--seeds", default="1,2,3")
-    parser.add_argument("--reverse", action="store_true", help="with an ensemble of the other direction, too")
+    parser.add_argument(
+        "--reverse", action="store_true", help="with an ensemble of the other direction, too"
+    )
     parser.add_argument("--shared", type=Path, default=Path("../shared/data"))
     parser.add_argument("--updates", type=int, default=3_000)
     parser.add_argument("--candidates", type=int, default=4_000)
@@ -181,12 +211,27 @@ def main() -> None:
         seeds = map(int, words.seeds.split(","))
         sets = [candidates.demo(words.work, seed, words.jobs, words.reverse) for seed in seeds]
         derived_sets = [(derived(columns), noise) for columns, noise in sets]
-        print(report(sets), prices(derived_sets, priced(derived_sets[0][0])), differences(derived_sets), sep="\n\n")
+        print(
+            report(sets),
+            prices(derived_sets, priced(derived_sets[0][0])),
+            differences(derived_sets),
+            sep="\n\n",
+        )
         for name in ("reference_pe_stu", "joint_cross_entropy"):
-            print("", NAMES[name], "", alternatives(derived_sets, name, {"all noise": ()}), sep="\n")
+            print(
+                "", NAMES[name], "", alternatives(derived_sets, name, {"all noise": ()}), sep="\n"
+            )
         return
     planted = candidates.real(
-        *(words.work, words.shared, words.jobs, words.updates, words.candidates, words.members, words.reverse)
+        *(
+            words.work,
+            words.shared,
+            words.jobs,
+            words.updates,
+            words.candidates,
+            words.members,
+            words.reverse,
+        )
     )
     derived_sets = [(derived(columns), noise) for columns, noise in planted.sets]
     print(report(planted.sets), by_kind(planted), sep="\n\n", end="\n\n")

@@ -12,7 +12,12 @@ from planting import KINDS, Pair, Text
 
 from cgbench.benchmark.candidates.matching import word_frequency
 from cgbench.benchmark.candidates.pair_measures import pair_measures
-from cgbench.benchmark.candidates.uncertainty import candidate_lines, measure_reverse, measure_sources, open_ensemble
+from cgbench.benchmark.candidates.uncertainty import (
+    candidate_lines,
+    measure_reverse,
+    measure_sources,
+    open_ensemble,
+)
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.react.demo import LANGUAGES, NOISE, run_demo
@@ -43,8 +48,12 @@ REAL = {
 TRAINING_PAIRS = 60_000
 
 
-def reverse_members(train: Sequence[Path], out: Path, members: int, jobs: int, settings: dict[str, Any]) -> list[Path]:
-    """Members of the other direction, of the preset ``demo`` with ``settings``, trained on both sides exchanged."""
+def reverse_members(
+    train: Sequence[Path], out: Path, members: int, jobs: int, settings: dict[str, Any]
+) -> list[Path]:
+    """Members of the other direction, of the preset ``demo`` with ``settings``, trained on both
+    sides exchanged.
+    """
     train_ensemble(
         corpus=(str(train[1]), str(train[0])),
         out=str(out),
@@ -58,7 +67,9 @@ def reverse_members(train: Sequence[Path], out: Path, members: int, jobs: int, s
     return member_folders(out)
 
 
-def lowest_tokens(members: Sequence[Path], sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:
+def lowest_tokens(
+    members: Sequence[Path], sources: Sequence[str], targets: Sequence[str]
+) -> np.ndarray:
     """``[N]``: -log q of the token of each target that the ensemble finds least likely."""
     import torch
 
@@ -73,7 +84,9 @@ def lowest_tokens(members: Sequence[Path], sources: Sequence[str], targets: Sequ
             source, target = (side[start : start + 32] for side in encoded)
             shifted = Ragged.pack([[EOS, *ids[:-1].tolist()] for ids in target])
             packed, ids = Ragged.pack(source), torch.as_tensor(np.concatenate(target)).long()
-            mean = sum(model(packed, shifted).softmax(-1) for model in ensemble.members) / len(ensemble.members)
+            mean = sum(model(packed, shifted).softmax(-1) for model in ensemble.members) / len(
+                ensemble.members
+            )
             chosen = -mean.gather(1, ids[:, None])[:, 0].log().numpy()
             lengths = np.array([len(one) for one in target])
             found.append(np.maximum.reduceat(chosen, np.cumsum(lengths) - lengths))
@@ -83,10 +96,14 @@ def lowest_tokens(members: Sequence[Path], sources: Sequence[str], targets: Sequ
 def more_columns(
     pairs: Sequence[Sequence[str]], forward: Sequence[Path], models: Sequence[Path]
 ) -> dict[str, np.ndarray]:
-    """The measures of sources and targets that a build has only where it is given more, or not at all."""
+    """The measures of sources and targets that a build has only where it is given more, or not at
+    all.
+    """
     columns = {"reference_lowest": lowest_tokens(forward, *pairs)}
     for side, lines, path in zip(("source", "target"), pairs, models, strict=True):
-        columns[f"perplexity_{side}"] = np.asarray(LanguageModel.load(path).perplexity(lines), np.float64)
+        columns[f"perplexity_{side}"] = np.asarray(
+            LanguageModel.load(path).perplexity(lines), np.float64
+        )
         columns[f"{side}_length"] = np.array([len(line.split()) for line in lines], np.float64)
     return columns
 
@@ -115,10 +132,15 @@ def with_reverse(
     """``columns`` with the likelihood of the sources, and the dual conditional cross-entropy."""
     if not reverse:
         return columns
-    back = [row["reverse_pe_stu"] for row in measure_reverse(reverse, pairs[1], pairs[0], device="cpu")]
+    back = [
+        row["reverse_pe_stu"] for row in measure_reverse(reverse, pairs[1], pairs[0], device="cpu")
+    ]
     open_ensemble.cache_clear()
     both = {**columns, "reverse_pe_stu": np.array(back)}
-    return {**both, **{name: np.array(values) for name, values in pair_measures(both, None).items()}}
+    return {
+        **both,
+        **{name: np.array(values) for name, values in pair_measures(both, None).items()},
+    }
 
 
 def demo(work: Path, seed: int, jobs: int, reverse: bool) -> Set:
@@ -135,17 +157,25 @@ def demo(work: Path, seed: int, jobs: int, reverse: bool) -> Set:
         step = release.step("candidates")
         assert step is not None
         pairs = candidate_lines(step)
-        extra = more_columns(pairs, member_folders(release.ensemble), language_models(train, folder))
+        extra = more_columns(
+            pairs, member_folders(release.ensemble), language_models(train, folder)
+        )
         columns = {**numbers(rows), **extra}
         if reverse:
-            columns = with_reverse(columns, pairs, reverse_members(train, work / f"reverse-{seed}", 2, jobs, {}))
-        np.savez(saved, noise=np.array([kinds[row["line"] - 1] == NOISE for row in rows]), **columns)
+            columns = with_reverse(
+                columns, pairs, reverse_members(train, work / f"reverse-{seed}", 2, jobs, {})
+            )
+        np.savez(
+            saved, noise=np.array([kinds[row["line"] - 1] == NOISE for row in rows]), **columns
+        )
     data = dict(np.load(saved))
     return data, data.pop("noise")
 
 
 def texts(shared: Path, out: Path, jobs: int) -> tuple[list[Path], list[list[Path]]]:
-    """Tatoeba as training text and four corpora as the pool, normalised alike: Moses, lower case."""
+    """Tatoeba as training text and four corpora as the pool, normalised alike: Moses, lower
+    case.
+    """
     names = ["train", "tatoeba", *REAL]
     paths = [[out / f"{name}.{language}" for language in LANGUAGES] for name in names]
     if all(path.is_file() for side in paths for path in side):
@@ -163,7 +193,9 @@ def texts(shared: Path, out: Path, jobs: int) -> tuple[list[Path], list[list[Pat
         for some in (drawn[:TRAINING_PAIRS], drawn[TRAINING_PAIRS:])
     ]
     for files in REAL.values():
-        corpora.append([pair for one, other in files for pair in zip(lines(one), lines(other), strict=True)])
+        corpora.append(
+            [pair for one, other in files for pair in zip(lines(one), lines(other), strict=True)]
+        )
     out.mkdir(parents=True, exist_ok=True)
     change = Normalisation("moses", True, LANGUAGES, True)
     for written, pairs in zip(paths, corpora, strict=True):
@@ -175,8 +207,10 @@ def texts(shared: Path, out: Path, jobs: int) -> tuple[list[Path], list[list[Pat
 
 @dataclass(frozen=True)
 class Planted:
-    """Real candidates with noise planted several times over: a set a planting, the kind and the place of every planted
-    pair (one planting after another), and by kind the share of them that the filter of rare words lets through."""
+    """Real candidates with noise planted several times over: a set a planting, the kind and the
+    place of every planted pair (one planting after another), and by kind the share of them that the
+    filter of rare words lets through.
+    """
 
     sets: list[Set]
     kinds: list[np.ndarray]
@@ -184,10 +218,16 @@ class Planted:
     through: dict[str, float]
 
 
-def real(work: Path, shared: Path, jobs: int, updates: int, candidates: int, members: int, reverse: bool) -> Planted:
+def real(
+    work: Path, shared: Path, jobs: int, updates: int, candidates: int, members: int, reverse: bool
+) -> Planted:
     """Candidates from real text, with noise planted among them."""
     train, pools = texts(shared, work / "texts", jobs)
-    settings = {"training.max_updates": updates, "training.warmup_updates": updates // 8, "text.merges": 4000}
+    settings = {
+        "training.max_updates": updates,
+        "training.warmup_updates": updates // 8,
+        "text.merges": 4000,
+    }
     release = build_react(
         train=tuple(train),
         pools=[tuple(pool) for pool in pools],
@@ -206,7 +246,11 @@ def real(work: Path, shared: Path, jobs: int, updates: int, candidates: int, mem
 
 
 def _planted(
-    work: Path, release: Release, train: Sequence[Path], pools: Sequence[Sequence[Path]], reverse: Sequence[Path]
+    work: Path,
+    release: Release,
+    train: Sequence[Path],
+    pools: Sequence[Sequence[Path]],
+    reverse: Sequence[Path],
 ) -> Planted:
     step, ngrams = release.step("candidates"), release.ngrams()
     assert step is not None and ngrams is not None
@@ -233,7 +277,9 @@ def _planted(
     sources, targets = zip(*changed, strict=True)
     saved = work / "planted.npz"
     if not saved.is_file():
-        found_rows = measure_sources(member_folders(release.ensemble), sources, targets, beam=5, device="cpu")
+        found_rows = measure_sources(
+            member_folders(release.ensemble), sources, targets, beam=5, device="cpu"
+        )
         open_ensemble.cache_clear()
         np.savez(saved, **numbers(found_rows))
     noisy = _measured(work, release, train, changed, reverse, dict(np.load(saved)), "planted")
@@ -260,8 +306,12 @@ def _passes(words: Vocabulary, line: str) -> bool:
     return bool(np.all(words.ids(line.split()) < words.usable))
 
 
-def _near(rows: Sequence[dict[str, Any]], pools: Sequence[Sequence[Path]], words: Vocabulary) -> list[list[str]]:
-    """Of each candidate the targets at most :data:`NEAR` lines from it in its corpus that pass the filters."""
+def _near(
+    rows: Sequence[dict[str, Any]], pools: Sequence[Sequence[Path]], words: Vocabulary
+) -> list[list[str]]:
+    """Of each candidate the targets at most :data:`NEAR` lines from it in its corpus that pass the
+    filters.
+    """
     targets = [pool[1].read_text(encoding="utf-8").split("\n")[:-1] for pool in pools]
     found = []
     for row in rows:
@@ -280,10 +330,15 @@ def _measured(
     measured: dict[str, np.ndarray],
     name: str = "clean",
 ) -> dict[str, np.ndarray]:
-    """``measured`` with every measure that a build has only where it is given more; kept under ``work``."""
+    """``measured`` with every measure that a build has only where it is given more; kept under
+    ``work``.
+    """
     saved = work / f"more-{name}.npz"
     if not saved.is_file():
         sides = list(zip(*pairs, strict=True))
-        columns = {**measured, **more_columns(sides, member_folders(release.ensemble), language_models(train, work))}
+        columns = {
+            **measured,
+            **more_columns(sides, member_folders(release.ensemble), language_models(train, work)),
+        }
         np.savez(saved, **with_reverse(columns, sides, reverse))
     return dict(np.load(saved))

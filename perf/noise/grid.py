@@ -1,10 +1,12 @@
-"""A cut given degree, a plain one, and the one that the estimated noise chooses, by the share of planted noise.
+"""A cut given degree, a plain one, and the one that the estimated noise chooses, by the share of
+planted noise.
 
     python perf/noise/grid.py real.npz    # what :func:`measure` saved
 
-Every good candidate has a noisy version, so that noise of any share can be planted. On the demo, a quarter is
-misaligned and the source of the rest is garbled as in its pool; on real text, noise is of the types of ``planting``.
-Noise is planted evenly, or five times as often in the highest third by degree.
+Every good candidate has a noisy version, so that noise of any share can be planted. On the demo, a
+quarter is misaligned and the source of the rest is garbled as in its pool; on real text, noise is
+of the types of ``planting``. Noise is planted evenly, or five times as often in the highest third
+by degree.
 """
 
 import random
@@ -62,7 +64,9 @@ def planted(text: Text) -> Spoil:
 
 
 def measure(release: Release, good: np.ndarray, spoil: Spoil, saved: Path) -> Columns:
-    """The good candidates, and of each a noisy version (names that begin with ``noisy_``); and ``shuffled`` pairs."""
+    """The good candidates, and of each a noisy version (names that begin with ``noisy_``); and
+    ``shuffled`` pairs.
+    """
     if not saved.is_file():
         step, ngrams = release.step("candidates"), release.ngrams()
         assert step is not None and ngrams is not None
@@ -70,40 +74,63 @@ def measure(release: Release, good: np.ndarray, spoil: Spoil, saved: Path) -> Co
         noisy = [spoil(row, chance) for row in range(len(pairs))]
         spread = [row * len(pairs) // PAIRED_ANEW for row in range(PAIRED_ANEW)]
         turned = spread[PAIRED_ANEW // 2 :] + spread[: PAIRED_ANEW // 2]
-        shuffled = [(pairs[row][0], pairs[other][1]) for row, other in zip(spread, turned, strict=True)]
+        shuffled = [
+            (pairs[row][0], pairs[other][1]) for row, other in zip(spread, turned, strict=True)
+        ]
         ensemble = Ensemble.open(member_folders(release.ensemble))
         losses = [
-            ensemble.score([source for source, _ in some], ensemble.subwords.encode_target([pair[1] for pair in some]))
+            ensemble.score(
+                [source for source, _ in some],
+                ensemble.subwords.encode_target([pair[1] for pair in some]),
+            )
             for some in (noisy, shuffled)
         ]
         rows = release.table().to_pydict()
         names = (MEASURE, "degree", "target_length", "rmi")
         np.savez(
-            saved, shuffled=losses[1]["pe_stu"],
+            saved,
+            shuffled=losses[1]["pe_stu"],
             **{name: np.array(rows[name], float)[good] for name in names},
             **{f"noisy_{MEASURE}": losses[0]["pe_stu"][good]},
             noisy_degree=np.array([ngrams.degree(target) for _, target in noisy])[good],
             noisy_target_length=np.array([len(target.split()) for _, target in noisy])[good],
-            same_source=np.array([pair[0] == old[0] for pair, old in zip(noisy, pairs, strict=True)])[good],
-        )  # fmt: skip
+            same_source=np.array(
+                [pair[0] == old[0] for pair, old in zip(noisy, pairs, strict=True)]
+            )[good],
+        )
     return dict(np.load(saved))
 
 
-def plantings(columns: Columns, share: float, tilt: float) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray]]:
+def plantings(
+    columns: Columns, share: float, tilt: float
+) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray]]:
     """Sets of candidates, and which of them are noise."""
-    weights = np.where(columns["noisy_degree"] >= np.quantile(columns["noisy_degree"], 2 / 3), tilt, 1.0)
+    weights = np.where(
+        columns["noisy_degree"] >= np.quantile(columns["noisy_degree"], 2 / 3), tilt, 1.0
+    )
     for number in range(PLANTINGS):
         draw, noise = np.random.default_rng(number), np.zeros(len(weights), bool)
-        rows = draw.choice(len(weights), round(share * len(weights)), replace=False, p=weights / weights.sum())
+        rows = draw.choice(
+            len(weights), round(share * len(weights)), replace=False, p=weights / weights.sum()
+        )
         noise[rows] = True
         names = (MEASURE, "degree", "target_length")
-        yield {name: np.where(noise, columns[f"noisy_{name}"], columns[name]) for name in names}, noise
+        yield (
+            {name: np.where(noise, columns[f"noisy_{name}"], columns[name]) for name in names},
+            noise,
+        )
 
 
 def cells(columns: Columns, share: float, tilt: float) -> list[str]:
-    """The estimate, and for the plain cut, that given degree and the chosen one: noise removed, noise of the highest
-    third by degree removed, good pairs of the highest and of the lowest third dropped, %."""
-    config = {"drop_reference": "1/20", "drop_by": MEASURE + GIVEN_DEGREE, "seed": 1, "degree_side": "target"}
+    """The estimate, and for the plain cut, that given degree and the chosen one: noise removed,
+    noise of the highest third by degree removed, good pairs of the highest and of the lowest third
+    dropped, %."""
+    config = {
+        "drop_reference": "1/20",
+        "drop_by": MEASURE + GIVEN_DEGREE,
+        "seed": 1,
+        "degree_side": "target",
+    }
     quality = {"candidates": {"shuffled": float(np.median(columns["shuffled"]))}, "warnings": []}
     rows = []
     for some, noise in plantings(columns, share, tilt):
@@ -113,7 +140,11 @@ def cells(columns: Columns, share: float, tilt: float) -> list[str]:
         noise_cut = choose_cut(some, config, quality)
         assert noise_cut is not None
         high, low = degree >= np.quantile(degree, 2 / 3), degree < np.quantile(degree, 1 / 3)
-        row = [100 * noise_cut["share"], 100 * noise_cut["part"], 100.0 * (noise_cut["cut"] == MEASURE)]
+        row = [
+            100 * noise_cut["share"],
+            100 * noise_cut["part"],
+            100.0 * (noise_cut["cut"] == MEASURE),
+        ]
         for way in (values, given, values if noise_cut["cut"] == MEASURE else given):
             gone = dropped(way, max(share, DEFAULT))
             for group in (noise, noise & high, ~noise & high, ~noise & low):
@@ -127,8 +158,18 @@ def cells(columns: Columns, share: float, tilt: float) -> list[str]:
 
 def grid(columns: Columns) -> str:
     """The tables of one corpus."""
-    head = ["planted", "estimated", "in one part", "plain chosen (%)", "plain", "given degree and length", "chosen"]
-    tables = [table([cells(columns, share, tilt) for share in SHARES], head) for tilt in TILTS.values()]
+    head = [
+        "planted",
+        "estimated",
+        "in one part",
+        "plain chosen (%)",
+        "plain",
+        "given degree and length",
+        "chosen",
+    ]
+    tables = [
+        table([cells(columns, share, tilt) for share in SHARES], head) for tilt in TILTS.values()
+    ]
     return "\n\n".join(f"{name}:\n\n{text}" for name, text in zip(TILTS, tables, strict=True))
 
 

@@ -1,4 +1,6 @@
-"""Noise of known kinds, planted into good pairs: from targets of other pairs down to a single word."""
+"""Noise of known kinds, planted into good pairs: from targets of other pairs down to a single
+word.
+"""
 
 import random
 from collections.abc import Callable, Sequence
@@ -39,8 +41,8 @@ CLOSE = 20  # ranks by frequency between a content word and the one in its place
 
 @dataclass(frozen=True)
 class Text:
-    """What noise is made from: the pairs, the targets near each pair in its corpus that pass the filters, the words of
-    the training targets."""
+    """What noise is made from: the pairs, the targets near each pair in its corpus that pass the
+    filters, the words of the training targets."""
 
     pairs: Sequence[Pair]
     near: Sequence[Sequence[str]]
@@ -48,7 +50,9 @@ class Text:
 
     def others(self, row: int) -> list[int]:
         """The pairs with another target."""
-        return [place for place in range(len(self.pairs)) if self.pairs[place][1] != self.pairs[row][1]]
+        return [
+            place for place in range(len(self.pairs)) if self.pairs[place][1] != self.pairs[row][1]
+        ]
 
 
 Plant = Callable[[int, Text, random.Random], Pair | None]
@@ -113,23 +117,34 @@ def wrong_number(row: int, text: Text, chance: random.Random) -> Pair | None:
 
 def gloss(row: int, text: Text, chance: random.Random) -> Pair:
     """Two to four words of another target, between commas, that the source does not have."""
-    words, others = text.pairs[row][1].split(), text.pairs[chance.choice(text.others(row))][1].split()
+    words, others = (
+        text.pairs[row][1].split(),
+        text.pairs[chance.choice(text.others(row))][1].split(),
+    )
     number = chance.randint(2, 4)
     begin = chance.randrange(max(1, len(others) - number))
     place = chance.randint(1, max(1, len(words) - 1))
-    return text.pairs[row][0], " ".join([*words[:place], ",", *others[begin : begin + number], ",", *words[place:]])
+    return text.pairs[row][0], " ".join(
+        [*words[:place], ",", *others[begin : begin + number], ",", *words[place:]]
+    )
 
 
 def wrong_word(row: int, text: Text, chance: random.Random) -> Pair | None:
     """One content word of the target is another one, about as frequent in the training text."""
     words = text.pairs[row][1].split()
     ids, usable = text.vocabulary.ids(words).tolist(), text.vocabulary.usable
-    places = [place for place, one in enumerate(ids) if FUNCTION_WORDS <= one < usable and words[place].isalpha()]
+    places = [
+        place
+        for place, one in enumerate(ids)
+        if FUNCTION_WORDS <= one < usable and words[place].isalpha()
+    ]
     if not places:
         return None
     place = chance.choice(places)
     near = range(max(FUNCTION_WORDS, ids[place] - CLOSE), min(usable, ids[place] + CLOSE + 1))
-    fitting = [word for word in map(text.vocabulary.word, near) if word.isalpha() and word != words[place]]
+    fitting = [
+        word for word in map(text.vocabulary.word, near) if word.isalpha() and word != words[place]
+    ]
     if not fitting:
         return None
     words[place] = chance.choice(fitting)

@@ -1,4 +1,6 @@
-"""The price of a cut: which good pairs it drops, by their degree and by RMI; and what else a cut could go by."""
+"""The price of a cut: which good pairs it drops, by their degree and by RMI; and what else a cut
+could go by.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +23,8 @@ def given(columns: Columns, values: np.ndarray) -> np.ndarray:
 
 
 def prices(sets: Sets, measures: Mapping[str, str]) -> str:
-    """Noise removed, and the good pairs of the lowest and of the highest third by degree and by RMI that go with it, %.
+    """Noise removed, and the good pairs of the lowest and of the highest third by degree and by RMI
+    that go with it, %.
 
     :param measures: names to show, by column; each as it is and given degree and length.
     """
@@ -36,12 +39,18 @@ def prices(sets: Sets, measures: Mapping[str, str]) -> str:
                     part = thirds(columns[key], ~noise)
                     some += [part == 0, part == 2]
                 gone = [dropped(values, share) for share in SHARES]
-                found.append([auc(values, noise), *(100 * one[rows].mean() for one in gone for rows in some)])
+                found.append(
+                    [auc(values, noise), *(100 * one[rows].mean() for one in gone for rows in some)]
+                )
             area, *cells = mean_of(found)
             row = [title + way, f"{area:.3f}"]
             for place in range(0, len(cells), 5):
                 removed, *good = cells[place : place + 5]
-                row += [f"{removed:.1f}", "{:.1f} to {:.1f}".format(*good[:2]), "{:.1f} to {:.1f}".format(*good[2:])]
+                row += [
+                    f"{removed:.1f}",
+                    "{:.1f} to {:.1f}".format(*good[:2]),
+                    "{:.1f} to {:.1f}".format(*good[2:]),
+                ]
             rows.append(row)
     head = ["measure", "AUC"]
     for share in SHARES:
@@ -50,17 +59,24 @@ def prices(sets: Sets, measures: Mapping[str, str]) -> str:
 
 
 def differences(sets: Sets) -> str:
-    """By how many points more of the highest third by degree is dropped than of the lowest, by reference likelihood."""
+    """By how many points more of the highest third by degree is dropped than of the lowest, by
+    reference likelihood.
+    """
     rows = []
     for title, change in (("as it is", _plain), ("given degree and length", given)):
         found: list[list[float]] = [[] for _ in SHARES]
         for columns, noise in sets:
-            values, part = change(columns, columns["reference_pe_stu"]), thirds(columns["degree"], ~noise)
+            values, part = (
+                change(columns, columns["reference_pe_stu"]),
+                thirds(columns["degree"], ~noise),
+            )
             for share, some in zip(SHARES, found, strict=True):
                 gone = dropped(values, share)
                 some.append(100 * (gone[part == 2].mean() - gone[part == 0].mean()))
         rows.append([title, *(spread(some, ".1f") for some in found)])
-    return table(rows, ["highest minus lowest third by degree", *(f"drop {share:.0%}" for share in SHARES)])
+    return table(
+        rows, ["highest minus lowest third by degree", *(f"drop {share:.0%}" for share in SHARES)]
+    )
 
 
 def _plain(columns: Columns, values: np.ndarray) -> np.ndarray:
@@ -78,12 +94,19 @@ def ways(columns: Columns, values: np.ndarray) -> dict[str, np.ndarray]:
             rows = rows[thirds(columns["target_length"][rows], np.ones(len(rows), bool)) == part]
             placed[rows] = ranks(values[rows])
     for rows in pools:
-        of_corpus[rows] = given({name: column[rows] for name, column in columns.items()}, values[rows])
+        of_corpus[rows] = given(
+            {name: column[rows] for name, column in columns.items()}, values[rows]
+        )
     for result, groups in ((left, [np.arange(number)]), (left_of_corpus, pools)):
         for rows in groups:
-            ranked = [np.argsort(np.argsort(columns[name][rows], kind="stable")) / len(rows) for name in COVARIATES]
+            ranked = [
+                np.argsort(np.argsort(columns[name][rows], kind="stable")) / len(rows)
+                for name in COVARIATES
+            ]
             design = np.stack([np.ones(len(rows)), *ranked], 1)
-            result[rows] = values[rows] - design @ np.linalg.lstsq(design, values[rows], rcond=None)[0]
+            result[rows] = (
+                values[rows] - design @ np.linalg.lstsq(design, values[rows], rcond=None)[0]
+            )
     return {
         "as it is": values,
         "given degree and length": given(columns, values),
@@ -108,11 +131,16 @@ def alternatives(sets: Sets, name: str, cleaned: Mapping[str, Sequence[int]]) ->
             part = thirds(left["degree"], ~bad)
             for way, values in ways(left, left[name]).items():
                 gone = dropped(values, SHARES[0])
-                row = [auc(values, bad), *(100 * gone[some].mean() for some in (bad, part == 0, part == 2))]
+                row = [
+                    auc(values, bad),
+                    *(100 * gone[some].mean() for some in (bad, part == 0, part == 2)),
+                ]
                 found.setdefault(way, []).append(row)
         for way, lines in found.items():
             area, removed, low, high = mean_of(lines)
-            rows.setdefault(way, [way]).extend([f"{area:.3f}", f"{removed:.1f}", f"{low:.1f} to {high:.1f}"])
+            rows.setdefault(way, [way]).extend(
+                [f"{area:.3f}", f"{removed:.1f}", f"{low:.1f} to {high:.1f}"]
+            )
     head = ["cut, drop 5%"]
     for where in cleaned:
         head += [f"{where}: AUC", "noise removed", "good pairs, by degree"]

@@ -36,7 +36,11 @@ def table(rows: Sequence[Sequence[Any]], head: Sequence[str]) -> str:
 def spread(values: Sequence[float], form: str) -> str:
     """The mean, and the range where there are several."""
     mean = format(sum(values) / len(values), form)
-    return mean if len(values) == 1 else f"{mean} ({format(min(values), form)} to {format(max(values), form)})"
+    return (
+        mean
+        if len(values) == 1
+        else f"{mean} ({format(min(values), form)} to {format(max(values), form)})"
+    )
 
 
 def mean_of(rows: Sequence[Sequence[float]]) -> list[float]:

@@ -1,7 +1,7 @@
 """Pages in a real browser, offline: skipped with the reason where there is none.
 
-Debian's Chromium (`apt install chromium`) is enough, with Playwright (`pip install playwright`), which need not
-download its own browsers. CGBENCH_BROWSER names another one.
+Debian's Chromium (`apt install chromium`) is enough, with Playwright (`pip install playwright`),
+which need not download its own browsers. CGBENCH_BROWSER names another one.
 """
 
 import functools
@@ -73,7 +73,9 @@ def browser():
     if path is None:
         pytest.skip("Chromium is not installed (apt install chromium; or CGBENCH_BROWSER=PATH)")
     with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        found = started.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         yield found
         found.close()
 
@@ -99,7 +101,9 @@ def serve_without_scripts(route):
     if route.request.resource_type != "document":
         return route.continue_()
     url = urlsplit(route.request.url)
-    html = Path(unquote(url.path)).read_text("utf-8") if url.scheme == "file" else route.fetch().text()
+    html = (
+        Path(unquote(url.path)).read_text("utf-8") if url.scheme == "file" else route.fetch().text()
+    )
     html = re.sub(r"<script\b.*?</script>", "", html, flags=re.DOTALL).replace("noscript>", "div>")
     return route.fulfill(body=html, content_type="text/html; charset=utf-8")
 
@@ -133,8 +137,12 @@ def look(request):
 
 @pytest.fixture
 def check_page():
-    """``check_page(page)``: axe has no serious or critical finding, and nothing is wider than the screen."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python").Axe()
+    """``check_page(page)``: axe has no serious or critical finding, and nothing is wider than the
+    screen.
+    """
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python"
+    ).Axe()
 
     def call(page):
         options = {"resultTypes": ["violations"], "preload": False}
@@ -147,7 +155,9 @@ def check_page():
         found += [f"pale: {one}" for one in page.evaluate(PALE_CHART_TEXT)]
         found += [f"too wide: {one}" for one in page.evaluate(TOO_WIDE)]
         assert not found, "\n".join(found)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the screen"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+            "wider than the screen"
+        )
 
     return call
 
@@ -164,23 +174,36 @@ def release_file(small_release, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def scores_file(tmp_path_factory):
-    """A page of BLEU scores of systems with one and several runs, and names as long as they come."""
+    """A page of BLEU scores of systems with one and several runs, and names as long as they
+    come.
+    """
     import warnings
 
     import cgbench
     from cgbench.report.score_page import score_page
 
-    lines = [f"the {number} dogs saw {'very ' * (number % 5)}old cats in {number % 11} parks ." for number in range(90)]
-    worse = [line.replace("dogs", "dog") if number % 3 else line for number, line in enumerate(lines)]
+    lines = [
+        f"the {number} dogs saw {'very ' * (number % 5)}old cats in {number % 11} parks ."
+        for number in range(90)
+    ]
+    worse = [
+        line.replace("dogs", "dog") if number % 3 else line for number, line in enumerate(lines)
+    ]
     bad = [line.replace("saw", "see").replace("old", "new") for line in lines]
     systems = {
         "baseline": [bad, worse],
         "good": lines[:60] + worse[60:],
-        "a-system-with-a-very-long-name-and-a-checkpoint-2026-11-22": [worse, lines[:30] + bad[30:], lines],
+        "a-system-with-a-very-long-name-and-a-checkpoint-2026-11-22": [
+            worse,
+            lines[:30] + bad[30:],
+            lines,
+        ],
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = cgbench.evaluate("bleu", systems, lines, sources=worse, by="length", breakdown={"differences": True})
+        found = cgbench.evaluate(
+            "bleu", systems, lines, sources=worse, by="length", breakdown={"differences": True}
+        )
     path = tmp_path_factory.mktemp("browser") / "scores.html"
     path.write_text(score_page(found, command="cgbench score bleu"), encoding="utf-8")
     return path
@@ -192,7 +215,11 @@ def site(tmp_path_factory):
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install '.[docs]'")
 
     def make(folder):
-        subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder], cwd=ROOT, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder],
+            cwd=ROOT,
+            check=True,
+        )
 
     # `make test` has just built it
     folder = os.environ.get("CGBENCH_SITE") or once_per_run(tmp_path_factory, "site", make)

@@ -1,9 +1,13 @@
-"""Every page, light and dark, wide and narrow, with and without scripts: readable, labelled, within the screen."""
+"""Every page, light and dark, wide and narrow, with and without scripts: readable, labelled, within
+the screen.
+"""
 
 import pytest
 from few import few
 
-SITE_PAGES = few(("", "how-to/noise/", "reference/score/"), "reference/score/")  # tables, code, options, long lines
+SITE_PAGES = few(
+    ("", "how-to/noise/", "reference/score/"), "reference/score/"
+)  # tables, code, options, long lines
 
 
 @pytest.mark.parametrize("name", ["release_file", "scores_file"])

@@ -1,4 +1,5 @@
-"""A campaign is exported, Pearmut shows it, a person in a browser judges two pages, and the judgements are read.
+"""A campaign is exported, Pearmut shows it, a person in a browser judges two pages, and the
+judgements are read.
 
 Pearmut is run by this Python, or by the one that CGBENCH_PEARMUT names.
 """
@@ -20,7 +21,9 @@ from cgbench.benchmark.outputs.score_readers import read_score_columns
 from cgbench.benchmark.release.export.pairs import Pairs
 from cgbench.benchmark.release.export.pearmut import write_pearmut
 
-PEARMUT = os.environ.get("CGBENCH_PEARMUT") or (sys.executable if importlib.util.find_spec("pearmut") else None)
+PEARMUT = os.environ.get("CGBENCH_PEARMUT") or (
+    sys.executable if importlib.util.find_spec("pearmut") else None
+)
 RELEASE = SimpleNamespace(is_split=True, signature="x", languages=("de", "en"))
 TEXTS = [("Er wartet.", "news"), ("Katzen <b> schlafen.", "news"), ("Hunde.", "talk")]
 SCORES = """(first) => document.querySelectorAll("input[type=range]").forEach((one, number) => {
@@ -34,9 +37,14 @@ def served(tmp_path):
     """A running Pearmut with an exported campaign: its address, and the name of the campaign."""
     if PEARMUT is None:
         pytest.skip("Pearmut is not installed (pip install pearmut; or CGBENCH_PEARMUT=PYTHON)")
-    rows = [{"source": text, "target": "?", "document": document, "figures": {"line": line}}
-            for line, (text, document) in enumerate(TEXTS, 5)]  # fmt: skip
-    hypotheses = {"base": ["He waits.", "Cats sleep.", "Dogs."], "mine": ["He is waiting.", "Cats.", "Dogs bark."]}
+    rows = [
+        {"source": text, "target": "?", "document": document, "figures": {"line": line}}
+        for line, (text, document) in enumerate(TEXTS, 5)
+    ]
+    hypotheses = {
+        "base": ["He waits.", "Cats sleep.", "Dogs."],
+        "mine": ["He is waiting.", "Cats.", "Dogs bark."],
+    }
     write_pearmut(Pairs(RELEASE, rows), tmp_path, hypotheses=hypotheses, protocol="cESA", users=1)
     campaign = json.loads((tmp_path / "campaign.json").read_text(encoding="utf-8"))["campaign_id"]
     words = [PEARMUT, "-c", "from pearmut.cli import main; main()"]
@@ -81,6 +89,8 @@ def test_a_page_is_judged_in_a_browser_and_read_back(served, browser, tmp_path):
     assert sorted(columns) == ["base", "mine"]
     (base,), (mine,) = columns["base"], columns["mine"]
     assert base.ids == mine.ids == ["5", "6", "7"]
-    assert base.columns["document"] == ["news", "news", "talk"] and set(base.columns["rater"]) == {user}
+    assert base.columns["document"] == ["news", "news", "talk"] and set(base.columns["rater"]) == {
+        user
+    }
     scores = {float(value) for column in (base, mine) for value in column.values}
     assert scores == ({95, 90, 85, 80} if len(shown[0]) == 2 else {95, 90, 85, 80, 75})

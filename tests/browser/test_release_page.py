@@ -16,14 +16,24 @@ def page_file(release_file):
 
 def column(page, name):
     """The cells of a column of the examples, as numbers."""
-    return [float(text) for text in page.locator(f".examples td[data-name='{name}']").all_text_contents()]
+    return [
+        float(text)
+        for text in page.locator(f".examples td[data-name='{name}']").all_text_contents()
+    ]
 
 
 def test_every_section_is_there(opened, page_file, small_release):
     page = opened(page_file)
     heads = page.locator("h2").all_text_contents()
-    assert heads == ["From pool to test set", "Degree and uncertainty", "Correlations", "Novel n-grams",
-                     "Examples", "Checks", "Origin"]  # fmt: skip
+    assert heads == [
+        "From pool to test set",
+        "Degree and uncertainty",
+        "Correlations",
+        "Novel n-grams",
+        "Examples",
+        "Checks",
+        "Origin",
+    ]
     assert page.locator("h1").count() == 1 and page.title() == "Test set: de to en"
     assert small_release.signature in page.locator("header").inner_text()
     # every table has a caption, every chart its words, every field a name
@@ -54,8 +64,17 @@ def test_searching_and_pages(opened, page_file, small_release):
     page = opened(page_file)
     lines = small_release.lines("target")
     word = lines[30].split()[0]
-    texts = zip(small_release.lines("source"), lines, [row["hypothesis"] for row in small_release.split()], strict=True)
-    expected = [number for number, some in enumerate(texts, 1) if any(word.lower() in text.lower() for text in some)]
+    texts = zip(
+        small_release.lines("source"),
+        lines,
+        [row["hypothesis"] for row in small_release.split()],
+        strict=True,
+    )
+    expected = [
+        number
+        for number, some in enumerate(texts, 1)
+        if any(word.lower() in text.lower() for text in some)
+    ]
     page.locator("input[name=search]").fill(word.upper())
     expect(page.locator(".said")).to_contain_text("found")
     assert column(page, "no.") == expected[:25]
@@ -66,7 +85,9 @@ def test_searching_and_pages(opened, page_file, small_release):
     expect(page.locator(".examples tbody tr")).to_have_count(25)
     page.locator("[data-go='1']").click()
     assert column(page, "no.") == [float(number) for number in range(26, len(lines) + 1)]
-    assert page.locator("[data-go='1']").is_disabled() and page.locator("[data-go='-1']").is_enabled()
+    assert (
+        page.locator("[data-go='1']").is_disabled() and page.locator("[data-go='-1']").is_enabled()
+    )
     page.locator("select[name=size]").select_option("0")
     assert page.locator(".examples tbody tr").count() == len(lines)
 
@@ -91,7 +112,8 @@ def test_filters_and_the_brush(opened, page_file, small_release):
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 1)
     page.mouse.up()
     low, high = (
-        float(page.locator(f"input[aria-label='degree, at {end}']").input_value()) for end in ("least", "most")
+        float(page.locator(f"input[aria-label='degree, at {end}']").input_value())
+        for end in ("least", "most")
     )
     assert low < high and page.locator("svg .brush").count() == 1
     page.locator("select[name=size]").select_option("0")
@@ -99,7 +121,10 @@ def test_filters_and_the_brush(opened, page_file, small_release):
     assert page.locator(".brushed p").inner_text().startswith(f"{len(inside)} of ")
     assert page.locator(".brushed li").count() == min(6, len(inside))
     plot_side, found = plot.bounding_box(), page.locator(".brushed").bounding_box()
-    assert found["x"] >= plot_side["x"] + plot_side["width"] and found["y"] < plot_side["y"] + plot_side["height"]
+    assert (
+        found["x"] >= plot_side["x"] + plot_side["width"]
+        and found["y"] < plot_side["y"] + plot_side["height"]
+    )
     assert sorted(column(page, "degree")) == pytest.approx(sorted(inside), abs=6e-4)
 
 
@@ -107,7 +132,10 @@ def test_column_names_have_definitions(opened, page_file):
     page = opened(page_file)
     assert page.locator("table.examples abbr[title]").all_text_contents()[:2] == ["degree", "rmi"]
     assert page.locator("details dl").evaluate("e => e.children.length") > 20
-    assert page.locator("section[aria-labelledby=measures] table").first.locator("tbody tr").count() == 10
+    assert (
+        page.locator("section[aria-labelledby=measures] table").first.locator("tbody tr").count()
+        == 10
+    )
 
 
 def test_all_rows_of_a_large_table_show_at_once(opened, page_file, tmp_path):
@@ -117,7 +145,9 @@ def test_all_rows_of_a_large_table_show_at_once(opened, page_file, tmp_path):
     data = json.loads(html[begin : html.index("</script>", begin)])
     data["rows"] = (data["rows"] * 5_000)[:5_000]
     text = json.dumps(data).replace("<", "\\u003c")
-    (tmp_path / "large.html").write_text(html[:begin] + text + html[html.index("</script>", begin) :], encoding="utf-8")
+    (tmp_path / "large.html").write_text(
+        html[:begin] + text + html[html.index("</script>", begin) :], encoding="utf-8"
+    )
     page = opened(tmp_path / "large.html")
     taken = page.evaluate("""() => new Promise((done) => {
         const select = document.querySelector("select[name=size]"), begin = performance.now();
@@ -183,7 +213,9 @@ def test_no_script_but_its_own(new_page, page_file):
         document.body.setAttribute("onclick", "window.broken = 1");
     }""")
     page.locator("h1").click()
-    assert page.evaluate("window.broken") is None and failed == [("https://example.org/x.png", "csp")]
+    assert page.evaluate("window.broken") is None and failed == [
+        ("https://example.org/x.png", "csp")
+    ]
     assert page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
     told = [line for line in refused if "Content Security Policy" in line]
     assert len(told) == len(refused) >= 4

@@ -15,7 +15,10 @@ expect = pytest.importorskip("playwright.sync_api", reason="Playwright is not in
 REFERENCES = [f"line {number} of {'long ' * (number % 5)}text" for number in range(60)]
 SYSTEMS = {
     "good": REFERENCES[:50] + ["wrong words"] * 10,
-    "bad": [text if number % 3 == 0 or number > 55 else "line of text" for number, text in enumerate(REFERENCES)],
+    "bad": [
+        text if number % 3 == 0 or number > 55 else "line of text"
+        for number, text in enumerate(REFERENCES)
+    ],
     "third": ["nothing"] * 60,
 }
 
@@ -30,7 +33,9 @@ def written(path, systems, references, metric="exact", **options):
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
-    return written(tmp_path_factory.mktemp("browser") / "scores.html", SYSTEMS, REFERENCES, sources=REFERENCES)
+    return written(
+        tmp_path_factory.mktemp("browser") / "scores.html", SYSTEMS, REFERENCES, sources=REFERENCES
+    )
 
 
 def first_row(page):
@@ -40,25 +45,43 @@ def first_row(page):
 def test_every_section_is_there(opened, page_file):
     page = opened(page_file)
     assert page.locator("h2").all_text_contents() == [
-        "Systems", "All pairs", "Breakdown", "Where systems differ", "Examples", "Origin",
-    ]  # fmt: skip
+        "Systems",
+        "All pairs",
+        "Breakdown",
+        "Where systems differ",
+        "Examples",
+        "Origin",
+    ]
     assert page.locator("table:not(:has(caption))").count() == 0
     assert page.locator("ol li").all_text_contents()[0] == "good"
 
 
 def test_either_way_and_other_systems(opened, page_file):
     page = opened(page_file)
-    differences = [float(text) for text in page.locator("td[data-name='difference']").all_text_contents()]
+    differences = [
+        float(text) for text in page.locator("td[data-name='difference']").all_text_contents()
+    ]
     assert differences == sorted(differences, reverse=True) and differences[0] == 100.0
     assert "wrong words" in first_row(page).text_content()
     page.locator("th", has_text="difference").locator("button").click()
-    differences = [float(text) for text in page.locator("td[data-name='difference']").all_text_contents()]
+    differences = [
+        float(text) for text in page.locator("td[data-name='difference']").all_text_contents()
+    ]
     assert differences == sorted(differences) and differences[0] == -100.0
     page.locator("select[data-system=a]").select_option(label="third")
-    assert page.locator(".examples th button").all_text_contents() == ["no.", "third", "good", "difference"]
-    assert "nothing" in first_row(page).text_content() and first_row(page).locator("ins").count() >= 1
+    assert page.locator(".examples th button").all_text_contents() == [
+        "no.",
+        "third",
+        "good",
+        "difference",
+    ]
+    assert (
+        "nothing" in first_row(page).text_content() and first_row(page).locator("ins").count() >= 1
+    )
     page.locator("button[type=reset]").click()
-    expect(page.locator(".examples th button").nth(1)).to_have_text("bad")  # against the baseline, good
+    expect(page.locator(".examples th button").nth(1)).to_have_text(
+        "bad"
+    )  # against the baseline, good
 
 
 def test_a_bin_lists_its_examples(opened, page_file):
@@ -97,22 +120,42 @@ def test_searching_all_texts(opened, page_file):
 
 def test_a_hundred_systems_fit_a_page_whose_tables_are_sorted_and_filtered(opened, tmp_path):
     lines = [f"{text} and words to make it as long as a sentence" for text in REFERENCES[:40]]
-    systems = {f"system {number}": lines[number % 40 :] + ["of words"] * (number % 40) for number in range(100)}
-    path = written(tmp_path / "many.html", systems, lines, metric="bleu", paired=True, by="length",
-                   comparison={"samples": 20})  # fmt: skip
+    systems = {
+        f"system {number}": lines[number % 40 :] + ["of words"] * (number % 40)
+        for number in range(100)
+    }
+    path = written(
+        tmp_path / "many.html",
+        systems,
+        lines,
+        metric="bleu",
+        paired=True,
+        by="length",
+        comparison={"samples": 20},
+    )
     for width in (400, 1000):
         page = opened(path, viewport={"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollHeight") <= (5700 if width == 400 else 6000)
+        assert page.evaluate("document.documentElement.scrollHeight") <= (
+            5700 if width == 400 else 6000
+        )
         heads = page.locator("table.matrix thead th button")
-        assert heads.nth(1).evaluate("head => head.getClientRects().length && head.scrollWidth <= head.clientWidth + 1")
+        assert heads.nth(1).evaluate(
+            "head => head.getClientRects().length && head.scrollWidth <= head.clientWidth + 1"
+        )
     names = page.locator(".tall table.figures").first.locator("tbody th")
-    assert names.count() == 100 and names.nth(1).text_content() == "system 40"  # the baseline, then the best
+    assert (
+        names.count() == 100 and names.nth(1).text_content() == "system 40"
+    )  # the baseline, then the best
     page.locator("input.rows").first.fill("system 9")
-    assert [name for name in names.all() if name.is_visible()] and len([x for x in names.all() if x.is_visible()]) == 11
+    assert [name for name in names.all() if name.is_visible()] and len(
+        [x for x in names.all() if x.is_visible()]
+    ) == 11
     head = page.locator("th", has_text="Δ").first
     head.locator("button").click()
     column = head.evaluate("cell => cell.cellIndex + 1")
-    values = page.locator(".tall table.figures").first.locator(f"tbody tr:not([hidden]) td:nth-child({column})")
+    values = page.locator(".tall table.figures").first.locator(
+        f"tbody tr:not([hidden]) td:nth-child({column})"
+    )
     differences = [float(text.rstrip("*")) for text in values.all_text_contents() if text]
     assert len(differences) == 11 and differences == sorted(differences)
     assert head.get_attribute("aria-sort") == "ascending"
@@ -138,7 +181,9 @@ def test_rows_have_their_line_below_the_fixed_column_too(opened, scores_file, wi
 def test_hostile_text_shows_as_text(opened, tmp_path):
     texts = [text.replace("\n", " ") for text in HOSTILE]
     systems = {"<img src=x onerror=window.broken=1>": texts, "second": texts[::-1]}
-    page = opened(written(tmp_path / "hostile.html", systems, texts, sources=texts, accept_text=True))
+    page = opened(
+        written(tmp_path / "hostile.html", systems, texts, sources=texts, accept_text=True)
+    )
     assert page.evaluate("window.broken") is None
     assert page.locator("img, svg[onload], iframe").count() == 0
     assert page.locator(".examples tbody tr").count() == len(texts)
@@ -148,7 +193,12 @@ def test_hostile_text_shows_as_text(opened, tmp_path):
         buttons = rows.nth(number).locator(".part button")
         while buttons.count():
             buttons.first.click()  # then a long line is there as a whole
-        reference = rows.nth(number).locator(".part", has_text="reference").last.locator("div").text_content()
+        reference = (
+            rows.nth(number)
+            .locator(".part", has_text="reference")
+            .last.locator("div")
+            .text_content()
+        )
         assert words_of(reference) == words_of(printable(text))
     assert page.locator("h1").inner_text().startswith("exact: <img src=x")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -39,7 +39,8 @@ def page(browser, site):
 
 
 @pytest.mark.parametrize(
-    "query", few(FIRST, "install", "--report", "own metric", "p-value", "LaTeX", "how many examples")
+    "query",
+    few(FIRST, "install", "--report", "own metric", "p-value", "LaTeX", "how many examples"),
 )
 def test_what_a_newcomer_asks_for(page, site, query):
     page.fill(QUERY, "")

@@ -18,7 +18,9 @@ def few_lines(tmp_path_factory, demo):
 @pytest.fixture(scope="session")
 def corpus(few_lines):
     """The words that name them on the command line."""
-    train, valid = ([few_lines / f"{name}.{side}" for side in ("de", "en")] for name in ("train", "valid"))
+    train, valid = (
+        [few_lines / f"{name}.{side}" for side in ("de", "en")] for name in ("train", "valid")
+    )
     return ["--train", *train, "--valid", *valid]
 
 
@@ -31,7 +33,9 @@ def release(built, tmp_path):
 
 @pytest.fixture
 def failed(run):
-    """What ``verify`` says of a release that does not pass: the details of failed checks by their names."""
+    """What ``verify`` says of a release that does not pass: the details of failed checks by their
+    names.
+    """
 
     def call(release):
         checks = json.loads(run("verify", release, "--format", "json", status=1).stdout)["checks"]

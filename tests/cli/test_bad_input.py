@@ -13,14 +13,19 @@ from cgbench import steps
 
 @pytest.fixture
 def build(run, tmp_path):
-    """Run build-react on files written here; ``build(train=..., pool=..., words...)`` gives the error line."""
+    """Run build-react on files written here; ``build(train=..., pool=..., words...)`` gives the
+    error line.
+    """
 
     def call(*words, train=("a b c\n" * 9, "x y z\n" * 9), pool=("a b c\n", "x y z\n"), status=2):
         for name, texts in (("train", train), ("pool", pool)):
             for language, text in zip(("de", "en"), texts, strict=True):
                 data = text if isinstance(text, bytes) else text.encode()
                 (tmp_path / f"{name}.{language}").write_bytes(data)
-        files = {name: [tmp_path / f"{name}.{language}" for language in ("de", "en")] for name in ("train", "pool")}
+        files = {
+            name: [tmp_path / f"{name}.{language}" for language in ("de", "en")]
+            for name in ("train", "pool")
+        }
         result = run(
             *("build-react", "--train", *files["train"], "--pool", *files["pool"]),
             *("--out", tmp_path / "out", "--until", "candidates", *words),
@@ -28,7 +33,9 @@ def build(run, tmp_path):
         )
         assert status != 2 or not (tmp_path / "out" / "manifest.json").exists()
         if status == 2:
-            assert len(result.stderr.strip().splitlines()) == 1 and result.stderr.startswith("error: ")
+            assert len(result.stderr.strip().splitlines()) == 1 and result.stderr.startswith(
+                "error: "
+            )
         return result.stderr
 
     return call
@@ -41,7 +48,10 @@ def build(run, tmp_path):
         ({"train": ("", "")}, ("train.de: the corpus is empty",)),
         ({"pool": ("", "")}, ("pool.de: the corpus is empty",)),
         ({"train": ("\n\n", " \n\n")}, ("train.en: the corpus is empty: it has no words",)),
-        ({"pool": ("q q q\n", "r r r\n")}, ("fewer than 3 times in the training corpus: 1,", "share too few words")),
+        (
+            {"pool": ("q q q\n", "r r r\n")},
+            ("fewer than 3 times in the training corpus: 1,", "share too few words"),
+        ),
     ],
 )
 def test_texts_of_which_nothing_can_be_built(build, texts, expected):
@@ -58,33 +68,56 @@ def test_not_utf8(build, name, side):
 
 
 def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_path):
-    words = [f"--set={one}" for one in ("candidates=5000", "drop_reference=0", "drop=100", "window=2380", "select=10")]
+    words = [
+        f"--set={one}"
+        for one in ("candidates=5000", "drop_reference=0", "drop=100", "window=2380", "select=10")
+    ]
     message = run("build-react", *corpora, *SMALL, *words, "--out", tmp_path / "x", status=2).stderr
     assert "too few candidates to drop 100 and draw 10 of the next 2,380" in message
     for words in ("pool 2,500", "known words", "within the length bounds", "candidates"):
         assert words in message
     assert not (tmp_path / "x" / "manifest.json").exists()
-    assert not list((tmp_path / "x.work" / ".cgbench").glob("member-*"))  # found out before any training
+    assert not list(
+        (tmp_path / "x.work" / ".cgbench").glob("member-*")
+    )  # found out before any training
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         (("--set", "drop=290"), "300 candidates are too few to drop 305 and draw 35"),
-        (("--set", "candidates=9000", "--set", "drop=2490"), "the 2,500 pairs of the pool are too few to drop 2,615"),
-        (("--set", "drop_reference=0.9"), "drop_reference=0.9, window=3/10: together more than all candidates"),
+        (
+            ("--set", "candidates=9000", "--set", "drop=2490"),
+            "the 2,500 pairs of the pool are too few to drop 2,615",
+        ),
+        (
+            ("--set", "drop_reference=0.9"),
+            "drop_reference=0.9, window=3/10: together more than all candidates",
+        ),
         (("--document", "doc"), "pool.de is plain text, which has no columns; give a table"),
-        (("--document", "blank-lines"), "--document blank-lines: no line is empty on both sides of"),
-        (("--set", "draw_by=document"), "draw_by=document: needs documents; name them with --document"),
+        (
+            ("--document", "blank-lines"),
+            "--document blank-lines: no line is empty on both sides of",
+        ),
+        (
+            ("--set", "draw_by=document"),
+            "draw_by=document: needs documents; name them with --document",
+        ),
         (("--languages", "de,de"), "two different codes are needed"),
         (("--exclude", "missing", "text.arpa"), "error: missing: no such file"),
         (("--lm", "text.arpa"), "text.arpa: not a language model"),
         (("--lm", "missing"), "missing: no such file"),
         (("--set", "drop_perplexity=5"), "needs a language model"),
         (("--set", "lm_side=source"), "needs a language model"),
-        (("--set", "select_by=difficulty"), "select_by=difficulty: needs one value per pair; pass a file with --diff"),
+        (
+            ("--set", "select_by=difficulty"),
+            "select_by=difficulty: needs one value per pair; pass a file with --diff",
+        ),
         (("--difficulty", "missing"), "missing: no such file"),
-        (("--difficulty", "a", "--difficulty", "b"), "--difficulty: 2 files for 1 corpora of the pool; give"),
+        (
+            ("--difficulty", "a", "--difficulty", "b"),
+            "--difficulty: 2 files for 1 corpora of the pool; give",
+        ),
         (("--set", "uncertainty=rmy"), "did you mean rmi?"),
     ],
 )
@@ -92,7 +125,9 @@ def test_a_dry_run_finds_what_the_run_would(corpora, run, tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.arpa").write_text("no language model\n")
     for more in (("--dry-run",), ()):
-        said = run("build-react", *corpora, *SMALL, *words, "--out", tmp_path / "x", *more, status=2).stderr
+        said = run(
+            "build-react", *corpora, *SMALL, *words, "--out", tmp_path / "x", *more, status=2
+        ).stderr
         assert expected in said and said.count("\n") == 1
         assert not (tmp_path / "x").exists()
     assert not list((tmp_path / "x.work" / ".cgbench").glob("member-*"))
@@ -118,8 +153,12 @@ def test_a_full_disk(build, monkeypatch, tmp_path):
 
 def test_fewer_candidates_than_asked_for_is_a_warning(build):
     words = ("--set", "min_length=1", "--set", "candidates=7")
-    assert "only 1 candidates are left, of 7 requested" in build(*words, pool=("c b a\n", "z y x\n"), status=0)
-    assert "candidates are left, of" not in build(*words[:3], "candidates=1", pool=("c b a\n", "z y x\n"), status=0)
+    assert "only 1 candidates are left, of 7 requested" in build(
+        *words, pool=("c b a\n", "z y x\n"), status=0
+    )
+    assert "candidates are left, of" not in build(
+        *words[:3], "candidates=1", pool=("c b a\n", "z y x\n"), status=0
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +169,10 @@ def test_fewer_candidates_than_asked_for_is_a_warning(build):
         (("--set", "min_length"), "key=value"),
         (("--set", "seed=-1"), "--seed -1: it must be a whole number from 0"),
         (("--set", "members=--5"), "--members --5: it must be a whole number"),
-        (("--set", "candidates=1e999999999"), "--set candidates=1e999999999: it must be a whole number above 0"),
+        (
+            ("--set", "candidates=1e999999999"),
+            "--set candidates=1e999999999: it must be a whole number above 0",
+        ),
         (("--set", "max_length=3"), "--set max_length=3: it must be at least min_length (6)"),
         (("--ensemble", "e", "--members", "2"), "leave --members out"),
         (("--ensemble", "e", "--method", "creg"), "leave --method out"),
@@ -148,7 +190,9 @@ def test_the_call_is_wrong(build, words, expected):
 
 
 def test_a_share_that_is_none_is_found_before_training(run, corpora, tmp_path):
-    result = run("build-react", *corpora, *SMALL, "--set", "select=0.0001", "--out", tmp_path / "x", status=2)
+    result = run(
+        "build-react", *corpora, *SMALL, "--set", "select=0.0001", "--out", tmp_path / "x", status=2
+    )
     assert "select: 0.0001 of 300 candidates is 0" in result.stderr
     assert not list((tmp_path / "x.work" / ".cgbench").glob("member-*"))
 
@@ -157,7 +201,16 @@ def test_moses_needs_to_know_the_languages(run, demo, tmp_path):
     lines = [(demo / f"train.{side}").read_text().splitlines() for side in ("de", "en")]
     (tmp_path / "t.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in zip(*lines, strict=True)))
     words = ["--train", tmp_path / "t.tsv", "--pool", tmp_path / "t.tsv", "--out", tmp_path / "x"]
-    result = run("build-react", *words, "--accept-text", "--tokenize", "moses", "--until", "candidates", status=2)
+    result = run(
+        "build-react",
+        *words,
+        "--accept-text",
+        "--tokenize",
+        "moses",
+        "--until",
+        "candidates",
+        status=2,
+    )
     assert "--languages" in result.stderr
 
 
@@ -187,7 +240,10 @@ def test_an_unknown_option_names_the_right_one(run, words, expected):
     ("text", "expected"),
     [
         ("min_length: many", "s.yaml: min_length=many: it must be a whole number"),
-        ("training:\n  learning_rate: fast\n", "s.yaml: training.learning_rate: 'fast' is not a number"),
+        (
+            "training:\n  learning_rate: fast\n",
+            "s.yaml: training.learning_rate: 'fast' is not a number",
+        ),
         ("min_lenght: 3", "s.yaml: unknown setting min_lenght; did you mean min_length?"),
     ],
 )
@@ -195,28 +251,45 @@ def test_a_wrong_setting_of_a_file_names_the_file(build, tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.yaml").write_text(text)
     assert f"error: {expected}" in build("--config", "s.yaml")
-    assert "s.yaml" not in build("--config", "s.yaml", "--set", text.split(":")[0] + "=x") or "learning" in text
+    assert (
+        "s.yaml" not in build("--config", "s.yaml", "--set", text.split(":")[0] + "=x")
+        or "learning" in text
+    )
 
 
 def test_outputs_that_swallow_the_input_are_said(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = run("augment", "geca", "--out", "o", "train.de", "train.en", status=2).stderr
-    assert "--out took o and train.de, which leaves train.en alone for TRAIN; put TRAIN first" in said
+    assert (
+        "--out took o and train.de, which leaves train.en alone for TRAIN; put TRAIN first" in said
+    )
 
 
 def test_a_limit_on_the_size_of_files_is_one_line_and_nothing_is_lost(corpora, run, tmp_path):
     words = ["build-react", *corpora, *SMALL, "--until", "candidates", "--out", tmp_path / "out"]
     call = [sys.executable, "-m", "cgbench", *map(str, words)]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # cut short, bytecode would stop later runs
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }  # cut short, bytecode would stop later runs
     limited = subprocess.run(
-        ["sh", "-c", 'ulimit -f 16; exec "$@"', "sh", *call], capture_output=True, text=True, env=environment
+        ["sh", "-c", 'ulimit -f 16; exec "$@"', "sh", *call],
+        capture_output=True,
+        text=True,
+        env=environment,
     )
     assert limited.returncode == 2 and "ulimit -f" in limited.stderr
-    assert len([line for line in limited.stderr.splitlines() if not line.startswith("warning: ")]) == 1
+    assert (
+        len([line for line in limited.stderr.splitlines() if not line.startswith("warning: ")]) == 1
+    )
     run(*words)
     run(*words[:-1], tmp_path / "undisturbed")
     found = [
-        sorted((tmp_path / f"{name}.work" / ".cgbench" / "candidates").glob("*/*")) for name in ("out", "undisturbed")
+        sorted((tmp_path / f"{name}.work" / ".cgbench" / "candidates").glob("*/*"))
+        for name in ("out", "undisturbed")
     ]
-    contents = [{path.name: path.read_bytes() for path in paths if path.name != "step.json"} for paths in found]
+    contents = [
+        {path.name: path.read_bytes() for path in paths if path.name != "step.json"}
+        for paths in found
+    ]
     assert contents[0] == contents[1] and contents[0]

@@ -1,4 +1,6 @@
-"""A sample of perf/bitflips.py: one flipped bit a file of a finished workspace and its release, and what is said."""
+"""A sample of perf/bitflips.py: one flipped bit a file of a finished workspace and its release, and
+what is said.
+"""
 
 import importlib.util
 import random
@@ -9,7 +11,9 @@ from small_build import CANDIDATES
 
 from cgbench.models.checkpoints import STATE
 
-pytestmark = pytest.mark.slow  # tests/unit/test_steps.py and tests/cli/test_verify.py damage files of each kind
+pytestmark = (
+    pytest.mark.slow
+)  # tests/unit/test_steps.py and tests/cli/test_verify.py damage files of each kind
 SCRIPT = Path(__file__).parents[2] / "perf" / "bitflips.py"
 
 
@@ -33,7 +37,9 @@ def test_every_flipped_bit_is_named_or_refused(flips, tmp_path):
         if path.name == STATE:
             continue  # tests/cli/test_longer_training.py has it
         bit = chance.randrange(8 * (build / path).stat().st_size)
-        if path.name == "step.json":  # not in its seconds, which are another's every time and no part of the result
+        if (
+            path.name == "step.json"
+        ):  # not in its seconds, which are another's every time and no part of the result
             bit = 8 * (build / path).read_bytes().index(b'"outputs"') + chance.randrange(8 * 9)
         outcome, said = module.judge(folder, path, bit, tmp_path, rebuild=False)
         if path.parts[:2] == (module.WORK, ".cgbench") and len(path.parts) > 3:
@@ -41,7 +47,9 @@ def test_every_flipped_bit_is_named_or_refused(flips, tmp_path):
         outcomes[str(path)] = outcome
     release = ("README.md", CANDIDATES, "manifest.json", "split.jsonl", "test.de", "test.en")
     ensemble = ("ensemble.json", "member-1/config.json", "member-1/model.safetensors")
-    names = [f"release/{name}" for name in release] + [f"release.work/ensemble/{name}" for name in ensemble]
+    names = [f"release/{name}" for name in release] + [
+        f"release.work/ensemble/{name}" for name in ensemble
+    ]
     assert {outcomes[name] for name in names} == {"refused"}
     assert outcomes["release.work/.cgbench/release.json"] == "made again"
     assert set(outcomes.values()) <= set(module.HARMLESS), outcomes

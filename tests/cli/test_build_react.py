@@ -21,7 +21,10 @@ def split(folder):
 
 def test_the_release_is_whole_and_consistent(release, demo):
     manifest = json.loads((release / "manifest.json").read_text())
-    rows, pool = split(release), [(demo / f"pool.{side}").read_text().splitlines() for side in ("de", "en")]
+    rows, pool = (
+        split(release),
+        [(demo / f"pool.{side}").read_text().splitlines() for side in ("de", "en")],
+    )
     tests = [(release / f"test.{side}").read_text().splitlines() for side in ("de", "en")]
     counts = manifest["counts"]
     assert counts["candidates"] == 300
@@ -31,9 +34,14 @@ def test_the_release_is_whole_and_consistent(release, demo):
     assert counts["pool"] == 2500 > counts["known_words"] > counts["within_length"] >= 300
     for row, source, target in zip(rows, *tests, strict=True):
         assert source == pool[0][row["line"] - 1] and target == pool[1][row["line"] - 1]
-        assert row["source_length"] == len(source.split()) and row["target_length"] == len(target.split()) >= 6
+        assert (
+            row["source_length"] == len(source.split())
+            and row["target_length"] == len(target.split()) >= 6
+        )
         assert row["degree"] == row["pieces"] / row["target_length"]
-        assert 0 < row["rank"] <= 105  # of all; up to 15 of those before it may have been dropped for their reference
+        assert (
+            0 < row["rank"] <= 105
+        )  # of all; up to 15 of those before it may have been dropped for their reference
         assert row["rmi"] > 0 and abs(row["epkl"] - row["mutual_information"] - row["rmi"]) < 1e-4
         assert isinstance(row["hypothesis"], str)
     for key in ("configuration", "inputs", "versions", "seeds", "command", "signature", "files"):
@@ -61,7 +69,11 @@ def test_the_screen_shows_counts_quantiles_pairs_and_what_comes_next(release):
 
 
 def test_its_members_are_the_ensemble_that_the_screen_names(release, run):
-    (line,) = (line for line in (release.parent / "screen").read_text().splitlines() if "cgbench translate" in line)
+    (line,) = (
+        line
+        for line in (release.parent / "screen").read_text().splitlines()
+        if "cgbench translate" in line
+    )
     words = line.split()
     model, source = words[words.index("--model") + 1], words[words.index("<") + 1]
     assert model == f"{release}.work/ensemble"
@@ -71,12 +83,17 @@ def test_its_members_are_the_ensemble_that_the_screen_names(release, run):
     assert result.stdout.splitlines() == [row["hypothesis"] for row in split(release)]
 
 
-def test_a_folder_of_that_name_that_no_build_made_is_refused_before_anything_runs(corpora, run, tmp_path):
+def test_a_folder_of_that_name_that_no_build_made_is_refused_before_anything_runs(
+    corpora, run, tmp_path
+):
     (tmp_path / "x.work/.cgbench").mkdir(parents=True)
     (tmp_path / "x.work/ensemble").mkdir()
     for more in ([], ["--dry-run"]):
         result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", *more, status=2)
-        assert f"{tmp_path / 'x.work/ensemble'}: is in the way of this build's members" in result.stderr
+        assert (
+            f"{tmp_path / 'x.work/ensemble'}: is in the way of this build's members"
+            in result.stderr
+        )
     assert not list((tmp_path / "x.work/.cgbench").glob("*/*"))
 
 
@@ -84,11 +101,16 @@ def test_the_card_escapes_html(release):
     card = (release / "README.md").read_text()
     outside_code = "".join(card.split("```")[::2])
     assert "MIT &lt;b&gt;" in outside_code and "<b>" not in outside_code
-    headings = "Abstract, How it was made, Statistics, Correlations, Examples, Use, Data source and licence, Limits"
+    headings = (
+        "Abstract, How it was made, Statistics, Correlations, Examples, Use, Data source and"
+        " licence, Limits"
+    )
     assert all(f"## {heading}" in card for heading in headings.split(", "))
 
 
-def test_a_folder_changes_no_byte_and_the_manifests_command_rebuilds(release, run, tmp_path, demo, monkeypatch):
+def test_a_folder_changes_no_byte_and_the_manifests_command_rebuilds(
+    release, run, tmp_path, demo, monkeypatch
+):
     import shlex
 
     monkeypatch.chdir(demo)
@@ -101,21 +123,28 @@ def test_a_folder_changes_no_byte_and_the_manifests_command_rebuilds(release, ru
     assert release_bytes(tmp_path / "again") == release_bytes(release)
 
 
-def test_a_finished_build_is_kept_and_a_change_runs_only_what_depends_on_it(release, corpora, run, tmp_path):
+def test_a_finished_build_is_kept_and_a_change_runs_only_what_depends_on_it(
+    release, corpora, run, tmp_path
+):
     copy_build(release, tmp_path / "release")
     words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", *MORE, "--explain"]
     result = run(*words)
     assert ": runs" not in result.stderr and result.stderr.count(": kept") == 9
     assert release_bytes(tmp_path / "release") == release_bytes(release)
     result = run(*words, "--set", "beam=1", "--dry-run")
-    assert result.stdout.count("kept") == 7 and "uncertainty: runs (changed: config.beam 2 -> 1)" in result.stdout
+    assert (
+        result.stdout.count("kept") == 7
+        and "uncertainty: runs (changed: config.beam 2 -> 1)" in result.stdout
+    )
     result = run(*words, "--set", "min_length=7", "--dry-run")
     assert "candidates: runs (changed: config.min_length 6 -> 7)" in result.stdout
     assert "member-0: kept" in result.stdout
 
 
 def test_dry_run_writes_nothing(corpora, run, tmp_path):
-    result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", "--dry-run", "--format", "json")
+    result = run(
+        "build-react", *corpora, *SMALL, "--out", tmp_path / "x", "--dry-run", "--format", "json"
+    )
     assert json.loads(result.stdout)["steps"][-2:] == [
         "uncertainty: runs (no earlier result)",
         "ensemble-quality: runs (no earlier result)",
@@ -124,7 +153,16 @@ def test_dry_run_writes_nothing(corpora, run, tmp_path):
 
 
 def test_until_candidates_needs_no_model(corpora, run, tmp_path):
-    words = ("build-react", *corpora, "--preset", "demo", "--out", tmp_path / "x", "--until", "candidates")
+    words = (
+        "build-react",
+        *corpora,
+        "--preset",
+        "demo",
+        "--out",
+        tmp_path / "x",
+        "--until",
+        "candidates",
+    )
     result = run(*words, "--format", "json")
     manifest = json.loads(result.stdout)
     assert manifest["until"] == "candidates" and "selected" not in manifest["counts"]
@@ -136,14 +174,25 @@ def test_until_candidates_needs_no_model(corpora, run, tmp_path):
 
 
 def test_files_of_the_users_own_are_left_alone(corpora, run, tmp_path):
-    words = ["build-react", *corpora, "--preset", "demo", "--out", tmp_path / "x", "--until", "candidates"]
+    words = [
+        "build-react",
+        *corpora,
+        "--preset",
+        "demo",
+        "--out",
+        tmp_path / "x",
+        "--until",
+        "candidates",
+    ]
     run(*words)
     for name in ("test.hypotheses", "candidates.notes"):
         (tmp_path / "x" / name).write_text("mine")
     run(*words, "--languages", "deu,eng")
     for name in ("test.hypotheses", "candidates.notes", "candidates.deu"):
         assert (tmp_path / "x" / name).exists()
-    assert not (tmp_path / "x" / "candidates.de").exists()  # what the earlier release wrote under another name
+    assert not (
+        tmp_path / "x" / "candidates.de"
+    ).exists()  # what the earlier release wrote under another name
 
 
 def test_several_pools_of_any_form_are_one_pool(demo, run, tmp_path):
@@ -153,25 +202,61 @@ def test_several_pools_of_any_form_are_one_pool(demo, run, tmp_path):
     for side in (0, 1):
         text = "".join(pair[side] + "\n" for pair in pairs[700:])
         (tmp_path / f"two.{('de', 'en')[side]}.gz").write_bytes(gzip.compress(text.encode()))
-    common = ["--train", demo / "train.de", demo / "train.en", "--preset", "demo", "--until", "candidates"]
-    run("build-react", *common, "--pool", demo / "pool.de", demo / "pool.en", "--out", tmp_path / "a")
+    common = [
+        "--train",
+        demo / "train.de",
+        demo / "train.en",
+        "--preset",
+        "demo",
+        "--until",
+        "candidates",
+    ]
+    run(
+        "build-react",
+        *common,
+        "--pool",
+        demo / "pool.de",
+        demo / "pool.en",
+        "--out",
+        tmp_path / "a",
+    )
     result = run(
-        *("build-react", *common, "--pool", tmp_path / "one.tsv", "--columns", "2,3", "--format", "json"),
+        *(
+            "build-react",
+            *common,
+            "--pool",
+            tmp_path / "one.tsv",
+            "--columns",
+            "2,3",
+            "--format",
+            "json",
+        ),
         *("--pool", tmp_path / "two.de.gz", tmp_path / "two.en.gz", "--out", tmp_path / "b"),
     )
     assert "--columns 2,3" in json.loads(result.stdout)["command"]
     for name in ("candidates.de", "candidates.en"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    first, second = (pyarrow.parquet.read_table(tmp_path / x / CANDIDATES).to_pylist() for x in "ab")
+    first, second = (
+        pyarrow.parquet.read_table(tmp_path / x / CANDIDATES).to_pylist() for x in "ab"
+    )
     assert [row["line"] for row in first] == [row["line"] for row in second]
     assert {row["pool"] for row in second} == {1, 2}
     for row in second:
         assert row["pool_line"] == (row["line"] if row["pool"] == 1 else row["line"] - 700)
 
 
-def test_an_ensemble_trained_before_can_be_used_and_one_of_another_corpus_cannot(demo, corpora, run, tmp_path):
+def test_an_ensemble_trained_before_can_be_used_and_one_of_another_corpus_cannot(
+    demo, corpora, run, tmp_path
+):
     run(
-        *("train-ensemble", "--train", demo / "train.de", demo / "train.en", "--valid", demo / "valid.de"),
+        *(
+            "train-ensemble",
+            "--train",
+            demo / "train.de",
+            demo / "train.en",
+            "--valid",
+            demo / "valid.de",
+        ),
         *(demo / "valid.en", "--members", "2", "--model", "tiny", "--out", tmp_path / "ensemble"),
         *("--set", "training.max_updates=4", "--set", "text.merges=200"),
     )
@@ -179,18 +264,30 @@ def test_an_ensemble_trained_before_can_be_used_and_one_of_another_corpus_cannot
     small += ["--ensemble", tmp_path / "ensemble"]
     run("build-react", *corpora, *small, "--out", tmp_path / "a")
     write_demo(tmp_path / "other", train_pairs=1_000, pool_pairs=10, valid_pairs=10, seed=9)
-    other = ["--train", tmp_path / "other" / "train.de", tmp_path / "other" / "train.en", *corpora[3:]]
+    other = [
+        "--train",
+        tmp_path / "other" / "train.de",
+        tmp_path / "other" / "train.en",
+        *corpora[3:],
+    ]
     other += [*small, "--out", tmp_path / "b"]
     assert "trained on another source text" in run("build-react", *other, status=2).stderr
-    assert "trained on another source text" in run("build-react", *other, "--dry-run", status=2).stderr
+    assert (
+        "trained on another source text" in run("build-react", *other, "--dry-run", status=2).stderr
+    )
     shortened = tmp_path / "ensemble" / "member-1" / "model.safetensors"
     shortened.write_bytes(shortened.read_bytes()[:-100])
-    assert "model.safetensors" in run("build-react", *corpora, *small, "--out", tmp_path / "c", status=2).stderr
+    assert (
+        "model.safetensors"
+        in run("build-react", *corpora, *small, "--out", tmp_path / "c", status=2).stderr
+    )
     assert not (tmp_path / "c" / "manifest.json").exists()
 
 
 def test_a_build_can_stop_before_the_selection_and_go_on(release, corpora, run, tmp_path):
-    shutil.copytree(f"{release}.work", tmp_path / "x.work")  # the steps are finished, the release is not
+    shutil.copytree(
+        f"{release}.work", tmp_path / "x.work"
+    )  # the steps are finished, the release is not
     words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "x"]
     run(*words, "--until", "uncertainty")
     manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
@@ -208,7 +305,9 @@ def test_a_build_can_stop_before_the_selection_and_go_on(release, corpora, run, 
     run("verify", tmp_path / "x")
 
 
-def test_the_estimate_is_printed_and_is_not_in_the_release(release, corpora, run, tmp_path, monkeypatch):
+def test_the_estimate_is_printed_and_is_not_in_the_release(
+    release, corpora, run, tmp_path, monkeypatch
+):
     """On standard error, before the build begins; a build that takes days starts nevertheless."""
     from cgbench.benchmark.react import cost
 

@@ -34,7 +34,10 @@ def test_candidates_are_ranked_by_it_and_keep_every_other_figure(folder, run):
     figures = release.manifest["figures"]
     assert figures["selected"]["difficulty"]["mean"] < figures["difficulty"]["mean"]
     assert [one["path"] for one in release.manifest["inputs"]["difficulty"]] == ["easy.txt"]
-    assert "--difficulty" in release.manifest["command"] and "select_by=easiness" in release.manifest["command"]
+    assert (
+        "--difficulty" in release.manifest["command"]
+        and "select_by=easiness" in release.manifest["command"]
+    )
     card = release.path("README.md").read_text(encoding="utf-8")
     assert "difficulty, from an external model (lowest values first)" in card
     text = run("verify", folder / "release").stdout
@@ -43,7 +46,14 @@ def test_candidates_are_ranked_by_it_and_keep_every_other_figure(folder, run):
 
 def test_score_by_difficulty(folder, run):
     release = Release.open(folder / "release")
-    words = ("--release", folder / "release", "--hyp", f"A={release.text_path('target')}", "--by", "difficulty")
+    words = (
+        "--release",
+        folder / "release",
+        "--hyp",
+        f"A={release.text_path('target')}",
+        "--by",
+        "difficulty",
+    )
     found = json.loads(run("score", "exact", *words, "--bins", "2", "--format", "json").stdout)
     assert sum(one["n"] for one in found["bins"]) == release.manifest["counts"]["selected"]
 
@@ -61,7 +71,14 @@ def test_score_by_difficulty(folder, run):
 def test_values_that_do_not_fit_are_one_line(folder, corpora, run, tmp_path, change, message):
     lines = (folder / "easy.txt").read_text().split("\n")[:-1]
     (tmp_path / "easy.txt").write_text("".join(f"{line}\n" for line in change(lines)))
-    words = ("--difficulty", tmp_path / "easy.txt", "--until", "candidates", "--out", tmp_path / "out")
+    words = (
+        "--difficulty",
+        tmp_path / "easy.txt",
+        "--until",
+        "candidates",
+        "--out",
+        tmp_path / "out",
+    )
     assert message in run("build-react", *corpora, *SMALL, *words, status=2).stderr
     assert not (tmp_path / "out/manifest.json").exists()
 

@@ -1,4 +1,6 @@
-"""build-react with a language model: a column, its figures, a cut, and what verify makes of them."""
+"""build-react with a language model: a column, its figures, a cut, and what verify makes of
+them.
+"""
 
 import json
 
@@ -13,7 +15,9 @@ pytest.importorskip("kenlm")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, small_release, corpora, demo):
-    """A build with a language model of the target side, which is beside it, as the screen is; tests only read it."""
+    """A build with a language model of the target side, which is beside it, as the screen is; tests
+    only read it.
+    """
     from cgbench.lm.training import train_lm
 
     folder = tmp_path_factory.mktemp("lm")
@@ -35,15 +39,25 @@ def test_a_column_its_figures_and_its_place_in_the_manifest(built, run):
     test = (out / "test.en").read_text().splitlines()
     assert [row["perplexity"] for row in rows] == LanguageModel.load(path).perplexity(test).tolist()
     manifest = json.loads((out / "manifest.json").read_text())
-    assert manifest["inputs"]["lm"] == {"path": path.name, "sha256": hash_file(path), "side": "target"}
+    assert manifest["inputs"]["lm"] == {
+        "path": path.name,
+        "sha256": hash_file(path),
+        "side": "target",
+    }
     assert manifest["figures"]["perplexity"]["q100"] == table["perplexity"].max()
     assert manifest["figures"]["selected"]["perplexity"]["mean"] == pytest.approx(
         np.mean([row["perplexity"] for row in rows])
     )
-    assert f"--lm {path.name}" in manifest["command"] and "--set drop_perplexity=1/10" in manifest["command"]
+    assert (
+        f"--lm {path.name}" in manifest["command"]
+        and "--set drop_perplexity=1/10" in manifest["command"]
+    )
     assert "kenlm" in manifest["versions"]
     assert "perplexity of the test set" in (out.parent / "screen").read_text()
-    assert "the 30 candidates with the highest perplexity were dropped first" in (out / "README.md").read_text()
+    assert (
+        "the 30 candidates with the highest perplexity were dropped first"
+        in (out / "README.md").read_text()
+    )
     run("verify", out)
 
 
@@ -60,12 +74,23 @@ def test_the_cut_by_perplexity(built):
 
 
 def test_the_other_side_without_a_cut_and_without_an_ensemble(corpora, built, run, tmp_path):
-    words = ["build-react", *corpora, *SMALL, "--lm", built.parent / "en.arpa", "--until", "candidates"]
+    words = [
+        "build-react",
+        *corpora,
+        *SMALL,
+        "--lm",
+        built.parent / "en.arpa",
+        "--until",
+        "candidates",
+    ]
     words += ["--set", "lm_side=source"]
     run(*words, "--out", tmp_path / "out")
     table = pyarrow.parquet.read_table(tmp_path / "out" / CANDIDATES)
     assert table.column_names[0] == "translation" and table.column_names[-1] == "perplexity"
-    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["inputs"]["lm"]["side"] == "source"
+    assert (
+        json.loads((tmp_path / "out" / "manifest.json").read_text())["inputs"]["lm"]["side"]
+        == "source"
+    )
     run("verify", tmp_path / "out")
     assert "perplexity: kept" in run(*words, "--out", tmp_path / "out", "--explain").stderr
     words[words.index("lm_side=source")] = "lm_side=target"

@@ -29,7 +29,9 @@ def members(addresses):
 def test_a_release_by_members_from_outside(corpora, members, addresses, run, tmp_path, monkeypatch):
     monkeypatch.setattr(token_space, "SHARD", 15)
     command = ("build-react", *corpora, *BUILD, *members)
-    assert "cgbench translate" not in run(*command, "--out", tmp_path / "whole").stdout  # no ensemble folder to name
+    assert (
+        "cgbench translate" not in run(*command, "--out", tmp_path / "whole").stdout
+    )  # no ensemble folder to name
     meet, calls = token_space._write_measures, []
 
     def stop(*given):
@@ -65,7 +67,17 @@ def test_an_ensemble_trained_here_says_nothing_of_that(small_release):
 def test_the_card_tells_native_members_from_external_ones(corpora, small_release, run, tmp_path):
     native = sorted((small_release.folder.parent / "release.work" / "ensemble").glob("member-*"))
     assert len(native) == 2
-    run("build-react", *corpora, *BUILD, "--member", native[0], "--member", native[1], "--out", tmp_path / "r")
+    run(
+        "build-react",
+        *corpora,
+        *BUILD,
+        "--member",
+        native[0],
+        "--member",
+        native[1],
+        "--out",
+        tmp_path / "r",
+    )
     card = (tmp_path / "r" / "README.md").read_text(encoding="utf-8")
     assert "2 models trained with cgbench (`member-0`, `member-1`)" in card
     assert "external model" not in card and "held-out pairs" not in card
@@ -82,7 +94,9 @@ def test_what_members_do_not_go_with(corpora, members, run, tmp_path, monkeypatc
         assert said in run(*command, *words, status=2).stderr, words
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
     table = run(*command, *members, "--dry-run").output
-    assert re.search(r"(?m)^uncertainty +not estimated", table) and re.search(r"(?m)^scan +[0-9.]+ second", table)
+    assert re.search(r"(?m)^uncertainty +not estimated", table) and re.search(
+        r"(?m)^scan +[0-9.]+ second", table
+    )
     monkeypatch.setenv("CGBENCH_ESTIMATE", "0")
     lines = run(*command, *members, "--dry-run").stdout
     assert "uncertainty: runs" in lines and "member-0" not in lines

@@ -1,4 +1,6 @@
-"""What the ensemble says of the given translations: columns, figures, a cut, and what reads them."""
+"""What the ensemble says of the given translations: columns, figures, a cut, and what reads
+them.
+"""
 
 import json
 
@@ -49,7 +51,10 @@ def test_the_cut_by_the_reference(release, table):
     # of the others, by uncertainty: dropped, then the window, then the rest
     drop, window = (manifest["counts"][key] for key in ("dropped", "window"))
     order = table[~dropped].sort_values("rank")["stage"].tolist()
-    assert set(order[:drop]) == {"dropped"} and set(order[drop : drop + window]) == {"window", "selected"}
+    assert set(order[:drop]) == {"dropped"} and set(order[drop : drop + window]) == {
+        "window",
+        "selected",
+    }
     assert set(order[drop + window :]) == {"rest"}
 
 
@@ -64,7 +69,10 @@ def test_the_cut_given_degree(release, table, corpora, run, tmp_path):
     parts = parts_of_candidates(other, {"seed": 1, "degree_side": "target"})
     found = given_degree(other["reference_pe_stu"].to_numpy(), parts)
     assert found[dropped].min() >= found[~dropped].max()
-    assert "least likely for candidates of similar degree and length (`drop_r" in (out / "README.md").read_text()
+    assert (
+        "least likely for candidates of similar degree and length (`drop_r"
+        in (out / "README.md").read_text()
+    )
     assert "DIFFERS" not in run("verify", out).stdout
 
 
@@ -75,7 +83,10 @@ def test_what_is_said_of_it(release, table):
     assert manifest["figures"]["selected"]["reference"]["mean"] == pytest.approx(chosen.mean())
     assert "--set drop_reference=1/10" in manifest["command"]
     card, screen = (release / "README.md").read_text(), (release.parent / "screen").read_text()
-    assert "the 30 candidates whose references the ensemble finds least likely (`drop_reference`" in card
+    assert (
+        "the 30 candidates whose references the ensemble finds least likely (`drop_reference`"
+        in card
+    )
     assert "The paper has no such step" in card
     for text in (card, screen):
         assert "dropped: the least likely references" in text
@@ -84,7 +95,9 @@ def test_what_is_said_of_it(release, table):
 
 def test_verify_and_score_read_it(release, run, tmp_path):
     assert "DIFFERS" not in run("verify", release).stdout
-    scored = run("score", "exact", "--release", release, "--hyp", release / "test.en", "--by", "reference").stdout
+    scored = run(
+        "score", "exact", "--release", release, "--hyp", release / "test.en", "--by", "reference"
+    ).stdout
     assert "reference" in scored and "100.0" in scored
 
 
@@ -92,8 +105,26 @@ def test_verify_and_score_read_it(release, run, tmp_path):
 def reverse(tmp_path_factory, demo, run):
     """An ensemble of the other direction: one member, a few updates."""
     out = tmp_path_factory.mktemp("reverse") / "ensemble"
-    words = ["train-ensemble", "--train", demo / "train.en", demo / "train.de", "--languages", "en,de", "--out", out]
-    words += ["--model", "tiny", "--members", "1", "--set", "training.max_updates=8", "--set", "text.merges=300"]
+    words = [
+        "train-ensemble",
+        "--train",
+        demo / "train.en",
+        demo / "train.de",
+        "--languages",
+        "en,de",
+        "--out",
+        out,
+    ]
+    words += [
+        "--model",
+        "tiny",
+        "--members",
+        "1",
+        "--set",
+        "training.max_updates=8",
+        "--set",
+        "text.merges=300",
+    ]
     run(*words)
     return out
 
@@ -105,7 +136,9 @@ def test_a_reverse_ensemble(release, reverse, corpora, run, tmp_path):
     build_release(corpora, out, *words, "--set", "drop_by=dual_cross_entropy")
     table = pyarrow.parquet.read_table(tmp_path / "out" / CANDIDATES).to_pandas()
     forward, back = table["reference_pe_stu"], table["reverse_pe_stu"]
-    assert np.allclose(table["dual_cross_entropy"], (forward - back).abs() + (forward + back) / 2, rtol=1e-12)
+    assert np.allclose(
+        table["dual_cross_entropy"], (forward - back).abs() + (forward + back) / 2, rtol=1e-12
+    )
     assert back.std() > 0 and not np.allclose(forward, back)
     dropped = table["stage"] == "dropped_reference"
     assert dropped.sum() == 30
@@ -113,19 +146,41 @@ def test_a_reverse_ensemble(release, reverse, corpora, run, tmp_path):
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["inputs"]["reverse_ensemble"]["path"] == reverse.name
     assert f"--reverse-ensemble {reverse.name}" in manifest["command"]
-    assert "by `dual_cross_entropy`) were dropped before the most uncertain" in (tmp_path / "out/README.md").read_text()
+    assert (
+        "by `dual_cross_entropy`) were dropped before the most uncertain"
+        in (tmp_path / "out/README.md").read_text()
+    )
     assert "DIFFERS" not in run("verify", tmp_path / "out").stdout
-    again = ("build-react", *corpora, *SMALL, "--reverse-ensemble", reverse, "--out", out, "--dry-run")
+    again = (
+        "build-react",
+        *corpora,
+        *SMALL,
+        "--reverse-ensemble",
+        reverse,
+        "--out",
+        out,
+        "--dry-run",
+    )
     assert "reverse: kept" in run(*again, "--set", "drop_reference=0").stdout
 
 
-def test_a_reverse_ensemble_that_goes_the_way_of_the_build_is_refused(release, reverse, corpora, run, tmp_path):
+def test_a_reverse_ensemble_that_goes_the_way_of_the_build_is_refused(
+    release, reverse, corpora, run, tmp_path
+):
     words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "out"]
     for extra in ((), ("--dry-run",)):
-        said = run(*words, "--reverse-ensemble", f"{release}.work/ensemble", *extra, status=2).stderr
+        said = run(
+            *words, "--reverse-ensemble", f"{release}.work/ensemble", *extra, status=2
+        ).stderr
         assert "this ensemble translates in the direction of the build" in said
         assert said.count("\n") == 1
-    assert "contains no trained model" in run(*words, "--reverse-ensemble", tmp_path / "nowhere", status=2).stderr
+    assert (
+        "contains no trained model"
+        in run(*words, "--reverse-ensemble", tmp_path / "nowhere", status=2).stderr
+    )
     for name in ("dual_cross_entropy", "reverse_pe_stu"):
         said = run(*words, "--set", f"drop_by={name}", status=2).stderr
-        assert f"drop_by: {name} needs a reverse-direction ensemble; give one with --reverse-ensemble" in said
+        assert (
+            f"drop_by: {name} needs a reverse-direction ensemble; give one with --reverse-ensemble"
+            in said
+        )

@@ -1,4 +1,6 @@
-"""Members of a build have validation pairs: a share of the training text, unless it is set to none."""
+"""Members of a build have validation pairs: a share of the training text, unless it is set to
+none.
+"""
 
 import json
 
@@ -26,14 +28,18 @@ def test_members_are_validated_on_pairs_they_are_not_trained_on(built, demo):
     assert [row["update"] for row in rows if "valid_loss" in row] == [4, 6]
     assert rows[0]["pairs"] == 1_500 - 15
     (folder,) = built.parent.glob("out.work/.cgbench/held-out/*/valid.source")
-    held, kept = (folder.with_name(name).read_text().splitlines() for name in ("valid.source", "train.source"))
+    held, kept = (
+        folder.with_name(name).read_text().splitlines() for name in ("valid.source", "train.source")
+    )
     assert len(held) == 15 and not set(held) & set(kept)
     assert sorted([*held, *kept]) == sorted((demo / "train.de").read_text().splitlines())
     assert json.loads((built / "manifest.json").read_text())["configuration"]["valid"] == "1/100"
 
 
 def test_the_best_is_kept_and_none_is_a_choice(built, corpora, run, tmp_path):
-    best = min((row for row in reports(built) if "valid_loss" in row), key=lambda row: row["valid_loss"])
+    best = min(
+        (row for row in reports(built) if "valid_loss" in row), key=lambda row: row["valid_loss"]
+    )
     member = json.loads((built.parent / "out.work/ensemble/member-0/config.json").read_text())
     assert member["updates"] == best["update"] and member["training"].get("keep", "best") == "best"
     copy_build(built, tmp_path / "out")

@@ -8,7 +8,9 @@ from cgbench.cli import main
 
 def complete(*words):
     """What completes the last of ``words``, and as what."""
-    found = BashComplete(main, {}, "cgbench", "_CGBENCH_COMPLETE").get_completions([*words[:-1]], words[-1])
+    found = BashComplete(main, {}, "cgbench", "_CGBENCH_COMPLETE").get_completions(
+        [*words[:-1]], words[-1]
+    )
     return [(one.type, one.value) for one in found]
 
 
@@ -17,10 +19,16 @@ def complete(*words):
     [
         (("tra",), ["train", "train-ensemble", "translate"]),
         (("score", "bleu", "--paired", "m"), ["mcnemar"]),
-        (("score", "bl",), ["bleu"]),
+        (
+            (
+                "score",
+                "bl",
+            ),
+            ["bleu"],
+        ),
         (("train", "--dry"), ["--dry-run"]),
     ],
-)  # fmt: skip
+)
 def test_names(words, values):
     assert complete(*words) == [("plain", value) for value in values]
 
@@ -42,5 +50,9 @@ def test_files(words):
 
 
 def test_completion_fetches_nothing(monkeypatch):
-    monkeypatch.setattr("cgbench.commands.command.local", lambda word: pytest.fail(f"fetched {word}"))
-    assert complete("train", "--train", "https://example.org/a.de", "--dry") == [("plain", "--dry-run")]
+    monkeypatch.setattr(
+        "cgbench.commands.command.local", lambda word: pytest.fail(f"fetched {word}")
+    )
+    assert complete("train", "--train", "https://example.org/a.de", "--dry") == [
+        ("plain", "--dry-run")
+    ]

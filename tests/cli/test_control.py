@@ -1,4 +1,6 @@
-"""``build-react --control``: a control set beside the test set, in the release, checked by verify."""
+"""``build-react --control``: a control set beside the test set, in the release, checked by
+verify.
+"""
 
 import json
 import re
@@ -33,8 +35,12 @@ def test_a_control_set_is_like_the_test_set_but_easier(built, demo, run):
     balance = {row["covariate"]: row for row in release.manifest["balance"]}
     assert all(abs(row["difference"]) < 0.1 for row in balance.values())
     for name in ("source_length", "target_length"):
-        assert balance[name]["control"] == pytest.approx(sum(row[name] for row in rows) / len(rows), abs=1e-6)
-        assert balance[name]["test"] == pytest.approx(sum(row[name] for row in test) / len(test), abs=1e-6)
+        assert balance[name]["control"] == pytest.approx(
+            sum(row[name] for row in rows) / len(rows), abs=1e-6
+        )
+        assert balance[name]["test"] == pytest.approx(
+            sum(row[name] for row in test) / len(test), abs=1e-6
+        )
     pool = [(demo / f"pool.{language}").read_text().split("\n") for language in release.languages]
     for side, lines in zip(("source", "target"), pool, strict=True):
         assert [lines[row["line"] - 1] for row in rows] == release.set_lines("control", side)
@@ -54,7 +60,17 @@ def test_jobs_change_no_byte_and_the_test_set_stays_what_it_was(built, corpora, 
     alone = release_bytes(tmp_path / "again")
     assert not [name for name in alone if "control" in name]  # of a setting that was taken back
     shutil.rmtree(tmp_path / "again.work/.cgbench/scan-1")
-    run("build-react", *corpora, *SMALL, "--set", "control=true", "--jobs", "2", "--out", tmp_path / "again")
+    run(
+        "build-react",
+        *corpora,
+        *SMALL,
+        "--set",
+        "control=true",
+        "--jobs",
+        "2",
+        "--out",
+        tmp_path / "again",
+    )
     ours = release_bytes(tmp_path / "again")
     assert ours == release_bytes(built)
     for name in ("test.de", "test.en", "split.jsonl", CANDIDATES):
@@ -63,7 +79,9 @@ def test_jobs_change_no_byte_and_the_test_set_stays_what_it_was(built, corpora, 
 
 def test_a_release_without_one_says_how_to_get_it(release):
     manifest = json.loads((release / "manifest.json").read_text())
-    manifest["files"] = {name: value for name, value in manifest["files"].items() if not name.startswith("control")}
+    manifest["files"] = {
+        name: value for name, value in manifest["files"].items() if not name.startswith("control")
+    }
     old = Release(release, manifest)
     assert not old.has_control
     for ask in (lambda: old.set_path("control", "source"), lambda: old.set_rows("control")):
@@ -91,7 +109,9 @@ def test_verify_names_what_was_changed_in_a_control_set(release, failed):
     write_rows(release, [{**rows[0], "pool": 2}, *rows[1:]])
     assert failed(release)["control set"] == "1 pairs too many from corpora with fewer test pairs"
     # A pair of the test set in the place of one: hashes and rows agree with the forgery.
-    write_rows(release, [json.loads((release / "split.jsonl").read_text().split("\n")[0]), *rows[1:]])
+    write_rows(
+        release, [json.loads((release / "split.jsonl").read_text().split("\n")[0]), *rows[1:]]
+    )
     for language in ("de", "en"):
         control = (release / f"control.{language}").read_text().split("\n")
         first = (release / f"test.{language}").read_text().split("\n")[0]
@@ -101,11 +121,19 @@ def test_verify_names_what_was_changed_in_a_control_set(release, failed):
 
 
 def hypotheses(folder, release, name, broken):
-    """Translations of both sets: the references, every ``broken``-th one with its first word gone."""
+    """Translations of both sets: the references, every ``broken``-th one with its first word
+    gone.
+    """
     given = []
-    for stem, path in (("test", release.text_path("target")), ("control", release.set_path("control", "target"))):
+    for stem, path in (
+        ("test", release.text_path("target")),
+        ("control", release.set_path("control", "target")),
+    ):
         lines = path.read_text().split("\n")[:-1]
-        texts = [line.partition(" ")[2] if number % broken[stem] == 0 else line for number, line in enumerate(lines)]
+        texts = [
+            line.partition(" ")[2] if number % broken[stem] == 0 else line
+            for number, line in enumerate(lines)
+        ]
         (folder / f"{name}.{stem}").write_text("\n".join(texts) + "\n")
         given.append(f"{name}={folder / f'{name}.{stem}'}")
     return ["--hyp", given[0], "--control-hyp", given[1]]
@@ -120,7 +148,12 @@ def test_score_says_what_is_lost_from_the_control_set(built, run, tmp_path):
     assert found["control"]["drop"] == pytest.approx(found["control"]["value"] - found["value"])
     # The same from files without a release.
     release = Release.open(built)
-    files = ("--ref", release.text_path("target"), "--control-ref", release.set_path("control", "target"))
+    files = (
+        "--ref",
+        release.text_path("target"),
+        "--control-ref",
+        release.set_path("control", "target"),
+    )
     assert json.loads(run("score", "chrf", *files, *words, "--format", "json").stdout) == found
 
 
@@ -129,24 +162,40 @@ def test_score_with_a_control_set_that_is_not_there_is_one_line(built, release, 
     files = ("--ref", Release.open(built).text_path("target"))
     said = run("score", "bleu", *files, *words, status=2).stderr
     assert "the control set needs references: give --control-ref (or a --release with" in said
-    said = run("score", "bleu", "--release", built, *words, "--control-hyp", words[3], status=2).stderr
+    said = run(
+        "score", "bleu", "--release", built, *words, "--control-hyp", words[3], status=2
+    ).stderr
     assert "--control-hyp A=" in said and "given twice" in said
-    said = run("score", "bleu", "--release", built, *words[:2], "--control-ref", files[1], status=2).stderr
+    said = run(
+        "score", "bleu", "--release", built, *words[:2], "--control-ref", files[1], status=2
+    ).stderr
     assert "the control set has no hypotheses; give --control-hyp" in said
     manifest = json.loads((release / "manifest.json").read_text())
-    manifest["files"] = {name: value for name, value in manifest["files"].items() if not name.startswith("control")}
+    manifest["files"] = {
+        name: value for name, value in manifest["files"].items() if not name.startswith("control")
+    }
     rewrite(release, manifest)
     said = run("score", "bleu", "--release", release, *words, status=2).stderr
-    assert "this release has no control set; run its command again with --control (finished steps are kept)" in said
+    assert (
+        "this release has no control set; run its command again with --control (finished steps are"
+        " kept)" in said
+    )
 
 
 def test_a_control_set_is_a_table_that_data_sets_load(built, tmp_path):
     release = Release.open(built)
     table = release.table("control", text=True)
-    texts = zip(release.set_lines("control", "source"), release.set_lines("control", "target"), strict=True)
-    assert table["translation"].to_pylist() == [{"de": source, "en": target} for source, target in texts]
+    texts = zip(
+        release.set_lines("control", "source"), release.set_lines("control", "target"), strict=True
+    )
+    assert table["translation"].to_pylist() == [
+        {"de": source, "en": target} for source, target in texts
+    ]
     card = (built / "README.md").read_text()
-    assert "- config_name: control\n  data_files:\n  - split: control\n    path: data/control-*.parquet\n" in card
+    assert (
+        "- config_name: control\n  data_files:\n  - split: control\n    path:"
+        " data/control-*.parquet\n" in card
+    )
     metadata = json.loads((built / "croissant.json").read_text())
     assert [one["@id"] for one in metadata["recordSet"]] == ["test", "candidates", "control"]
     datasets = pytest.importorskip("datasets")

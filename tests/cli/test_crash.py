@@ -1,4 +1,6 @@
-"""A build that is killed at any moment resumes to the bytes of an undisturbed one, whatever the number of workers."""
+"""A build that is killed at any moment resumes to the bytes of an undisturbed one, whatever the
+number of workers.
+"""
 
 import os
 import random
@@ -15,14 +17,17 @@ from training_runs import killed_before
 
 @pytest.fixture
 def start(corpora, tmp_path):
-    """Start a build in the folder ``tmp_path / "killed"``; what it prints goes to ``tmp_path / "log"``.
+    """Start a build in the folder ``tmp_path / "killed"``; what it prints goes to ``tmp_path /
+    "log"``.
 
     It has a process group of its own: the workers, too, must not outlive a kill of the command.
     """
     words = ["build-react", *corpora, *SMALL, *MORE, "--out", tmp_path / "killed"]
     command = [sys.executable, "-m", "cgbench", *map(str, words)]
     with (tmp_path / "log").open("wb") as log:
-        yield lambda: subprocess.Popen([*command, "--jobs", "2"], stdout=log, stderr=log, start_new_session=True)
+        yield lambda: subprocess.Popen(
+            [*command, "--jobs", "2"], stdout=log, stderr=log, start_new_session=True
+        )
 
 
 def kill(process):
@@ -52,7 +57,8 @@ def test_ten_kills_at_random_moments(start, small_release, tmp_path):
     while kills < 10:
         process = start()
         try:
-            # the range spans start-up to well into training; a build that gets through is started afresh elsewhere
+            # the range spans start-up to well into training; a build that gets through is started
+            # afresh elsewhere
             process.wait(chance.uniform(0.5, 12))
         except subprocess.TimeoutExpired:
             kill(process)

@@ -5,7 +5,15 @@ import pytest
 
 SETS = [
     *("iwslt14-de-en", "wmt14-de-en", "react", "cognition", "cogs", "scan", "pcfg-set", "cfq"),
-    *("smcalflow-cs", "mathematics", "colors", "tatoeba-en-zh", "multi30k", "ud-english-ewt", "demo"),
+    *(
+        "smcalflow-cs",
+        "mathematics",
+        "colors",
+        "tatoeba-en-zh",
+        "multi30k",
+        "ud-english-ewt",
+        "demo",
+    ),
 ]
 
 
@@ -15,7 +23,9 @@ def test_list_shows_every_set_with_size_and_licence(run):
     assert [line.split()[0] for line in lines[1:] if line[:1] != " "] == SETS
     assert max(map(len, lines)) <= 80
     rows = json.loads(run("data", "list", "--format", "json").stdout)
-    assert [row["name"] for row in rows] == SETS and all(row["licence"] and row["size"] for row in rows)
+    assert [row["name"] for row in rows] == SETS and all(
+        row["licence"] and row["size"] for row in rows
+    )
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -35,7 +45,10 @@ def test_describe_counts_splits_by_folder(run):
 
 def test_get_colors(run, tmp_path):
     result = run("data", "get", "colors", "--out", tmp_path / "colors", "--offline")
-    assert f"written to {tmp_path / 'colors'}" in result.stdout and "2 of 2 splits are generated\n" in result.stdout
+    assert (
+        f"written to {tmp_path / 'colors'}" in result.stdout
+        and "2 of 2 splits are generated\n" in result.stdout
+    )
     assert (tmp_path / "colors" / "test.src").read_text().splitlines()[0] == "zup fep"
     words = ["data", "get", "colors", "--out", tmp_path / "colors", "--offline", "--format", "json"]
     again = json.loads(run(*words).stdout)
@@ -45,7 +58,13 @@ def test_get_colors(run, tmp_path):
 def test_get_writes_into_data_by_default(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run("data", "get", "colors")
-    assert sorted(os.listdir("data/colors")) == ["recipe.json", "test.src", "test.tgt", "train.src", "train.tgt"]
+    assert sorted(os.listdir("data/colors")) == [
+        "recipe.json",
+        "test.src",
+        "test.tgt",
+        "train.src",
+        "train.tgt",
+    ]
 
 
 def test_get_scan_without_a_network_generates_what_the_grammar_defines(run, tmp_path):
@@ -54,13 +73,18 @@ def test_get_scan_without_a_network_generates_what_the_grammar_defines(run, tmp_
     assert f"put it at {tmp_path / 'downloads' / 'scan' / 'SCAN.zip'}" in result.stderr
     record = json.loads((tmp_path / "scan" / "recipe.json").read_text())
     assert len((tmp_path / "scan" / "length-26" / "test.src").read_text().splitlines()) == 2_624
-    assert "mcd1/train" in record["missing"] and any("order of the grammar" in note for note in record["notes"])
+    assert "mcd1/train" in record["missing"] and any(
+        "order of the grammar" in note for note in record["notes"]
+    )
 
 
 def test_files_beside_the_splits_are_listed_and_those_that_are_not_at_hand_named(run, tmp_path):
     words = ["data", "get", "colors", "--out", tmp_path / "colors", "--offline"]
     lacking = run(*words)
-    assert "5 additional files are missing: lexicons/forward.align.o.json, lexicons/goodman.json" in lacking.stderr
+    assert (
+        "5 additional files are missing: lexicons/forward.align.o.json, lexicons/goodman.json"
+        in lacking.stderr
+    )
     assert "also written" not in lacking.stdout
     record = json.loads(run(*words, "--format", "json").stdout)
     assert len(record["missing_files"]) == 5 and record["missing"] == []
@@ -72,7 +96,9 @@ def test_describe_names_the_hashes_of_sources(run):
         ("train.zh", "git:c7151eba311014cd4f1936afb364df41a02ab5e8"),
         ("valid.zh", "sha256:db33515c67a0a9"),
     ):
-        line = next(number for number, line in enumerate(lines) if line.strip() == f"cognition/{name}")
+        line = next(
+            number for number, line in enumerate(lines) if line.strip() == f"cognition/{name}"
+        )
         assert lines[line + 2].startswith(f"    {known}")
     assert "no known hash" in run("data", "describe", "cfq").stdout
 
@@ -80,7 +106,10 @@ def test_describe_names_the_hashes_of_sources(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["get", "cfq", "--offline"], "error: cfq: nothing can be prepared; download https://storage.googleapis.com/"),
+        (
+            ["get", "cfq", "--offline"],
+            "error: cfq: nothing can be prepared; download https://storage.googleapis.com/",
+        ),
         (["get", "scam"], "error: no recipe is called scam; did you mean scan?"),
         (["describe", "scam"], "error: no recipe is called scam"),
         (["get", "scan", "--mirror", "nowhere"], "error: --mirror nowhere: no such folder"),

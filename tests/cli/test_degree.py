@@ -12,7 +12,13 @@ def train(tmp_path):
 
 
 def test_pieces_length_degree_and_cover(train, run):
-    result = run("degree", "--train", train, "--cover", input="but what can we do about this ?\n\nyou can fly\n")
+    result = run(
+        "degree",
+        "--train",
+        train,
+        "--cover",
+        input="but what can we do about this ?\n\nyou can fly\n",
+    )
     assert result.stdout.splitlines() == [
         "pieces\tlength\tdegree\tcover",
         "2\t8\t0.2500\tbut | what can we do about this ?",
@@ -25,9 +31,9 @@ def test_json_and_a_text_file(train, run, tmp_path):
     (tmp_path / "x.en").write_text("we can not do this\n")
     row = json.loads(run("degree", "--train", train, tmp_path / "x.en", "--format", "json").stdout)
     assert row == {"pieces": 3, "length": 5, "degree": 0.6}
-    assert run("degree", "--train", train, "-", "--min-count", "1", input="you rarely see\n").stdout.endswith(
-        "1\t3\t0.3333\n"
-    )
+    assert run(
+        "degree", "--train", train, "-", "--min-count", "1", input="you rarely see\n"
+    ).stdout.endswith("1\t3\t0.3333\n")
 
 
 def test_a_byte_order_mark_is_left_out_and_said_once(train, run, tmp_path):
@@ -39,15 +45,23 @@ def test_a_byte_order_mark_is_left_out_and_said_once(train, run, tmp_path):
         result = run("degree", "--train", tmp_path / "bom.en", **given)
         assert result.stdout == clean.stdout
         names = [f"{tmp_path}/bom.en"] + ["standard input"] * given["input"].startswith("\ufeff")
-        lines = [f"warning: {name}: begins with a byte order mark, which is ignored" for name in names]
+        lines = [
+            f"warning: {name}: begins with a byte order mark, which is ignored" for name in names
+        ]
         assert result.stderr.splitlines() == lines
 
 
 def test_bad_input(train, run, tmp_path):
-    assert "missing: no such file" in run("degree", "--train", tmp_path / "missing", input="", status=2).stderr
+    assert (
+        "missing: no such file"
+        in run("degree", "--train", tmp_path / "missing", input="", status=2).stderr
+    )
     assert "give --train, or --known-from instead" in run("degree", input="a b\n", status=2).stderr
     (tmp_path / "x.tsv").write_text("a\tb\n")
-    assert "which column? Write" in run("degree", "--train", tmp_path / "x.tsv", input="a\n", status=2).stderr
+    assert (
+        "which column? Write"
+        in run("degree", "--train", tmp_path / "x.tsv", input="a\n", status=2).stderr
+    )
     (tmp_path / "empty").write_text("")
     assert "empty" in run("degree", "--train", tmp_path / "empty", input="a\n", status=2).stderr
     result = run("degree", "--train", train, input=b"good\n\xff\n", status=2)

@@ -12,7 +12,16 @@ pytest.importorskip("kenlm")
 def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     settings = [word for word in SMALL if word != "demo"]
     settings = settings[settings.index("--set") :]
-    words = ["demo", "--out", tmp_path / "demo", *settings, "--set", "members=2", "--set", "model=tiny"]
+    words = [
+        "demo",
+        "--out",
+        tmp_path / "demo",
+        *settings,
+        "--set",
+        "members=2",
+        "--set",
+        "model=tiny",
+    ]
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
     small = partial(write_demo, train_pairs=1_500, pool_pairs=3_000, valid_pairs=50)
     monkeypatch.setattr("cgbench.benchmark.react.demo.write_demo", small)
@@ -21,11 +30,22 @@ def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     assert "\nmembers  2.0 hours\n" in first.stderr
     result = json.loads(first.stdout)
     kinds = result["kinds"]
-    assert list(kinds) == ["pool", "known_words", "candidates", "dropped_reference", "dropped", "window", "selected"]
+    assert list(kinds) == [
+        "pool",
+        "known_words",
+        "candidates",
+        "dropped_reference",
+        "dropped",
+        "window",
+        "selected",
+    ]
     assert set(result["known_noise"]) == {"the paper's way", "this build"}
     total = sum(kinds["window"].values())
     assert result["known_noise"]["this build"]["window"] == kinds["window"]["noise"] / total
-    assert result["configuration"]["drop_by"] == "joint_cross_entropy" and result["configuration"]["drop"] == 0
+    assert (
+        result["configuration"]["drop_by"] == "joint_cross_entropy"
+        and result["configuration"]["drop"] == 0
+    )
     assert sum(kinds["pool"].values()) == result["counts"]["pool"] == 3_000
     for stage, counts in kinds.items():
         assert sum(counts.values()) == result["counts"][stage]

@@ -1,4 +1,6 @@
-"""Models of others on the command line: translate, uncertainty, score; what is refused, in one line."""
+"""Models of others on the command line: translate, uncertainty, score; what is refused, in one
+line.
+"""
 
 import json
 
@@ -17,7 +19,10 @@ SCHEME = ("t5", "gpt2", "marian")
 def models(tmp_path_factory):
     """Two models of every kind, by kind: their addresses."""
     folder = tmp_path_factory.mktemp("models")
-    return {kind: [write_model(folder / f"{kind}-{seed}", kind, seed) for seed in (1, 2)] for kind in SCHEME}
+    return {
+        kind: [write_model(folder / f"{kind}-{seed}", kind, seed) for seed in (1, 2)]
+        for kind in SCHEME
+    }
 
 
 @pytest.fixture
@@ -34,20 +39,43 @@ def test_from_models_to_scores(kind, models, source, run, tmp_path):
     best = (tmp_path / "best").read_text(encoding="utf-8").splitlines()
     assert len(best) == len(LINES)
     run(*translated, "--nbest", 2, "--format", "json", "-o", tmp_path / "all.jsonl")
-    rows = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert [row["hypothesis"] for row in rows] == best
     assert all(len(row["nbest"]) == 2 and row["nbest"][0]["score"] == row["score"] for row in rows)
     record = json.loads((tmp_path / "best.system.json").read_text())
-    assert record["system"]["kind"] == "hf" and record["search"]["beam"] == 2 and record["lines"] == len(LINES)
+    assert (
+        record["system"]["kind"] == "hf"
+        and record["search"]["beam"] == 2
+        and record["lines"] == len(LINES)
+    )
 
     members = [word for address in models[kind] for word in ("--member", address)]
-    run("uncertainty", source, *members, *prompt, "--beam", 2, "-o", tmp_path / "u.jsonl", "--jobs", 1)
-    measured = [json.loads(line) for line in (tmp_path / "u.jsonl").read_text(encoding="utf-8").splitlines()]
+    run(
+        "uncertainty",
+        source,
+        *members,
+        *prompt,
+        "--beam",
+        2,
+        "-o",
+        tmp_path / "u.jsonl",
+        "--jobs",
+        1,
+    )
+    measured = [
+        json.loads(line) for line in (tmp_path / "u.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert [row["hypothesis"] for row in measured] == best
     assert all(row["rmi"] > 0 for row in measured)
     given = ("--hypotheses", tmp_path / "best", "-o", tmp_path / "given.jsonl", "--jobs", 1)
     run("uncertainty", source, *members, *prompt, *given)
-    found = [json.loads(line) for line in (tmp_path / "given.jsonl").read_text(encoding="utf-8").splitlines()]
+    found = [
+        json.loads(line)
+        for line in (tmp_path / "given.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert [row["hypothesis"] for row in found] == best
 
     (tmp_path / "reference").write_text("".join(f"{line} .\n" for line in LINES), encoding="utf-8")
@@ -88,7 +116,16 @@ def test_a_translation_that_is_stopped_goes_on(models, source, run, tmp_path, mo
 
 def test_an_uncertainty_that_is_stopped_goes_on(models, source, run, tmp_path, monkeypatch):
     monkeypatch.setattr(token_space, "SHARD", 2)
-    command = ("uncertainty", source, "--member", models["t5"][0], "--member", models["t5"][1], "--jobs", 1)
+    command = (
+        "uncertainty",
+        source,
+        "--member",
+        models["t5"][0],
+        "--member",
+        models["t5"][1],
+        "--jobs",
+        1,
+    )
     run(*command, "-o", tmp_path / "whole")
     forced = token_space._write_states
     calls = []
@@ -100,14 +137,18 @@ def test_an_uncertainty_that_is_stopped_goes_on(models, source, run, tmp_path, m
         return forced(*given)
 
     monkeypatch.setattr(token_space, "_write_states", stop)
-    assert "the same command resumes" in run(*command, "-o", tmp_path / "stopped", status=130).stderr
+    assert (
+        "the same command resumes" in run(*command, "-o", tmp_path / "stopped", status=130).stderr
+    )
     run(*command, "-o", tmp_path / "stopped")
     assert len(calls) == 7 and calls[4] == calls[5]
     assert (tmp_path / "stopped").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_one_member_is_warned_of(models, source, run, tmp_path):
-    error = run("uncertainty", source, "--member", models["t5"][0], "-o", tmp_path / "o", "--jobs", 1).stderr
+    error = run(
+        "uncertainty", source, "--member", models["t5"][0], "-o", tmp_path / "o", "--jobs", 1
+    ).stderr
     assert "warning: with one member, rmi" in error
 
 
@@ -124,14 +165,17 @@ def test_another_prompt_or_source_does_not_overwrite_an_output(source, run, tmp_
         error = ask_server(run, source, out, url, prompt="Say it: {source}", status=2)
         assert "out: contains translations with another prompt (see out.system.json)" in error
         source.write_text(source.read_text() + "more\n")
-        assert "contains translations with another source" in ask_server(run, source, out, url, status=2)
+        assert "contains translations with another source" in ask_server(
+            run, source, out, url, status=2
+        )
         assert (out.read_bytes(), len(fake.asked)) == (before, asked)
         (tmp_path / "out.system.json").write_text("[]")
         assert "not written by cgbench" in ask_server(run, source, out, url, status=2)
 
 
 @pytest.mark.parametrize(
-    "words", [("--beam", 4), ("--length-penalty", 0.6), ("--max-length-ratio", 3), ("--device", "cpu")]
+    "words",
+    [("--beam", 4), ("--length-penalty", 0.6), ("--max-length-ratio", 3), ("--device", "cpu")],
 )
 def test_a_server_has_a_search_of_its_own(words, source, run, tmp_path):
     fake = Fake()
@@ -144,4 +188,6 @@ def test_a_server_has_a_search_of_its_own(words, source, run, tmp_path):
 def test_a_server_may_give_more_hypotheses_than_a_beam(source, run, tmp_path):
     with serving(Fake()) as url:
         ask_server(run, source, tmp_path / "out", url, "--nbest", 7, "--format", "json")
-    assert [len(json.loads(line)["nbest"]) for line in (tmp_path / "out").read_text().splitlines()] == [7] * 5
+    assert [
+        len(json.loads(line)["nbest"]) for line in (tmp_path / "out").read_text().splitlines()
+    ] == [7] * 5

@@ -32,7 +32,16 @@ def refused(run, tmp_path):
 
     def call(system, *words):
         before = {path.name for path in tmp_path.iterdir()}
-        found = run("translate", tmp_path / "source", "--system", system, *words, "-o", tmp_path / "out", status=2)
+        found = run(
+            "translate",
+            tmp_path / "source",
+            "--system",
+            system,
+            *words,
+            "-o",
+            tmp_path / "out",
+            status=2,
+        )
         lines = [line for line in found.stderr.splitlines() if not line.startswith("warning:")]
         assert len(lines) == 1 and lines[0].startswith("error: "), found.stderr
         assert {path.name for path in tmp_path.iterdir()} - before <= {"out.work"}
@@ -49,12 +58,18 @@ def test_revisions(refused, monkeypatch):
     assert "add a revision: hf:some/model@main" in refused("hf:some/model")
     assert "add a revision: hf:some/model@REVISION" in refused("hf:some/model@")
     import huggingface_hub
-    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled, RevisionNotFoundError
+    from huggingface_hub.errors import (
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RevisionNotFoundError,
+    )
 
     def missing(*given, **named):
         import httpx
 
-        raise RevisionNotFoundError("no", response=httpx.Response(404, request=httpx.Request("GET", "http://x")))
+        raise RevisionNotFoundError(
+            "no", response=httpx.Response(404, request=httpx.Request("GET", "http://x"))
+        )
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", missing)
     assert "hf:some/model@v9: cannot be downloaded (" in refused("hf:some/model@v9")
@@ -88,7 +103,9 @@ def test_a_model_of_the_hub_is_known_by_its_commit(whole, monkeypatch, tmp_path)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     planned = plan_member("hf:some/model@v1")
     assert calls == [("some/model", "v1")]
-    assert planned.identity["revision"] == snapshot.name and planned.identity["name"] == "some/model"
+    assert (
+        planned.identity["revision"] == snapshot.name and planned.identity["name"] == "some/model"
+    )
     assert planned.vocabulary == plan_member(f"hf:{whole / 'marian'}").vocabulary
     assert len(planned.open().translate(LINES[:1], beam=1)) == 1
 
@@ -99,7 +116,9 @@ def test_weights(model, refused):
     assert "the weights do not fit the configuration: " in (said := refused(address))
     assert "has another shape than in config.json" in said
     change(model / "config.json", d_model=16, decoder_layers=2)
-    assert "the weights do not fit the configuration: model.decoder.layers.1" in (said := refused(address))
+    assert "the weights do not fit the configuration: model.decoder.layers.1" in (
+        said := refused(address)
+    )
     assert "is missing, required by config.json" in said
     data = (model / "model.safetensors").read_bytes()
     (model / "model.safetensors").write_bytes(data[: len(data) // 2])
@@ -107,7 +126,10 @@ def test_weights(model, refused):
     (model / "model.safetensors").unlink()
     assert "has no safetensors weights" in refused(address)
     torch.save({}, model / "pytorch_model.bin")
-    assert "its weights are in pytorch_model.bin; pickles are never loaded; if you trust" in refused(address)
+    assert (
+        "its weights are in pytorch_model.bin; pickles are never loaded; if you trust"
+        in refused(address)
+    )
     assert "save_pretrained" in refused(address)
 
 
@@ -115,7 +137,9 @@ def test_code_that_comes_with_a_model(model, refused):
     change(model / "config.json", auto_map={"AutoModelForSeq2SeqLM": "evil.Model"})
     (model / "evil.py").write_text("raise SystemExit('it ran')\n")
     said = refused(f"hf:{model}")
-    assert "config.json requires code that comes with the model (auto_map), which is never run" in said
+    assert (
+        "config.json requires code that comes with the model (auto_map), which is never run" in said
+    )
 
 
 def test_folders_that_are_no_models(model, refused, tmp_path):
@@ -144,13 +168,17 @@ def test_prompts(whole, refused, tmp_path):
     assert "--prompt: 'Translate this:' is no file, and has no {source}" in said
     assert "cannot be read" in refused(f"{address}?prompt={tmp_path / 'none'}")
     (tmp_path / "prompt").write_text("der\n")
-    assert "prompt: the template 'der' has no {source}" in refused(f"{address}?prompt={tmp_path / 'prompt'}")
+    assert "prompt: the template 'der' has no {source}" in refused(
+        f"{address}?prompt={tmp_path / 'prompt'}"
+    )
     assert "a server needs a prompt" in refused("openai:http://127.0.0.1:9/v1?model=m")
 
 
 def test_lengths(whole, refused, tmp_path):
     (tmp_path / "source").write_text("der hund\n" + "der " * 40 + "\n")
-    assert "line 2 has 41 tokens, but the model has positions for 32" in refused(f"hf:{whole / 'marian'}")
+    assert "line 2 has 41 tokens, but the model has positions for 32" in refused(
+        f"hf:{whole / 'marian'}"
+    )
     said = refused(f"hf:{whole / 'gpt2'}", "--prompt", "die {source} the")
     assert "the prompt and the longest translation of line 2 has" in said
 
@@ -174,17 +202,35 @@ def test_options_of_the_commands(whole, run, tmp_path, monkeypatch):
     for words, said in (
         (("translate", "source"), "use one of --model and --system"),
         (("translate", "source", *system, "--model", "m"), "use one of --model and --system"),
-        (("translate", "source", "--model", "hf:m"), "hf:m: an external model; name it with --system hf:m"),
+        (
+            ("translate", "source", "--model", "hf:m"),
+            "hf:m: an external model; name it with --system hf:m",
+        ),
         (("translate", "source", *system), "--output is needed with an external system"),
         (("translate", "source", *system, "--uncertainty", "-o", "o"), "use cgbench uncertainty"),
         (("translate", "source", *system, "--truncate", "-o", "o"), "--truncate needs --model"),
-        (("translate", "source", "--model", "m", "--prompt", "{source}"), "--prompt needs --system"),
+        (
+            ("translate", "source", "--model", "m", "--prompt", "{source}"),
+            "--prompt needs --system",
+        ),
         (("uncertainty", "source", "-o", "o"), "--member is missing; give --member "),
-        (("uncertainty", "source", "--member", "nowhere", "-o", "o"), "nowhere: no such checkpoint folder"),
+        (
+            ("uncertainty", "source", "--member", "nowhere", "-o", "o"),
+            "nowhere: no such checkpoint folder",
+        ),
     ):
         assert said in run(*words, status=2).stderr, words
     (tmp_path / "three").write_text("a\nb\nc\n")
-    command = ("uncertainty", "source", "--member", f"hf:{whole / 'marian'}", "--hypotheses", "three", "-o", "o")
+    command = (
+        "uncertainty",
+        "source",
+        "--member",
+        f"hf:{whole / 'marian'}",
+        "--hypotheses",
+        "three",
+        "-o",
+        "o",
+    )
     assert "3 hypotheses for 1 sentences" in run(*command, status=2).stderr
     twice = ("uncertainty", "source", *["--member", f"hf:{whole / 'marian'}"] * 2, "-o", "o")
     assert "the same member as" in run(*twice, status=2).stderr

@@ -1,4 +1,6 @@
-"""Every help: its options under headings, whole summaries, and an example that the command takes."""
+"""Every help: its options under headings, whole summaries, and an example that the command
+takes.
+"""
 
 import re
 import shlex
@@ -35,7 +37,11 @@ def test_the_example_of_every_help_is_a_command_line(path):
     while isinstance(command, click.Group):
         command = command.get_command(context, rest.pop(0))
     made = command.make_context(command.name, rest, parent=context)
-    required = [param.opts[0] for param in command.params if "[required]" in (getattr(param, "help", "") or "")]
+    required = [
+        param.opts[0]
+        for param in command.params
+        if "[required]" in (getattr(param, "help", "") or "")
+    ]
     assert all(option in words for option in required)
     assert made is not None
 
@@ -63,7 +69,11 @@ def test_help_shows_at_most_38_options_and_help_all_every_one(run, path):
     page, every = _help(run, path), run(*path, "--help-all", env={"COLUMNS": "80"}).stdout
     options = re.compile(r"^  (?:-\w, )?(--[\w-]+)", re.MULTILINE)
     assert len(options.findall(page)) <= 38
-    named = {param.opts[0] for param in EVERY[path].params if isinstance(param, click.Option) and not param.hidden}
+    named = {
+        param.opts[0]
+        for param in EVERY[path].params
+        if isinstance(param, click.Option) and not param.hidden
+    }
     assert named <= {*options.findall(every), "-o"}
     assert ("--help-all" in page) == (page != every)
 
@@ -77,7 +87,9 @@ def test_all_commands_are_in_groups_and_summaries_are_whole(run):
             assert re.search(rf"^  {name} +{re.escape(summary)}$", page, re.MULTILINE), name
 
 
-@pytest.mark.parametrize("group", [path for path, one in EVERY.items() if isinstance(one, click.Group) and path])
+@pytest.mark.parametrize(
+    "group", [path for path, one in EVERY.items() if isinstance(one, click.Group) and path]
+)
 def test_summaries_inside_a_group_are_whole(run, group):
     page = " ".join(_help(run, group).split())
     for path, command in EVERY.items():
@@ -88,13 +100,27 @@ def test_summaries_inside_a_group_are_whole(run, group):
 
 def test_build_react_has_its_headings_in_order(run):
     page = run("build-react", "--help-all").stdout
-    headings = ["Input", "Text", "Selection", "Ensemble", "Output", "Execution", "Advanced", "Example"]
+    headings = [
+        "Input",
+        "Text",
+        "Selection",
+        "Ensemble",
+        "Output",
+        "Execution",
+        "Advanced",
+        "Example",
+    ]
     assert re.findall(r"^(\w+):$", page, re.MULTILINE) == headings
 
 
 def test_the_most_important_option_comes_first(run):
     page = _help(run, ("score", "bleu"))
-    assert 0 < page.index("  --ref FILE") < page.index("  --hyp SYSTEM") < page.index("  --source FILE")
+    assert (
+        0
+        < page.index("  --ref FILE")
+        < page.index("  --hyp SYSTEM")
+        < page.index("  --source FILE")
+    )
 
 
 def test_a_short_help_needs_no_headings(run):

@@ -23,10 +23,18 @@ from cgbench.requests import fields_of
 from cgbench.text.joins import Examples
 
 REQUESTS = [
-    ValidateRequest, ExportRequest, PartsRequest, ConsistencyRequest, ItemsRequest,
-    *(kind for module in (request, import_scores, rule_scores) for kind in vars(module).values()
-      if dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__),
-]  # fmt: skip
+    ValidateRequest,
+    ExportRequest,
+    PartsRequest,
+    ConsistencyRequest,
+    ItemsRequest,
+    *(
+        kind
+        for module in (request, import_scores, rule_scores)
+        for kind in vars(module).values()
+        if dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
+    ),
+]
 NO_ROWS = {"train", "lm", "items", "text", "out", "lexicon", "rules", "verdicts"}
 """Files that do not have a row for each example of the set that is scored."""
 N = 12
@@ -42,16 +50,30 @@ def table(column, texts=TEXTS, order=ORDER):
 
 
 def tables(*columns, texts=TEXTS):
-    return {column: table(column, texts, ORDER[number % 2 * 3 :] + ORDER[: number % 2 * 3])
-            for number, column in enumerate(columns)}  # fmt: skip
+    return {
+        column: table(column, texts, ORDER[number % 2 * 3 :] + ORDER[: number % 2 * 3])
+        for number, column in enumerate(columns)
+    }
 
 
 def score(release):
-    names = ("references", "systems", "sources", "control_references", "control_systems", "control_sources")
+    names = (
+        "references",
+        "systems",
+        "sources",
+        "control_references",
+        "control_systems",
+        "control_sources",
+    )
     texts, labels = tables(*names), table("table", ["k1", "k2"], range(N))
     options = {"table": "table.jsonl", "by": "column:table", "cluster": ("table",)}
-    assert cgbench.exact_match(**{name: texts[name] for name in names[:3]}, **options).score == 100.0
-    assert cgbench.exact_match(**{name: texts[name] for name in names if name != "sources"}).score == 100.0
+    assert (
+        cgbench.exact_match(**{name: texts[name] for name in names[:3]}, **options).score == 100.0
+    )
+    assert (
+        cgbench.exact_match(**{name: texts[name] for name in names if name != "sources"}).score
+        == 100.0
+    )
     by = pandas.Series(range(N), index=[f"s{row}" for row in range(N)])
     assert cgbench.exact_match(texts["systems"], texts["references"], by=by).results[0].bins
     assert labels
@@ -62,16 +84,23 @@ def cter(release):
     Path("atoms").write_text("DET\tthe\tthe\nN\tdog\tdog\n")
     compounds = ["the dog", "dog"] * (N // 2)
     texts = {
-        "systems": ["D"] * N, "sources": [f"see {compound}" for compound in compounds], "compounds": compounds,
+        "systems": ["D"] * N,
+        "sources": [f"see {compound}" for compound in compounds],
+        "compounds": compounds,
         "human": ["1"] * N,
-    }  # fmt: skip
+    }
     given = {name: table(name, rows) for name, rows in texts.items()}
-    given |= {f"control_{name}": table(f"control_{name}", texts[name]) for name in ("systems", "sources", "compounds")}
+    given |= {
+        f"control_{name}": table(f"control_{name}", texts[name])
+        for name in ("systems", "sources", "compounds")
+    }
     assert cgbench.cter(**given, lexicon="lexicon", atoms="atoms", group_size=1).score is not None
 
 
 def parts(release):
-    write_parts(Path("parts"), [Piece("a", 9, probes=(0,))], [("q", "a")], [[Place(0, 0, 1)]] * N, MANIFEST)
+    write_parts(
+        Path("parts"), [Piece("a", 9, probes=(0,))], [("q", "a")], [[Place(0, 0, 1)]] * N, MANIFEST
+    )
     with contextlib.suppress(InputError):  # the manifest names no texts
         cgbench.bleu(TEXTS, TEXTS, parts="parts", probe_systems=table("probe_systems", ["a"], [0]))
 
@@ -83,7 +112,9 @@ def imported(release):
     texts = tables("hypotheses", "references", "sources")
     labels = table("table", ["k1", "k2"], range(N))
     options = {"table": "table.jsonl", "by": "column:table"}
-    assert labels and cgbench.import_scores(**given, **texts | {"hypotheses": {"a": texts["hypotheses"]}}, **options)
+    assert labels and cgbench.import_scores(
+        **given, **texts | {"hypotheses": {"a": texts["hypotheses"]}}, **options
+    )
 
 
 def ruled(release):
@@ -100,7 +131,10 @@ def validated(release):
         column = ("systems", "control_systems")[count]
         rows = [json.dumps({"reference": text, column: text}) + "\n" for text in texts]
         Path(f"{column}.jsonl").write_text("".join(rows))
-    runs, of_control = (dict.fromkeys("abc", f"{column}.jsonl:{column}") for column in ("systems", "control_systems"))
+    runs, of_control = (
+        dict.fromkeys("abc", f"{column}.jsonl:{column}")
+        for column in ("systems", "control_systems")
+    )
     cgbench.validate(release, runs, control_systems=of_control, samples=20)
 
 
@@ -129,11 +163,15 @@ def items(release):
 CALLS = {
     score: "references systems sources control_references control_systems control_sources table by",
     cter: "systems sources compounds control_systems control_sources control_compounds human",
-    parts: "probe_systems", imported: "systems control_systems people hypotheses references sources table",
-    ruled: "systems sources", validated: "systems control_systems", exported: "hypotheses",
-    made_parts: "compounds", consistency: "systems",
+    parts: "probe_systems",
+    imported: "systems control_systems people hypotheses references sources table",
+    ruled: "systems sources",
+    validated: "systems control_systems",
+    exported: "hypotheses",
+    made_parts: "compounds",
+    consistency: "systems",
     items: "pieces synonyms",
-}  # fmt: skip
+}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -153,7 +191,12 @@ def test_rows_are_joined(call, small_release, monkeypatch, tmp_path):
 
 def test_all_options_with_rows_are_tested():
     kinds = {"systems", "text", "references", "file", "by"}
-    fields = [field for kind in REQUESTS if hasattr(kind, "is_request") for field in fields_of(kind).values()]
+    fields = [
+        field
+        for kind in REQUESTS
+        if hasattr(kind, "is_request")
+        for field in fields_of(kind).values()
+    ]
     options = {field.name for field in fields if field.kind and field.kind.name in kinds}
     assert options >= NO_ROWS
     options |= {"compounds", "human"}  # of the metric CTER

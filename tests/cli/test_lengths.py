@@ -9,7 +9,10 @@ from external_models import write_bart, write_roberta
 from cgbench.errors import InputError
 from cgbench.models.external.opening import plan_member
 
-TRAINED, POSITIONS = 20, 38  # tokens with the end, of sentences of training and of the pre-trained model
+TRAINED, POSITIONS = (
+    20,
+    38,
+)  # tokens with the end, of sentences of training and of the pre-trained model
 
 
 @pytest.fixture(scope="module", params=["roberta", "bart"])
@@ -18,15 +21,30 @@ def model(request, run, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     start = {"roberta": write_roberta, "bart": write_bart}[request.param](folder / "base")
     settings = {
-        **{"encoder": request.param, "encoder_layers": 2, "mixed_layers": 1, "interval": 2, "values": "shared"},
-        **{"positions": "encoder", "norm": "post", "activation": "gelu", "width": 16, "encoder_width": 16},
+        **{
+            "encoder": request.param,
+            "encoder_layers": 2,
+            "mixed_layers": 1,
+            "interval": 2,
+            "values": "shared",
+        },
+        **{
+            "positions": "encoder",
+            "norm": "post",
+            "activation": "gelu",
+            "width": 16,
+            "encoder_width": 16,
+        },
         **{"encoder_attention_heads": 2, "attention_heads": 4},
     }
     (folder / "s").write_text("der hund\ndie katze\n" * 4)
     (folder / "t").write_text("the dog\nthe cat\n" * 4)
     words = ["train", "--train", folder / "s", folder / "t", "--arch", "r_dangle", "--init", start]
     words += [f"--set=model.{name}={value}" for name, value in settings.items()]
-    words += [f"--set=training.{one}" for one in (f"max_length={TRAINED}", "max_tokens=64", "max_updates=1")]
+    words += [
+        f"--set=training.{one}"
+        for one in (f"max_length={TRAINED}", "max_tokens=64", "max_updates=1")
+    ]
     words += ["--set=text.unit=words"] * (request.param == "roberta")
     run(*words, "--out", folder / "m")
     return folder / "m"
@@ -34,7 +52,9 @@ def model(request, run, tmp_path_factory):
 
 @pytest.fixture
 def refused(run, tmp_path):
-    """Call a command with sources and hypotheses of some numbers of words; the line that refuses them."""
+    """Call a command with sources and hypotheses of some numbers of words; the line that refuses
+    them.
+    """
 
     def call(sources, hypotheses, *words):
         for name, counts in (("s", sources), ("h", hypotheses)):
@@ -51,7 +71,10 @@ def refused(run, tmp_path):
 
 def test_a_source_longer_than_those_of_training(model, refused, tmp_path):
     unit = "words" if model.parent.name.startswith("roberta") else "subwords"
-    said = f"line 2: {TRAINED + 3} {unit} with the end token, but the model was trained on at most {TRAINED} (and 1 m"
+    said = (
+        f"line 2: {TRAINED + 3} {unit} with the end token, but the model was trained on at most"
+        f" {TRAINED} (and 1 m"
+    )
     long = [2, TRAINED + 2, POSITIONS + 9]
     assert said in refused(long, [1, 1, 1], "translate", "--model", model)
     for more in ((), ("--hypotheses", tmp_path / "h")):
@@ -59,12 +82,24 @@ def test_a_source_longer_than_those_of_training(model, refused, tmp_path):
 
 
 def test_a_hypothesis_longer_than_there_are_positions(model, refused, run, tmp_path):
-    said = f"m: the hypothesis of line 2 has {POSITIONS + 1} tokens, but the model has positions for {POSITIONS}"
+    said = (
+        f"m: the hypothesis of line 2 has {POSITIONS + 1} tokens, but the model has positions for"
+        f" {POSITIONS}"
+    )
     words = ("uncertainty", "--member", model, "--hypotheses", tmp_path / "h")
     assert said in refused([2, 2], [1, POSITIONS], *words)
     # a search may write more words than there were in training, and what it wrote is measured
     (tmp_path / "h").write_text("the\n" + "the " * (POSITIONS - 1) + "\n")
-    run("uncertainty", tmp_path / "s", "--member", model, "--hypotheses", tmp_path / "h", "-o", tmp_path / "out")
+    run(
+        "uncertainty",
+        tmp_path / "s",
+        "--member",
+        model,
+        "--hypotheses",
+        tmp_path / "h",
+        "-o",
+        tmp_path / "out",
+    )
     assert len((tmp_path / "out").read_text().splitlines()) == 2
 
 
@@ -72,7 +107,11 @@ def test_a_member_asked_for_states_beyond_its_positions(model):
     """Members of a build are asked so, whose candidates no command has read before."""
     member = plan_member(str(model)).open()
     target = np.array([5, 2], np.int32)
-    with pytest.raises(InputError, match=r"the source of sentence 2 has \d+ tokens, .* positions for"):
+    with pytest.raises(
+        InputError, match=r"the source of sentence 2 has \d+ tokens, .* positions for"
+    ):
         member.states(["der", "der " * (POSITIONS + 2)], [target, target])
-    with pytest.raises(InputError, match=rf"the target of sentence 1 has {POSITIONS + 1} tokens, .* positions for"):
+    with pytest.raises(
+        InputError, match=rf"the target of sentence 1 has {POSITIONS + 1} tokens, .* positions for"
+    ):
         member.states(["der"], [np.array([5] * POSITIONS + [2], np.int32)])

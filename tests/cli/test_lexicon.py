@@ -6,7 +6,13 @@ import pytest
 from cgbench import __version__
 from cgbench.models.lexicons.lexicon import LEARNERS
 
-TRAIN = [("jump", "JUMP"), ("walk", "WALK"), ("walk twice", "WALK WALK"), ("run", "RUN"), ("run left", "LEFT RUN")]
+TRAIN = [
+    ("jump", "JUMP"),
+    ("walk", "WALK"),
+    ("walk twice", "WALK WALK"),
+    ("run", "RUN"),
+    ("run left", "LEFT RUN"),
+]
 TEST = [("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN RUN"), ("hop", "HOP")]
 
 
@@ -56,12 +62,26 @@ def test_every_method_from_two_files_to_the_same_bytes(train, run, tmp_path, met
 def test_settings_columns_and_lower_case(run, tmp_path):
     rows = [("id", "en", "zh"), ("1", "Jump", "JUMP"), ("2", "jump", "JUMP")]
     (tmp_path / "t.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-    words = ["lexicon", "learn", tmp_path / "t.tsv", "--columns", "en,zh", "--out", tmp_path / "x.json"]
+    words = [
+        "lexicon",
+        "learn",
+        tmp_path / "t.tsv",
+        "--columns",
+        "en,zh",
+        "--out",
+        tmp_path / "x.json",
+    ]
     run(*words)
-    assert json.loads((tmp_path / "x.json").read_text()) == {"Jump": {"JUMP": 1}, "jump": {"JUMP": 1}}
+    assert json.loads((tmp_path / "x.json").read_text()) == {
+        "Jump": {"JUMP": 1},
+        "jump": {"JUMP": 1},
+    }
     run(*words, "--lowercase")
     assert json.loads((tmp_path / "x.json").read_text()) == {"jump": {"jump": 3}}
-    assert "nothing was written" in run(*words, "--method", "ibm1", "--set", "iterations=1", status=2).stderr
+    assert (
+        "nothing was written"
+        in run(*words, "--method", "ibm1", "--set", "iterations=1", status=2).stderr
+    )
 
 
 def test_bad_calls_of_learn(train, run, tmp_path):
@@ -86,11 +106,20 @@ def test_geca(train, run, tmp_path):
     words = ["augment", "geca", train, "--size", "1", "--samples", "0", "--test", test]
     result = run(*words, "--out", tmp_path / "new.tsv")
     rows = [tuple(line.split("\t")) for line in (tmp_path / "new.tsv").read_text().splitlines()]
-    assert {("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN"), ("walk left", "LEFT WALK")} <= set(rows)
+    assert {
+        ("jump twice", "JUMP JUMP"),
+        ("run twice", "RUN RUN"),
+        ("walk left", "LEFT WALK"),
+    } <= set(rows)
     assert not set(rows) & set(TRAIN)
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("5 pairs, ") and lines[1] == f"{len(rows)} new pairs, written to {tmp_path / 'new.tsv'}"
-    assert lines[2] == f"{test}: the new pairs contain 1 of its 3 pairs and 2 of its sources (66.7%)"
+    assert (
+        lines[0].startswith("5 pairs, ")
+        and lines[1] == f"{len(rows)} new pairs, written to {tmp_path / 'new.tsv'}"
+    )
+    assert (
+        lines[2] == f"{test}: the new pairs contain 1 of its 3 pairs and 2 of its sources (66.7%)"
+    )
 
     two = [tmp_path / "new.src", tmp_path / "new.tgt"]
     figures = json.loads(run(*words, "--out", *two, "--format", "json").stdout)
@@ -126,7 +155,10 @@ def test_corpora_leave_the_words_behind_them_to_train(train, run, tmp_path, monk
         run("augment", "geca", *options, *words)
         rows = list(zip(*(Path(name).read_text().splitlines() for name in ("a", "b")), strict=True))
         assert "".join("\t".join(row) + "\n" for row in rows) == expected
-    assert "only: a single file must have both sides" in run("augment", "geca", "--out", "only", train, status=2).stderr
+    assert (
+        "only: a single file must have both sides"
+        in run("augment", "geca", "--out", "only", train, status=2).stderr
+    )
     assert "a file name is empty" in run("augment", "geca", "--out=", train, status=2).stderr
 
 
@@ -134,9 +166,18 @@ def test_bad_calls_of_geca(train, run, tmp_path):
     out = ["--out", tmp_path / "new.tsv"]
     for words, message in (
         ([train, "--out", tmp_path / "new.txt"], "a single file must have both sides"),
-        ([train, "--out", tmp_path / "new.jsonl"], "a single file with both sides must end in .tsv"),
-        ([train, "--out", tmp_path / "new.tsv.gz"], "a single file with both sides must end in .tsv"),
-        ([train, "--out", tmp_path / "a.gz", tmp_path / "b.gz"], "new pairs are written as plain text"),
+        (
+            [train, "--out", tmp_path / "new.jsonl"],
+            "a single file with both sides must end in .tsv",
+        ),
+        (
+            [train, "--out", tmp_path / "new.tsv.gz"],
+            "a single file with both sides must end in .tsv",
+        ),
+        (
+            [train, "--out", tmp_path / "a.gz", tmp_path / "b.gz"],
+            "new pairs are written as plain text",
+        ),
         ([train, "--out", tmp_path / "a", tmp_path / "a"], "give two different files"),
         ([train, "--out", train], "is also an input"),
         ([train, *out, "--max-length", "2"], "no new pair can be made with these settings"),
@@ -160,7 +201,9 @@ def test_geca_mixes_new_pairs_into_a_training_text(train, run, tmp_path):
 
 
 def test_a_lexicon_goes_into_a_model_and_its_checkpoint(train, run, tmp_path):
-    """Learn one, train with it, translate: through the commands; an ensemble whose members share it."""
+    """Learn one, train with it, translate: through the commands; an ensemble whose members share
+    it.
+    """
     run("lexicon", "learn", train, "--out", tmp_path / "x.json")
     sizes = ("width=16", "encoder_layers=1", "decoder_layers=1")
     settings = [f"model.{size}" for size in sizes] + ["training.max_updates=3", "text.unit=words"]
@@ -171,20 +214,43 @@ def test_a_lexicon_goes_into_a_model_and_its_checkpoint(train, run, tmp_path):
     run("train", *words, "--lexicon", tmp_path / "x.json", "--out", tmp_path / "m")
     config = json.loads((tmp_path / "m/config.json").read_text())
     assert config["model"]["lexicon"] == "hard" and len(config["lexicon"]) == 64
-    members = ("--members", "2", "--jobs", "1", "--lexicon", tmp_path / "x.json", "--out", tmp_path / "e")
+    members = (
+        "--members",
+        "2",
+        "--jobs",
+        "1",
+        "--lexicon",
+        tmp_path / "x.json",
+        "--out",
+        tmp_path / "e",
+    )
     run("train-ensemble", *words, *members)
     (tmp_path / "source").write_text("walk twice\n\njump\n")
     for model in ("m", "e"):
-        found = run("translate", tmp_path / "source", "--model", tmp_path / model).stdout.split("\n")
+        found = run("translate", tmp_path / "source", "--model", tmp_path / model).stdout.split(
+            "\n"
+        )
         assert len(found) == 4 and found[1] == ""
 
 
 def test_a_lexicon_that_does_not_fit_is_refused(train, run, tmp_path):
     (tmp_path / "x.json").write_text('{"hop": {"HOP": 1}, "walk": {"WALK": 1}}')
-    words = ("train", "--train", train, "--arch", "lstm_lexicon", "--set", "text.unit=words", "--set", "model.width=8")
+    words = (
+        "train",
+        "--train",
+        train,
+        "--arch",
+        "lstm_lexicon",
+        "--set",
+        "text.unit=words",
+        "--set",
+        "model.width=8",
+    )
     words = (*words, "--out", tmp_path / "m", "--lexicon", tmp_path / "x.json")
     said = run(*words, "--set", "model.lexicon=hard", status=2).stderr
     assert "x.json" in said and "1 source word ('hop') and 1 target word ('HOP')" in said
-    assert "set model.lexicon to hard" in run(*words, "--set", "model.lexicon=copy", status=2).stderr
+    assert (
+        "set model.lexicon to hard" in run(*words, "--set", "model.lexicon=copy", status=2).stderr
+    )
     (tmp_path / "x.json").write_text("{}")
     assert "x.json" in run(*words, "--set", "model.lexicon=hard", status=2).stderr

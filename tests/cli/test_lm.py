@@ -17,9 +17,15 @@ def test_train_and_score(corpus, run, tmp_path):
     result = run("lm", "train", corpus, "--order", "3", "--out", tmp_path / "x.arpa")
     lines = result.stdout.splitlines()
     assert lines[0] == "10 words in 4 sentences" and lines[1].startswith("SHA-256 ")
-    assert lines[3:5] == ["order  n-grams      D1      D2     D3+", "1            7  0.3333  1.5000  3.0000"]
+    assert lines[3:5] == [
+        "order  n-grams      D1      D2     D3+",
+        "1            7  0.3333  1.5000  3.0000",
+    ]
     assert lines[-2].startswith("lm:mkn|order:3|fallback:0.5,1.0,1.5|v:")
-    assert "warning: order 2: the discount for an adjusted count of 2 would be -0.3333" in result.stderr
+    assert (
+        "warning: order 2: the discount for an adjusted count of 2 would be -0.3333"
+        in result.stderr
+    )
 
     scored = run("lm", "score", "--lm", tmp_path / "x.arpa", input="a b\nx c\n\n")
     rows = [line.split("\t") for line in scored.stdout.splitlines()]
@@ -39,7 +45,9 @@ def test_score_as_json_of_a_file_and_a_column(corpus, run, tmp_path):
     assert total["log10"] == pytest.approx(sum(row["log10"] for row in rows))
     assert (total["sentences"], total["tokens"], total["oovs"]) == (4, 14, 0)
     (tmp_path / "t.tsv").write_text("id\ttext\n1\ta b c\n2\ta b\n")
-    column = run("lm", "score", "--lm", tmp_path / "x.arpa", f"{tmp_path / 't.tsv'}:text", "--format", "json")
+    column = run(
+        "lm", "score", "--lm", tmp_path / "x.arpa", f"{tmp_path / 't.tsv'}:text", "--format", "json"
+    )
     assert [json.loads(line) for line in column.stdout.splitlines()] == rows[:2]
 
 
@@ -65,4 +73,7 @@ def test_bad_input(corpus, run, tmp_path):
     pytest.importorskip("kenlm")
     assert "not a language model" in run("lm", "score", "--lm", corpus, corpus, status=2).stderr
     run("lm", "train", corpus, "--order", "2", *out)
-    assert "there is no sentence in it" in run("lm", "score", "--lm", tmp_path / "x.arpa", input="", status=2).stderr
+    assert (
+        "there is no sentence in it"
+        in run("lm", "score", "--lm", tmp_path / "x.arpa", input="", status=2).stderr
+    )

@@ -1,4 +1,6 @@
-"""A finished run is made longer: train, and train-ensemble, whose members are those of build-react, too."""
+"""A finished run is made longer: train, and train-ensemble, whose members are those of build-react,
+too.
+"""
 
 import json
 
@@ -31,7 +33,10 @@ def test_train_goes_on_and_says_so(corpus, run, tmp_path):
     words = ["train", *corpus, "--out"]
     run(*words, tmp_path / "m", *updates(4))
     more = updates(6)
-    assert "train: resumes (from 4 updates to 6)" in run(*words, tmp_path / "m", *more, "--dry-run").stdout
+    assert (
+        "train: resumes (from 4 updates to 6)"
+        in run(*words, tmp_path / "m", *more, "--dry-run").stdout
+    )
     found = json.loads(run(*words, tmp_path / "m", *more, "--format", "json").stdout)
     assert (found["finished"], found["trained"]) == (True, 6)
     run(*words, tmp_path / "whole", *more)
@@ -39,7 +44,10 @@ def test_train_goes_on_and_says_so(corpus, run, tmp_path):
     # Refused, by the run and by its plan, in one line each.
     for plan in ((), ("--dry-run",)):
         error = run(*words, tmp_path / "m", *updates(5, *plan), status=2).stderr
-        assert f"{tmp_path / 'm'}: belongs to a run with 6 updates, but training.max_updates is 5" in error
+        assert (
+            f"{tmp_path / 'm'}: belongs to a run with 6 updates, but training.max_updates is 5"
+            in error
+        )
         assert "train from scratch in another folder (--out)" in error
         seed = run(*words, tmp_path / "m", *more, "--seed", "3", *plan, status=2).stderr
         assert "seed is 1 there and 3 here" in seed
@@ -70,26 +78,47 @@ def test_linear_rates_do_not_go_on(corpus, run, tmp_path):
         said = run(*words, *updates(3, *plan)).stderr
         assert "warning: the existing members with 2 updates" in said
         assert "those with 3 are trained from scratch" in said
-    run("train-ensemble", *corpus, *linear, *updates(3), "--members", "1", "--out", tmp_path / "whole")
+    run(
+        "train-ensemble",
+        *corpus,
+        *linear,
+        *updates(3),
+        "--members",
+        "1",
+        "--out",
+        tmp_path / "whole",
+    )
     assert files(tmp_path / "e") == files(tmp_path / "whole")
 
 
 def test_an_ensemble_goes_on(corpus, run, tmp_path):
     words = ["train-ensemble", *corpus, "--members", "2", "--jobs", "1", "--out"]
     run(*words, tmp_path / "e", *updates(3))
-    assert not list((tmp_path / "e").glob(f"member-*/{STATE}"))  # it is for the folder alone that it was trained in
-    old = {path: path.read_bytes() for path in (tmp_path / "e/.cgbench").glob("member-*/*/*") if path.is_file()}
+    assert not list(
+        (tmp_path / "e").glob(f"member-*/{STATE}")
+    )  # it is for the folder alone that it was trained in
+    old = {
+        path: path.read_bytes()
+        for path in (tmp_path / "e/.cgbench").glob("member-*/*/*")
+        if path.is_file()
+    }
     plan = run(*words, tmp_path / "e", *updates(5), "--dry-run").stdout
     for member in (0, 1):
-        assert f"member-{member}: continues an earlier result (changed: config.training.max_updates 3 -> 5)" in plan
+        assert (
+            f"member-{member}: continues an earlier result (changed: config.training.max_updates 3"
+            " -> 5)" in plan
+        )
     run(*words, tmp_path / "e", *updates(5))
     run(*words, tmp_path / "whole", *updates(5))
     assert files(tmp_path / "e") == files(tmp_path / "whole")
     assert {path: path.read_bytes() for path in old} == old  # names are shared, bytes are not
     assert "kept" in run(*words, tmp_path / "e", *updates(3), "--dry-run").stdout
-    # A damaged state is named where it is; without it the member begins at the start, to the same bytes.
+    # A damaged state is named where it is; without it the member begins at the start, to the same
+    # bytes.
     state = next((tmp_path / "e/.cgbench/member-1").glob(f"*/{STATE}"))
-    newest = max((tmp_path / "e/.cgbench/member-1").glob(f"*/{STATE}"), key=lambda path: path.stat().st_mtime)
+    newest = max(
+        (tmp_path / "e/.cgbench/member-1").glob(f"*/{STATE}"), key=lambda path: path.stat().st_mtime
+    )
     assert state.parent.parent == newest.parent.parent
     flip(newest)
     error = run(*words, tmp_path / "e", *updates(6), status=2).stderr

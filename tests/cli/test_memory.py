@@ -7,9 +7,15 @@ import pytest
 
 @pytest.fixture
 def corpus(tmp_path):
-    (tmp_path / "train.de").write_text("der hund schläft\ndie katze schläft\nein hund bellt\n", encoding="utf-8")
-    (tmp_path / "train.en").write_text("the dog sleeps\nthe cat sleeps\na dog barks\n", encoding="utf-8")
-    (tmp_path / "train.tsv").write_text("der hund schläft\tthe dog sleeps\ndie katze schläft\tthe cat sleeps\n")
+    (tmp_path / "train.de").write_text(
+        "der hund schläft\ndie katze schläft\nein hund bellt\n", encoding="utf-8"
+    )
+    (tmp_path / "train.en").write_text(
+        "the dog sleeps\nthe cat sleeps\na dog barks\n", encoding="utf-8"
+    )
+    (tmp_path / "train.tsv").write_text(
+        "der hund schläft\tthe dog sleeps\ndie katze schläft\tthe cat sleeps\n"
+    )
     (tmp_path / "test.de").write_text("ein hund schläft\ndie katze bellt\nneu\n", encoding="utf-8")
     return tmp_path
 
@@ -20,9 +26,13 @@ def test_two_files(run, corpus):
     assert (corpus / "out").read_text() == "a dog barks\nthe cat sleeps\n\n"
     record = json.loads((corpus / "out.system.json").read_text())
     assert record["system"]["kind"] == "memory" and record["lines"] == 3
-    run("translate", corpus / "test.de", "--system", system, "-o", corpus / "out")  # again: the same
+    run(
+        "translate", corpus / "test.de", "--system", system, "-o", corpus / "out"
+    )  # again: the same
     (corpus / "train.en").write_text("the dog sleeps\nthe cat sleeps\na dog barked\n")
-    refused = run("translate", corpus / "test.de", "--system", system, "-o", corpus / "out", status=2)
+    refused = run(
+        "translate", corpus / "test.de", "--system", system, "-o", corpus / "out", status=2
+    )
     assert "another corpus" in refused.stderr
 
 
@@ -31,7 +41,16 @@ def test_sources_with_line_ends_of_windows_are_the_same_text_when_they_are_score
     (corpus / "test.en").write_text("the dog\nthe cat\n")
     system = f"memory:{corpus / 'train.de'},{corpus / 'train.en'}"
     run("translate", corpus / "test.de", "--system", system, "-o", corpus / "out")
-    run("score", "bleu", "--hyp", corpus / "out", "--ref", corpus / "test.en", "--source", corpus / "test.de")
+    run(
+        "score",
+        "bleu",
+        "--hyp",
+        corpus / "out",
+        "--ref",
+        corpus / "test.en",
+        "--source",
+        corpus / "test.de",
+    )
 
 
 def test_table_and_json(run, corpus):
@@ -51,7 +70,11 @@ def test_table_and_json(run, corpus):
         ("memory:train.de,test.de,train.en", (), "not 3"),
         ("memory:train.tsv", ("--beam", "3"), "--beam does not work with a memory"),
         ("memory:train.tsv", ("--prompt", "{source}"), "--prompt does not work with a memory"),
-        ("memory:train.tsv", ("--nbest", "2", "--format", "json"), "--nbest does not work with a memory"),
+        (
+            "memory:train.tsv",
+            ("--nbest", "2", "--format", "json"),
+            "--nbest does not work with a memory",
+        ),
     ],
 )
 def test_refused(run, corpus, monkeypatch, system, words, message):

@@ -32,9 +32,15 @@ def fails(error, *words):
         (OSError(27, "File too large"), "ulimit -f"),
         (OSError(27, "File too large", "x"), "error: x: a file would exceed the size limit"),
         (OSError(28, "No space left on device"), "the disk is full"),
-        (OSError("3201 requested and 1008 written"), "an array was written in part (3201 requested"),
+        (
+            OSError("3201 requested and 1008 written"),
+            "an array was written in part (3201 requested",
+        ),
         (OSError(5, "Input/output error"), "error: Input/output error"),
-        (EOFError("Compressed file ended"), "error: a file ends in the middle (Compressed file ended)"),
+        (
+            EOFError("Compressed file ended"),
+            "error: a file ends in the middle (Compressed file ended)",
+        ),
     ],
 )
 def test_what_goes_wrong_is_one_line(error, said):
@@ -64,7 +70,10 @@ def test_warnings_and_notes_too():
         warnings.warn(InputWarning("x\x1b[2J\ny"), stacklevel=1)
         note("two\tcells\nz\x9b31m\r")
 
-    assert CliRunner().invoke(group, ["work"]).stderr == "warning: x\\x1b[2J\\ny\ntwo\tcells\nz\\x9b31m\\r\n"
+    assert (
+        CliRunner().invoke(group, ["work"]).stderr
+        == "warning: x\\x1b[2J\\ny\ntwo\tcells\nz\\x9b31m\\r\n"
+    )
 
 
 class Terminal(io.StringIO):
@@ -85,16 +94,37 @@ def test_a_terminal_gets_text_alone_and_a_pipe_every_byte(monkeypatch, say):
     ("words", "said"),
     [
         (("scroe",), "no such command 'scroe'; did you mean score?"),
-        (("score", "COMET"), "its own program computes this metric; compare its segment scores: cgbench score import"),
-        (("score", "-m", "bleu"), "no such option '-m': the metric is the command: cgbench score bleu --ref"),
-        (("score", "chrf", "hyp", "ref"), "(hyp ref): name the files: cgbench score chrf --ref REFERENCES --hyp NAME="),
-        (("score", __file__, "-i", "hyp"), "name the files: cgbench score bleu --ref REFERENCES --hyp"),
-        (("score", "bleu", "--lang", "ja"), "no language is needed; a tokeniser is named: cgbench score bleu --tok"),
+        (
+            ("score", "COMET"),
+            (
+                "its own program computes this metric; compare its segment scores: cgbench score"
+                " import"
+            ),
+        ),
+        (
+            ("score", "-m", "bleu"),
+            "no such option '-m': the metric is the command: cgbench score bleu --ref",
+        ),
+        (
+            ("score", "chrf", "hyp", "ref"),
+            "(hyp ref): name the files: cgbench score chrf --ref REFERENCES --hyp NAME=",
+        ),
+        (
+            ("score", __file__, "-i", "hyp"),
+            "name the files: cgbench score bleu --ref REFERENCES --hyp",
+        ),
+        (
+            ("score", "bleu", "--lang", "ja"),
+            "no language is needed; a tokeniser is named: cgbench score bleu --tok",
+        ),
         (("score", "blue"), "no such command 'blue'; did you mean bleu?"),
         (("score", "bleu"), "--hyp is missing; give --hyp SYSTEM=FILE[,FILE...]"),
         (("split", "--out", "x"), "--corpus is missing; give --corpus FILE"),
         (("verify", "."), "manifest.json: no such file; give the folder of a release"),
-        (("score", "bleu", "--ref", "r", "--hyp", "r", "--tokenize", "13b"), "13b is unknown; did you mean 13a?"),
+        (
+            ("score", "bleu", "--ref", "r", "--hyp", "r", "--tokenize", "13b"),
+            "13b is unknown; did you mean 13a?",
+        ),
     ],
 )
 def test_a_wrong_command_line_says_what_to_give(words, said, run, tmp_path, monkeypatch):

@@ -21,7 +21,9 @@ def pilot(tmp_path):
 def test_scores_and_exact_match_say_the_same(pilot, run):
     asked = ["--difference", "5", "--format", "json"]
     scores = run("power", "--scores", pilot / "a1", "--scores", pilot / "b1", *asked)
-    texts = run("power", "--hyp", pilot / "a1", "--hyp", pilot / "b1", "--ref", pilot / "ref", *asked)
+    texts = run(
+        "power", "--hyp", pilot / "a1", "--hyp", pilot / "b1", "--ref", pilot / "ref", *asked
+    )
     found, expected = json.loads(scores.stdout), json.loads(texts.stdout)
     assert (found.pop("metric"), expected.pop("metric")) == ("scores", "exact")
     assert found == expected
@@ -35,7 +37,13 @@ def test_scores_and_exact_match_say_the_same(pilot, run):
 
 
 def test_several_seeds_have_a_part_that_examples_do_not_remove(pilot, run):
-    words = ["power", "--scores", f"a={pilot / 'a1'},{pilot / 'a2'}", "--scores", f"b={pilot / 'b1'},{pilot / 'b2'}"]
+    words = [
+        "power",
+        "--scores",
+        f"a={pilot / 'a1'},{pilot / 'a2'}",
+        "--scores",
+        f"b={pilot / 'b1'},{pilot / 'b2'}",
+    ]
     found = json.loads(run(*words, "--format", "json").stdout)
     assert found["pilot"]["between"] > 0
     assert found["smallest"][-1]["examples"] is None
@@ -46,18 +54,42 @@ def test_several_seeds_have_a_part_that_examples_do_not_remove(pilot, run):
 
 
 def test_a_variance_alone(run):
-    found = json.loads(run("power", "--variance", "4", "--examples", "100", "--format", "json").stdout)
+    found = json.loads(
+        run("power", "--variance", "4", "--examples", "100", "--format", "json").stdout
+    )
     (smallest,) = found["smallest"]
-    assert 0.56 < smallest["difference"] < 0.59  # (1.96 + 0.84) times 0.2, and a little for the test's own spread
-    words = ["power", "--variance", "4", "--examples", "100", "--difference", str(smallest["difference"])]
+    assert (
+        0.56 < smallest["difference"] < 0.59
+    )  # (1.96 + 0.84) times 0.2, and a little for the test's own spread
+    words = [
+        "power",
+        "--variance",
+        "4",
+        "--examples",
+        "100",
+        "--difference",
+        str(smallest["difference"]),
+    ]
     assert run(*words).stdout.splitlines()[-1].split()[1:] in (["80.0%", "100"], ["80.0%", "101"])
 
 
 def test_right_and_wrong_examples_need_more_than_their_variance_says(run):
-    words = ["power", "--variance", "2400", "--examples", "5", "--examples", "200", "--format", "json"]
+    words = [
+        "power",
+        "--variance",
+        "2400",
+        "--examples",
+        "5",
+        "--examples",
+        "200",
+        "--format",
+        "json",
+    ]
     smooth = json.loads(run(*words).stdout)["smallest"]
     binary = json.loads(run(*words, "--binary").stdout)["smallest"]
-    assert smooth[0] == binary[0] == {"examples": 5, "difference": None}  # no five examples are significant
+    assert (
+        smooth[0] == binary[0] == {"examples": 5, "difference": None}
+    )  # no five examples are significant
     assert binary[1]["difference"] > smooth[1]["difference"]
     assert "none" in run(*words[:-2], "--binary").stdout
 
@@ -75,9 +107,15 @@ def test_right_and_wrong_examples_need_more_than_their_variance_says(run):
         (["--scores", "a1", "--scores", "b=a1"], "differ by the same amount on every example"),
         (["--hyp", "a1"], "references are needed"),
         (["--scores", "a1"], "a pilot needs two systems, not 1;"),
-        (["--scores", "a1", "--scores", "b=b1,b2"], "a pilot needs the same number of runs of each system: a1 1, b 2"),
+        (
+            ["--scores", "a1", "--scores", "b=b1,b2"],
+            "a pilot needs the same number of runs of each system: a1 1, b 2",
+        ),
         (["--scores", "a1", "--scores", "b1", "--seeds", "3"], "--seeds 3: a pilot with one run"),
-        (["--scores", "a1", "--scores", "b1", "--seed-variance", "3"], "--seed-variance needs --variance"),
+        (
+            ["--scores", "a1", "--scores", "b1", "--seed-variance", "3"],
+            "--seed-variance needs --variance",
+        ),
     ],
 )
 def test_bad_calls_are_one_line(pilot, run, monkeypatch, words, message):
@@ -92,11 +130,13 @@ def test_the_plot_has_the_smallest_differences_of_the_table(run, tmp_path):
     picture = (tmp_path / "power.svg").read_text()
     for text in ("80% power; seeds: 1", "smallest difference, score", ">1,000<", ">100<"):
         assert text in picture
-    # Distances are those of logarithms: 100 is as far from 1,000 as that is from 10,000; 1,010 is too near for a label.
+    # Distances are those of logarithms: 100 is as far from 1,000 as that is from 10,000; 1,010 is
+    # too near for a label.
     run(*words[:-1], "--examples", "10000", "--examples", "1010", "--plot", tmp_path / "log.svg")
     picture = (tmp_path / "log.svg").read_text()
     low, middle, high = (
-        float(re.search(rf'x="([\d.]+)"[^>]*>{text}<', picture)[1]) for text in ("100", "1,000", "10,000")
+        float(re.search(rf'x="([\d.]+)"[^>]*>{text}<', picture)[1])
+        for text in ("100", "1,000", "10,000")
     )
     assert middle - low == pytest.approx(high - middle, rel=0.01) and ">1,010<" not in picture
     run(*words, tmp_path / "power.svg", "--seeds", "3", "--seed-variance", "1")

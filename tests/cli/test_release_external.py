@@ -1,4 +1,6 @@
-"""A release as others read it: datasets, hubs, Croissant; without text and restored; exported, cleaned."""
+"""A release as others read it: datasets, hubs, Croissant; without text and restored; exported,
+cleaned.
+"""
 
 import json
 import re
@@ -20,8 +22,11 @@ from cgbench.models.servers.answers import cut_reasoning
 
 TEST = "data/test-00000-of-00001.parquet"
 TARGETS = ("inspect", "lm-eval", "mt-metrics-eval")
-NOTES = {"origin": "### Origin of the text\n\nGenerated.", "contact": "### Contact\n\nus",
-         "metadata": "source_datasets: [original]"}  # fmt: skip
+NOTES = {
+    "origin": "### Origin of the text\n\nGenerated.",
+    "contact": "### Contact\n\nus",
+    "metadata": "source_datasets: [original]",
+}
 FIELDS = {"citeAs": "@misc{x}", "rai:personalSensitiveInformation": "None."}
 """What people write into the card and the metadata of the release."""
 
@@ -50,7 +55,10 @@ def without_text(built, corpora, tmp_path_factory):
 
 
 def split(folder):
-    return [json.loads(line) for line in (folder / "split.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (folder / "split.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def text(folder, side):
@@ -61,7 +69,10 @@ def test_nothing_of_this_machine_is_in_it(built, demo):
     for name, data in release_bytes(built).items():
         assert str(demo).encode() not in data and b"/tmp" not in data, name
     manifest = json.loads((built / "manifest.json").read_text())
-    assert [file["path"] for file in manifest["inputs"]["train"]["files"]] == ["train.de", "train.en"]
+    assert [file["path"] for file in manifest["inputs"]["train"]["files"]] == [
+        "train.de",
+        "train.en",
+    ]
 
 
 def test_the_card_begins_with_what_hubs_read(built):
@@ -75,7 +86,10 @@ def test_the_card_begins_with_what_hubs_read(built):
     for config in data["configs"]:
         (file,) = config["data_files"]
         assert len(list(built.glob(file["path"]))) == 1
-    assert "### Contact\n\nus\n" in card.text and "| Generalisation type | compositional |" in card.text
+    assert (
+        "### Contact\n\nus\n" in card.text
+        and "| Generalisation type | compositional |" in card.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +117,9 @@ def test_datasets_load_it(built, tmp_path):
     assert [row["translation"]["en"] for row in rows] == text(built, "en")
     for row, expected in zip(rows, split(built), strict=True):
         assert {key: row[key] for key in expected} == expected
-    candidates = datasets.load_dataset(str(built), "candidates", cache_dir=str(tmp_path))["candidates"]
+    candidates = datasets.load_dataset(str(built), "candidates", cache_dir=str(tmp_path))[
+        "candidates"
+    ]
     assert len(candidates) == 300 and candidates["stage"].count("selected") == 35
 
 
@@ -116,9 +132,13 @@ def test_croissant_validates_and_loads(built, monkeypatch):
     said = " ".join(dataset.metadata.ctx.issues.warnings)
     assert "citeAs" not in said and "license" not in said and "@context" not in said
     rows = list(dataset.records("test"))
-    assert [row["test/translation"]["test/translation/en"].decode() for row in rows] == text(built, "en")
+    assert [row["test/translation"]["test/translation/en"].decode() for row in rows] == text(
+        built, "en"
+    )
     assert [row["test/degree"] for row in rows] == [row["degree"] for row in split(built)]
-    assert sum(row["candidates/stage"] == b"selected" for row in dataset.records("candidates")) == 35
+    assert (
+        sum(row["candidates/stage"] == b"selected" for row in dataset.records("candidates")) == 35
+    )
 
 
 def test_croissant_is_what_the_release_is(built):
@@ -133,9 +153,14 @@ def test_croissant_is_what_the_release_is(built):
         assert file["sha256"] == manifest["files"][file["contentUrl"]]
         for field in record_set["field"]:
             sources = [inner["source"] for inner in field.get("subField", [field])]
-            assert all(source["extract"]["column"] == field["@id"].partition("/")[2] for source in sources)
+            assert all(
+                source["extract"]["column"] == field["@id"].partition("/")[2] for source in sources
+            )
     # Those that NeurIPS asks for: five of the build's, one of its people's.
-    asked = "dataLimitations dataBiases personalSensitiveInformation dataUseCases dataSocialImpact hasSyntheticData"
+    asked = (
+        "dataLimitations dataBiases personalSensitiveInformation dataUseCases dataSocialImpact"
+        " hasSyntheticData"
+    )
     assert all(f"rai:{name}" in value for name in asked.split())
     assert value["rai:personalSensitiveInformation"] == "None." and value["citeAs"] == "@misc{x}"
 
@@ -143,7 +168,9 @@ def test_croissant_is_what_the_release_is(built):
 def test_what_people_write_in_the_metadata_is_theirs(release, run):
     path = release / "croissant.json"
     value = json.loads(path.read_text())
-    path.write_text(json.dumps({**value, "url": "https://example.org", "datePublished": "2026-11-22"}))
+    path.write_text(
+        json.dumps({**value, "url": "https://example.org", "datePublished": "2026-11-22"})
+    )
     run("verify", release)
     path.write_text(json.dumps({**value, "rai:dataBiases": "None."}))
     assert "DIFFERS croissant.json" in run("verify", release, status=1).stdout
@@ -168,10 +195,19 @@ def test_a_release_without_text_holds_none(without_text, built, run):
     manifest = json.loads((without_text / "manifest.json").read_text())
     assert manifest["text"] == "none" and manifest["signature"] != Release.open(built).signature
     assert {*manifest["texts"]} == {"test.de", "test.en"} and not list(without_text.glob("test.*"))
-    words = {word for side in ("de", "en") for line in text(built, side) for word in line.split() if len(word) > 5}
+    words = {
+        word
+        for side in ("de", "en")
+        for line in text(built, side)
+        for word in line.split()
+        if len(word) > 5
+    }
     for name, data in release_bytes(without_text).items():
         found = {word for word in words if word.encode() in data}
-        assert len(found) <= (3 if name == "README.md" else 0), (name, found)  # words of the card itself
+        assert len(found) <= (3 if name == "README.md" else 0), (
+            name,
+            found,
+        )  # words of the card itself
     run("verify", without_text)
     release = Release.open(without_text)
     assert "source" not in release.test.columns and "source" not in release.candidates.columns
@@ -190,7 +226,9 @@ def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, ru
     (tmp_path / "pool.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows))
     (command,) = re.findall("^cgbench restore .*", (out / "README.md").read_text(), re.M)
     assert (
-        {*re.findall("--[a-z]+", command)} == {"--pool"} <= {*re.findall("--[a-z]+", run("restore", "--help").stdout)}
+        {*re.findall("--[a-z]+", command)}
+        == {"--pool"}
+        <= {*re.findall("--[a-z]+", run("restore", "--help").stdout)}
     )
     said = run("restore", out, "--pool", tmp_path / "pool.tsv", "--columns", "1,2").stdout
     assert "restored the text of 300 pairs" in said
@@ -199,27 +237,46 @@ def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, ru
     run("verify", out)
     release = Release.open(out)
     assert release.signature == before and release.manifest["text"] == "restored"
-    assert release.candidates["target"].tolist() == Release.open(built).candidates["target"].tolist()
-    assert "hypothesis" not in (out / "README.md").read_text().partition("## Examples")[2].partition("## Use")[0]
-    assert "this release already has its text" in run("restore", out, "--pool", tmp_path / "pool.tsv", status=2).stderr
+    assert (
+        release.candidates["target"].tolist() == Release.open(built).candidates["target"].tolist()
+    )
+    assert (
+        "hypothesis"
+        not in (out / "README.md").read_text().partition("## Examples")[2].partition("## Use")[0]
+    )
+    assert (
+        "this release already has its text"
+        in run("restore", out, "--pool", tmp_path / "pool.tsv", status=2).stderr
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--pool", "valid.de", "valid.en"], "300 of the 300 pairs of this pool in the release are not in it"),
-        (["--pool", "changed.de", "pool.en"], "1 of the 300 pairs of this pool in the release are not in it"),
-        (["--pool", "pool.de", "pool.en", "--pool", "valid.de", "valid.en"], "2 given, but the release has 1: "),
+        (
+            ["--pool", "valid.de", "valid.en"],
+            "300 of the 300 pairs of this pool in the release are not in it",
+        ),
+        (
+            ["--pool", "changed.de", "pool.en"],
+            "1 of the 300 pairs of this pool in the release are not in it",
+        ),
+        (
+            ["--pool", "pool.de", "pool.en", "--pool", "valid.de", "valid.en"],
+            "2 given, but the release has 1: ",
+        ),
         (["--pool", "nowhere.de", "pool.en"], "nowhere.de: no such file"),
     ],
 )
-def test_a_copy_that_is_another_text(without_text, demo, run, tmp_path, monkeypatch, words, message):
+def test_a_copy_that_is_another_text(
+    without_text, demo, run, tmp_path, monkeypatch, words, message
+):
     out = tmp_path / "release"
     shutil.copytree(without_text, out)
     for name in ("pool.de", "pool.en", "valid.de", "valid.en"):
         shutil.copy(demo / name, tmp_path)
     lines = (tmp_path / "pool.de").read_text().splitlines()
-    (line, *_) = (row["line"] for row in split(out))
+    line, *_ = (row["line"] for row in split(out))
     lines[line - 1] += " !"
     (tmp_path / "changed.de").write_text("\n".join(lines) + "\n")
     monkeypatch.chdir(tmp_path)
@@ -289,9 +346,13 @@ def test_what_is_not_exported(release, without_text, run, tmp_path):
         return run("export", folder, "--out", tmp_path / "out", *words, status=2).stderr
 
     assert "--to lmeval: no such target; did you mean lm-eval?" in refused("--to", "lmeval")
-    assert "--to zip: no such target; there is inspect, lm-eval, mt-metrics-eval" in refused("--to", "zip")
+    assert "--to zip: no such target; there is inspect, lm-eval, mt-metrics-eval" in refused(
+        "--to", "zip"
+    )
     assert "this release has no text" in refused("--to", "lm-eval", folder=without_text)
-    assert "release: the folder holds something else" in refused("--to", "lm-eval", "--out", release)
+    assert "release: the folder holds something else" in refused(
+        "--to", "lm-eval", "--out", release
+    )
     (release / "test.de").write_text((release / "test.de").read_text().replace(" ", "  ", 1))
     said = refused("--to", "lm-eval")
     assert "does not pass verify: test.de: SHA-256 is" in said and "see cgbench verify" in said
@@ -320,7 +381,12 @@ def test_lm_eval_runs_the_task_with_its_dummy_model(release, run, tmp_path, monk
     def evaluate(folder, **more):
         manager = TaskManager(include_path=str(folder), include_defaults=False)
         return lm_eval.simple_evaluate(
-            model="dummy", tasks=["cgbench_de_en"], task_manager=manager, bootstrap_iters=0, log_samples=True, **more
+            model="dummy",
+            tasks=["cgbench_de_en"],
+            task_manager=manager,
+            bootstrap_iters=0,
+            log_samples=True,
+            **more,
         )
 
     found = evaluate(tmp_path / "task")
@@ -340,9 +406,12 @@ def test_lm_eval_runs_the_task_with_its_dummy_model(release, run, tmp_path, monk
     # The answer has reasoning and line breaks before its first line, and a second line.
     answers = iter(f"<think>\nHm.\n</think>\n\n{line}\nGerman" for line in text(release, "en"))
     monkeypatch.setattr(
-        "lm_eval.models.dummy.DummyLM.generate_until", lambda self, requests, **_: [next(answers) for _ in requests]
+        "lm_eval.models.dummy.DummyLM.generate_until",
+        lambda self, requests, **_: [next(answers) for _ in requests],
     )
-    assert evaluate(tmp_path / "task")["results"]["cgbench_de_en"]["bleu,first-line"] == pytest.approx(100)
+    assert evaluate(tmp_path / "task")["results"]["cgbench_de_en"][
+        "bleu,first-line"
+    ] == pytest.approx(100)
     monkeypatch.setattr("cgbench.benchmark.release.export.lm_eval.sides_of", lambda *_: ())
     run("export", release, "--to", "lm-eval", "--out", tmp_path / "none")
     with pytest.raises(AssertionError, match="no documents available for sampling"):
@@ -350,27 +419,43 @@ def test_lm_eval_runs_the_task_with_its_dummy_model(release, run, tmp_path, monk
 
 
 def test_the_task_says_what_the_harness_asks_for(release, run, tmp_path):
-    """Where the harness is not installed: the file's keys, and a loader that finds the pairs beside it."""
+    """Where the harness is not installed: the file's keys, and a loader that finds the pairs beside
+    it.
+    """
     import yaml
 
     run("export", release, "--to", "lm-eval", "--out", tmp_path / "task")
     lines = (tmp_path / "task/cgbench_de_en.yaml").read_text().splitlines()
     assert lines.pop() == "custom_dataset: !function pairs.load"
     task = yaml.safe_load("\n".join(lines))
-    assert task["task"] == "cgbench_de_en" and task["test_split"] == "test" and task["fewshot_split"] == "fewshot"
+    assert (
+        task["task"] == "cgbench_de_en"
+        and task["test_split"] == "test"
+        and task["fewshot_split"] == "fewshot"
+    )
     assert task["doc_to_text"] == "German: {{source}}\nEnglish:"
-    assert task["generation_kwargs"]["until"] == ["\nGerman:"]  # a line break would cut an answer that begins with one
+    assert task["generation_kwargs"]["until"] == [
+        "\nGerman:"
+    ]  # a line break would cut an answer that begins with one
     pattern = task["filter_list"][0]["filter"][0]["regex_pattern"]
     for answer in ("the cat", " the cat\nGerman", "\n\n the cat\n(or: a cat)"):
         assert re.findall(pattern, answer)[0].strip() == "the cat"
-    # Reasoning is taken out as `translate` does; the harness takes the fallback "" where nothing matches.
+    # Reasoning is taken out as `translate` does; the harness takes the fallback "" where nothing
+    # matches.
     for answer in (
         *("<think>\nHm.\n</think>\n\nthe cat", "Hm.\n</think> the cat\nor"),
         "<think>a</think>\n<think>b</think>the cat",
-        *("Sure! <think>a</think>the cat", "<think>Hm.\nthe cat", "<think>Hm.</think>", "the cat <think>Hm"),
+        *(
+            "Sure! <think>a</think>the cat",
+            "<think>Hm.\nthe cat",
+            "<think>Hm.</think>",
+            "the cat <think>Hm",
+        ),
     ):
         line = next(iter((cut_reasoning(answer) or "").splitlines()), "")
-        assert [match.strip() for match in re.findall(pattern, answer)] == ([line] if line else []), answer
+        assert [match.strip() for match in re.findall(pattern, answer)] == (
+            [line] if line else []
+        ), answer
     asked = []
     stub = types.ModuleType("datasets")
     stub.load_dataset = lambda *words, **options: asked.append((words, options))
@@ -396,10 +481,17 @@ def test_few_shot_examples_are_no_test_pairs(release, run, tmp_path, monkeypatch
     run("export", release, "--to", "lm-eval", "--out", tmp_path / "task")
     shots = pyarrow.parquet.read_table(tmp_path / "task/fewshot.parquet").to_pydict()
     table = Release.open(release).candidates
-    candidates = dict(zip(zip(table["source"], table["target"], strict=True), table["stage"], strict=True))
+    candidates = dict(
+        zip(zip(table["source"], table["target"], strict=True), table["stage"], strict=True)
+    )
     assert len(shots["source"]) > 100
-    assert {candidates[pair] for pair in zip(shots["source"], shots["target"], strict=True)} <= {"rest", "window"}
-    assert not set(shots["source"]) & set(text(release, "de")) and not set(shots["target"]) & set(text(release, "en"))
+    assert {candidates[pair] for pair in zip(shots["source"], shots["target"], strict=True)} <= {
+        "rest",
+        "window",
+    }
+    assert not set(shots["source"]) & set(text(release, "de")) and not set(shots["target"]) & set(
+        text(release, "en")
+    )
     monkeypatch.setattr(lm_eval, "MOST_SHOTS", 7)
     run("export", release, "--to", "lm-eval", "--out", tmp_path / "few")
     assert 4 <= len(pyarrow.parquet.read_table(tmp_path / "few/fewshot.parquet")) <= 7
@@ -434,22 +526,37 @@ def test_the_files_of_an_evalset(release, run, tmp_path):
         low = float(doc.split("\t")[0].removeprefix("degree_"))
         assert low <= row["degree"] + 1e-9 < low + 0.1 + 1e-8
     assert (tmp_path / "set/sources/de-en.txt").read_bytes() == (release / "test.de").read_bytes()
-    assert (tmp_path / "set/references/de-en.refA.txt").read_bytes() == (release / "test.en").read_bytes()
+    assert (tmp_path / "set/references/de-en.refA.txt").read_bytes() == (
+        release / "test.en"
+    ).read_bytes()
 
 
 def test_results_of_other_settings_and_half_written_files_are_swept(built, corpora, run, tmp_path):
     out = copy_build(built, tmp_path / "release")
     work = tmp_path / "release.work/.cgbench"
     build_release(corpora, out, "--set", "beam=1", "--licence", "CC BY 4.0")
-    steps = {path: json.loads((path / "step.json").read_text()) for path in (work / "uncertainty").glob("*/")}
+    steps = {
+        path: json.loads((path / "step.json").read_text())
+        for path in (work / "uncertainty").glob("*/")
+    }
     (old,) = (path for path, step in steps.items() if step["config"]["beam"] == 2)
-    measured = {path: json.loads((path / "step.json").read_text()) for path in (work / "ensemble-quality").glob("*/")}
-    (other,) = (path for path, step in measured.items() if step["inputs"]["uncertainty"].startswith(old.name))
+    measured = {
+        path: json.loads((path / "step.json").read_text())
+        for path in (work / "ensemble-quality").glob("*/")
+    }
+    (other,) = (
+        path
+        for path, step in measured.items()
+        if step["inputs"]["uncertainty"].startswith(old.name)
+    )
     (work / "member-0/0000000000000000.partial").mkdir()
     (work / "ensemble.old").mkdir()
     (out / ".split.jsonl.77.tmp").write_text("half")
     (out / ".mine.tmp").write_text("mine")
-    expected = {str(path) for path in (old, other, work / "ensemble.old", work / "member-0/0000000000000000.partial")}
+    expected = {
+        str(path)
+        for path in (old, other, work / "ensemble.old", work / "member-0/0000000000000000.partial")
+    }
     expected.add(str(out / ".split.jsonl.77.tmp"))
     rows = json.loads(run("clean", out, "--dry-run", "--format", "json").stdout)
     found = {row["path"] for row in rows["found"] if not row["path"].endswith(".lock")}
@@ -457,19 +564,29 @@ def test_results_of_other_settings_and_half_written_files_are_swept(built, corpo
     assert "deleted" in run("clean", out).stdout
     assert not any(map(Path.exists, map(Path, expected))) and (out / ".mine.tmp").exists()
     assert "nothing to delete" in run("clean", out).stdout
-    explained = build_release(corpora, out, "--set", "beam=1", "--licence", "CC BY 4.0", "--explain")[1].stderr
+    explained = build_release(
+        corpora, out, "--set", "beam=1", "--licence", "CC BY 4.0", "--explain"
+    )[1].stderr
     assert ": runs" not in explained
     run("clean", tmp_path / "release.work", "--all")
-    assert not list(work.glob("*/*/")) and (tmp_path / "release.work/ensemble/ensemble.json").exists()
+    assert (
+        not list(work.glob("*/*/")) and (tmp_path / "release.work/ensemble/ensemble.json").exists()
+    )
     run("verify", out)
 
 
 def test_what_cannot_be_cleaned(tmp_path, run):
     assert "neither a release nor a workspace of cgbench" in run("clean", tmp_path, status=2).stderr
     (tmp_path / "x.work/.cgbench/scan-1").mkdir(parents=True)
-    assert "no result is known to be unused; --all removes" in run("clean", tmp_path / "x", status=2).stderr
+    assert (
+        "no result is known to be unused; --all removes"
+        in run("clean", tmp_path / "x", status=2).stderr
+    )
     assert (tmp_path / "x.work/.cgbench/scan-1").is_dir()
     from cgbench.locks import locked
 
-    with locked(tmp_path / "x.work/.cgbench/lock", wait=False), pytest.raises(InputError, match="another cgbench"):
+    with (
+        locked(tmp_path / "x.work/.cgbench/lock", wait=False),
+        pytest.raises(InputError, match="another cgbench"),
+    ):
         clean(tmp_path / "x", everything=True)

@@ -1,4 +1,6 @@
-"""Rows of tables that start from pre-trained weights: ``cgbench reproduce run --init``, over a tiny RoBERTa."""
+"""Rows of tables that start from pre-trained weights: ``cgbench reproduce run --init``, over a tiny
+RoBERTa.
+"""
 
 import io
 import json
@@ -24,19 +26,26 @@ def downloads(tmp_path, monkeypatch):
     verbs = ("wrote", "edited")
     records = [
         {
-            "questionPatternModEntities": f"Did M{number % 3} {('write', 'edit')[number % 2]} M{(number + 1) % 3}?",
+            "questionPatternModEntities": (
+                f"Did M{number % 3} {('write', 'edit')[number % 2]} M{(number + 1) % 3}?"
+            ),
             "sparqlPatternModEntities": (
-                f"SELECT count(*) WHERE {{\nM{number % 3} ns:film.{verbs[number % 2]} M{(number + 1) % 3}\n}}"
+                f"SELECT count(*) WHERE {{\nM{number % 3} ns:film.{verbs[number % 2]}"
+                f" M{(number + 1) % 3}\n}}"
             ),
         }
         for number in range(40)
     ]
-    rows = json.dumps({"trainIdxs": [*range(24)], "devIdxs": [*range(24, 32)], "testIdxs": [*range(32, 40)]})
+    rows = json.dumps(
+        {"trainIdxs": [*range(24)], "devIdxs": [*range(24, 32)], "testIdxs": [*range(32, 40)]}
+    )
     folder = tmp_path / "downloads"
     (folder / "cfq").mkdir(parents=True)
     with tarfile.open(folder / "cfq" / cfq.ARCHIVE, "w:gz") as archive:
         files = {"dataset.json": json.dumps(records, indent=1)}
-        for name, text in (files | {f"splits/{file}.json": rows for file, *_ in cfq.SPLITS.values()}).items():
+        for name, text in (
+            files | {f"splits/{file}.json": rows for file, *_ in cfq.SPLITS.values()}
+        ).items():
             item = tarfile.TarInfo(f"cfq/{name}")
             item.size = len(text.encode())
             archive.addfile(item, io.BytesIO(text.encode()))
@@ -54,12 +63,24 @@ def roberta(tmp_path_factory):
 
 def write_deep(folder, seed):
     """As many layers as the presets part, and positions for their longest sentences."""
-    return write_roberta(folder / "roberta", seed, WORDS, num_hidden_layers=12, max_position_embeddings=1026)
+    return write_roberta(
+        folder / "roberta", seed, WORDS, num_hidden_layers=12, max_position_embeddings=1026
+    )
 
 
 def words(out, downloads, *more):
     return (
-        *("reproduce", "run", "composition-2", "--benchmarks", "CFQ MCD2", "--scale", "smoke", "--seeds", "1"),
+        *(
+            "reproduce",
+            "run",
+            "composition-2",
+            "--benchmarks",
+            "CFQ MCD2",
+            "--scale",
+            "smoke",
+            "--seeds",
+            "1",
+        ),
         *("--mirror", downloads, "--jobs", "1", "--device", "cpu", "--out", out, *more),
     )
 
@@ -69,8 +90,12 @@ def test_rows_over_roberta_run_on_the_data_of_their_papers(run, tmp_path, downlo
     systems = ["RoBERTa", "RoBERTa Dangle", "RoBERTa+CReg", "RoBERTa COMPOSITION"]
     out = tmp_path / "out"
     said = run(*words(out, downloads, "--init", roberta))
-    assert "4 runs in" in said.stdout and "without CFQ MCD mean: the mean of the three" in said.stderr
-    found = [json.loads(path.read_text()) for path in sorted((out / "runs").glob("*/*/result.json"))]
+    assert (
+        "4 runs in" in said.stdout and "without CFQ MCD mean: the mean of the three" in said.stderr
+    )
+    found = [
+        json.loads(path.read_text()) for path in sorted((out / "runs").glob("*/*/result.json"))
+    ]
     assert sorted(one["system"] for one in found) == sorted(systems)
     for one in found:
         assert one["init"] == "hf:roberta" and "exact match" in one["figures"]
@@ -79,7 +104,9 @@ def test_rows_over_roberta_run_on_the_data_of_their_papers(run, tmp_path, downlo
     assert {name for name in read if name.endswith("tgt")} == {
         f"dangle-mcd2/{part}.tgt" for part in ("train", "valid", "test")
     }
-    shown = " ".join(run("reproduce", "show", out, "--scale", "smoke").stdout.split())  # lines break where they must
+    shown = " ".join(
+        run("reproduce", "show", out, "--scale", "smoke").stdout.split()
+    )  # lines break where they must
     assert "composition-2: CFQ" in shown and "lrf-2: CFQ" in shown and "from hf:roberta" in shown
     # Other weights are another run.
     other = write_deep(tmp_path / "other", 1)
@@ -92,15 +119,28 @@ def test_tables_say_what_weights_a_row_needs(run):
     listed = " ".join(run("reproduce", "list").stdout.split())
     assert f"with {HUB}: RoBERTa, RoBERTa Dangle, RoBERTa+CReg, RoBERTa LRF" in listed
     rows = json.loads(run("reproduce", "list", "lrf-2", "--format", "json").stdout)[0]["rows"]
-    needed = {row["system"] for row in rows if row.get("init") == "FacebookAI/roberta-base" and not row["why"]}
+    needed = {
+        row["system"]
+        for row in rows
+        if row.get("init") == "FacebookAI/roberta-base" and not row["why"]
+    }
     assert needed == {"RoBERTa", "RoBERTa Dangle", "RoBERTa+CReg", "RoBERTa LRF"}
-    (line, *_) = [line for line in run("reproduce", "list", "lrf-2").stdout.splitlines() if "RoBERTa LRF" in line]
+    line, *_ = [
+        line
+        for line in run("reproduce", "list", "lrf-2").stdout.splitlines()
+        if "RoBERTa LRF" in line
+    ]
     assert "with --init" in line
 
 
 def test_without_the_weights_its_rows_are_left_out(run, tmp_path):
-    assert f"its rows start from a pre-trained model: {HUB}" in run("reproduce", "run", "lrf-2", status=2).stderr
-    lines = run("reproduce", "run", "devil-9", "--benchmarks", "CFQ MCD1", "--seeds", "1", "--dry-run").stdout
+    assert (
+        f"its rows start from a pre-trained model: {HUB}"
+        in run("reproduce", "run", "lrf-2", status=2).stderr
+    )
+    lines = run(
+        "reproduce", "run", "devil-9", "--benchmarks", "CFQ MCD1", "--seeds", "1", "--dry-run"
+    ).stdout
     assert "roberta" not in lines
     assert all(row.init == "" for row in all_tables()["devil-9"].rows)
 
@@ -109,8 +149,14 @@ def test_without_the_weights_its_rows_are_left_out(run, tmp_path):
     ("more", "said"),
     [
         (("lrf-2", "--systems", "RoBERTa"), f"starts from a pre-trained model; give {HUB}"),
-        (("lrf-2", "--init", "roberta-base"), "not an external model; write hf:ID@REVISION or hf:FOLDER"),
-        (("lexicon-8", "--init", "hf:x"), "no chosen row starts from a pre-trained model; leave it out"),
+        (
+            ("lrf-2", "--init", "roberta-base"),
+            "not an external model; write hf:ID@REVISION or hf:FOLDER",
+        ),
+        (
+            ("lexicon-8", "--init", "hf:x"),
+            "no chosen row starts from a pre-trained model; leave it out",
+        ),
         (("lrf-2", "--init", "hf:nowhere"), "there is no folder nowhere"),
     ],
 )
@@ -122,4 +168,7 @@ def test_bad_input_has_one_line(run, tmp_path, monkeypatch, more, said):
 
 def test_another_kind_of_model_is_refused(run, tmp_path, downloads):
     bart = write_bart(tmp_path / "bart", words=WORDS)
-    assert "bart is not roberta" in run(*words(tmp_path / "out", downloads, "--init", bart), status=2).stderr
+    assert (
+        "bart is not roberta"
+        in run(*words(tmp_path / "out", downloads, "--init", bart), status=2).stderr
+    )

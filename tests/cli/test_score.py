@@ -14,9 +14,26 @@ from text_files import write_lines
 
 REFERENCES = ["the dog saw a cat .", "a cat ran away .", "we saw it .", "it is red ."] * 3
 KEYS = {
-    "metric", "system", "value", "stdev", "runs", "n", "signature", "signature_short", "ci_low", "ci_high", "ci_mean",
-    "p_value", "p_holm", "difference", "baseline", "by", "bins", "values", "lower_is_better",
-}  # fmt: skip
+    "metric",
+    "system",
+    "value",
+    "stdev",
+    "runs",
+    "n",
+    "signature",
+    "signature_short",
+    "ci_low",
+    "ci_high",
+    "ci_mean",
+    "p_value",
+    "p_holm",
+    "difference",
+    "baseline",
+    "by",
+    "bins",
+    "values",
+    "lower_is_better",
+}
 
 
 @pytest.fixture
@@ -27,7 +44,9 @@ def files(tmp_path):
     write_lines(tmp_path / "a2", [line.replace("saw", "had") for line in REFERENCES])
     write_lines(tmp_path / "b", ["it is red ."] * 12)
     write_lines(tmp_path / "train", REFERENCES[:2] * 3)
-    rows = "".join(f"{number}\t{'odd' if number % 2 else 'even'}\t{number / 10}\n" for number in range(12))
+    rows = "".join(
+        f"{number}\t{'odd' if number % 2 else 'even'}\t{number / 10}\n" for number in range(12)
+    )
     (tmp_path / "table.tsv").write_text("id\tkind\trmi\n" + rows)
     return tmp_path
 
@@ -35,29 +54,64 @@ def files(tmp_path):
 @pytest.fixture
 def compounds(tmp_path):
     """Two compounds in two contexts each, a lexicon and atoms of its own."""
-    write_lines(tmp_path / "source", ["the dog ran", "a red dog .", "see the dog", "saw the dog now"])
+    write_lines(
+        tmp_path / "source", ["the dog ran", "a red dog .", "see the dog", "saw the dog now"]
+    )
     write_lines(tmp_path / "compounds", ["dog", "dog", "the dog", "the dog"])
     (tmp_path / "lexicon").write_text("dog\tD/H\nthe\t/\n")
     (tmp_path / "atoms").write_text("DET\tthe\tthe\nN\tdog\tdog\n")
     write_lines(tmp_path / "hyp", ["D r", "x", "D s", ""])
-    words = ["--source", tmp_path / "source", "--compounds", tmp_path / "compounds", "--lexicon", tmp_path / "lexicon"]
-    return [*words, "--atoms", tmp_path / "atoms", "--group-size", "2", "--hyp", f"sys={tmp_path / 'hyp'}"]
+    words = [
+        "--source",
+        tmp_path / "source",
+        "--compounds",
+        tmp_path / "compounds",
+        "--lexicon",
+        tmp_path / "lexicon",
+    ]
+    return [
+        *words,
+        "--atoms",
+        tmp_path / "atoms",
+        "--group-size",
+        "2",
+        "--hyp",
+        f"sys={tmp_path / 'hyp'}",
+    ]
 
 
-@pytest.mark.parametrize(("options", "sacrebleu"), [([], {}), (["--confidence"], {"n_bootstrap": 1000})])
+@pytest.mark.parametrize(
+    ("options", "sacrebleu"), [([], {}), (["--confidence"], {"n_bootstrap": 1000})]
+)
 def test_one_system_is_a_line_of_sacrebleu(files, run, options, sacrebleu):
-    result = run("score", "BLEU", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--width", "2", *options)
+    result = run(
+        "score",
+        "BLEU",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        f"a={files / 'a1'}",
+        "--width",
+        "2",
+        *options,
+    )
     metric = BLEU(force=True)
     score = metric.corpus_score((files / "a1").read_text().splitlines(), [REFERENCES], **sacrebleu)
     line, short = result.stdout.splitlines()
     assert line == score.format(width=2, signature=metric.get_signature().format())
     assert short == f"short: BLEU|{metric.get_signature().format(short=True)}"
-    assert "one run" not in result.stderr  # the file names no seed, and may be from a system without any
+    assert (
+        "one run" not in result.stderr
+    )  # the file names no seed, and may be from a system without any
 
 
 def test_the_interval_of_exact_match_is_not_symmetric(files, run):
-    line = run("score", "exact", "--ref", files / "ref", "--hyp", files / "ref", "--confidence").stdout.splitlines()[0]
-    assert line.endswith("= 100.0 (95%: 71.2 to 100.0) (12 of 12)")  # Wilson's, by Student's t: 12 / (12 + 2.201²)
+    line = run(
+        "score", "exact", "--ref", files / "ref", "--hyp", files / "ref", "--confidence"
+    ).stdout.splitlines()[0]
+    assert line.endswith(
+        "= 100.0 (95%: 71.2 to 100.0) (12 of 12)"
+    )  # Wilson's, by Student's t: 12 / (12 + 2.201²)
 
 
 def test_all_pairs_in_every_form(files, run):
@@ -65,17 +119,25 @@ def test_all_pairs_in_every_form(files, run):
     for name in ("a1", "a2", "b"):
         words += ["--hyp", files / name]
     rows = json.loads(run(*words, "--format", "json").stdout)
-    assert [[pair["against"] for pair in row.get("pairs", ())] for row in rows] == [[], ["a1"], ["a1", "a2"]]
+    assert [[pair["against"] for pair in row.get("pairs", ())] for row in rows] == [
+        [],
+        ["a1"],
+        ["a1", "a2"],
+    ]
     assert all(row["test"] == "calibrated" and row["baseline"] is None for row in rows)
     assert "|pairs:all" in rows[0]["signature"]
     last = rows[2]["pairs"][1]
     assert last["difference"] == pytest.approx(rows[2]["value"] - rows[1]["value"])
     named = [["a2", "a1"], ["b", "a1"], ["b", "a2"]]
-    assert [line.split()[:2] for line in run(*words).stdout.split("\n\n")[1].splitlines()[1:]] == named
+    assert [
+        line.split()[:2] for line in run(*words).stdout.split("\n\n")[1].splitlines()[1:]
+    ] == named
     head, *table = [line.split("\t") for line in run(*words, "--format", "tsv").stdout.splitlines()]
     pairs = [found for row in table if (found := dict(zip(head, row, strict=True)))["baseline"]]
     assert [[row["system"], row["baseline"]] for row in pairs] == named
-    assert float(pairs[2]["p_holm"]) == last["p_holm"] >= last["p_value"] == float(pairs[2]["p_value"])
+    assert (
+        float(pairs[2]["p_holm"]) == last["p_holm"] >= last["p_value"] == float(pairs[2]["p_value"])
+    )
     assert "all pairs & against" in run(*words, "--format", "latex").stdout
     assert "leave --baseline out" in run(*words, "--baseline", "b", status=2).stderr
 
@@ -83,21 +145,49 @@ def test_all_pairs_in_every_form(files, run):
 def test_unseen_words_are_a_bin_and_bins_that_coincide_are_said(run, tmp_path):
     (tmp_path / "ref").write_text("".join(f"{word}\n" for word in [*"aaaabbbb", "new", "new"]))
     (tmp_path / "train").write_text("a\n" * 3 + "b\n" * 5)
-    words = ["score", "exact", "--ref", tmp_path / "ref", "--hyp", tmp_path / "ref", "--train", tmp_path / "train"]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        tmp_path / "ref",
+        "--hyp",
+        tmp_path / "ref",
+        "--train",
+        tmp_path / "train",
+    ]
     result = run(*words, "--by", "frequency", "--bins", "quantiles:4", "--format", "json")
     bins = json.loads(result.stdout)["bins"]
-    assert [(one["label"], one["n"], one["low"]) for one in bins] == [("unseen", 2, 0), ("1-4", 4, 1), (">= 5", 4, 5)]
+    assert [(one["label"], one["n"], one["low"]) for one in bins] == [
+        ("unseen", 2, 0),
+        ("1-4", 4, 1),
+        (">= 5", 4, 5),
+    ]
     assert "--bins quantiles:4: quantiles of frequency coincide" in result.stderr
     assert "2 bins are left besides unseen" in result.stderr
     assert "coincide" not in run(*words, "--by", "frequency", "--bins", "quantiles:2").stderr
 
 
 def test_bins_are_columns_in_latex(run, tmp_path):
-    """Short examples: base is right; long ones: ours is, and so often that the difference is significant."""
+    """Short examples: base is right; long ones: ours is, and so often that the difference is
+    significant.
+    """
     rows = ["a"] * 12 + ["a b c"] * 30
-    for name, texts in (("ref", rows), ("base", rows[:12] + ["x"] * 30), ("my_own", ["a"] * 9 + ["x"] * 3 + rows[12:])):
+    for name, texts in (
+        ("ref", rows),
+        ("base", rows[:12] + ["x"] * 30),
+        ("my_own", ["a"] * 9 + ["x"] * 3 + rows[12:]),
+    ):
         (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
-    words = ["score", "exact", "--ref", tmp_path / "ref", "--hyp", tmp_path / "base", "--hyp", tmp_path / "my_own"]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        tmp_path / "ref",
+        "--hyp",
+        tmp_path / "base",
+        "--hyp",
+        tmp_path / "my_own",
+    ]
     words += ["--by", "length", "--bins", "2,", "--paired", "mcnemar", "--format", "latex"]
     whole, bins, _ = run(*words).stdout.split("\n\n")
     assert r"base & 42 & 1 & 28.6 & " in whole and r"my\_own & 42 & 1 & \textbf{92.9} & " in whole
@@ -109,32 +199,69 @@ def test_bins_are_columns_in_latex(run, tmp_path):
         r"base & 28.6 & \textbf{100.0} & 0.0 \\",
         r"my\_own & \textbf{92.9}$^{**}$ & \textbf{75.0} & \textbf{100.0}$^{**}$ \\",
     ]
-    assert bins.splitlines()[-1].startswith("% differs from base: * p < 0.05, ** p < 0.01 (mcnemar, p adj")
-    two = ["--hyp", f"both={tmp_path / 'base'},{tmp_path / 'my_own'}", "--by", "length", "--bins", "2,"]
+    assert bins.splitlines()[-1].startswith(
+        "% differs from base: * p < 0.05, ** p < 0.01 (mcnemar, p adj"
+    )
+    two = [
+        "--hyp",
+        f"both={tmp_path / 'base'},{tmp_path / 'my_own'}",
+        "--by",
+        "length",
+        "--bins",
+        "2,",
+    ]
     shown = run("score", "exact", "--ref", tmp_path / "ref", *two, "--format", "latex").stdout
-    assert r"both & 60.7$_{\pm 45.5}$ & 87.5$_{\pm 17.7}$ & 50.0$_{\pm 70.7}$ \\" in shown  # nothing to be best of
+    assert (
+        r"both & 60.7$_{\pm 45.5}$ & 87.5$_{\pm 17.7}$ & 50.0$_{\pm 70.7}$ \\" in shown
+    )  # nothing to be best of
 
 
 def test_scores_are_drawn_in_bins_and_without(files, run, tmp_path):
     pytest.importorskip("matplotlib")
-    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"$a={files / 'a1'}", "--hyp", files / "b"]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        f"$a={files / 'a1'}",
+        "--hyp",
+        files / "b",
+    ]
     for more in (["--by", "length", "--bins", "2", "--samples", "50"], []):
         run(*words, *more, "--plot", tmp_path / "x.svg")
-        assert all(f">{name}<" in (tmp_path / "x.svg").read_text() for name in ("$a", "b", "exact (%)"))
+        assert all(
+            f">{name}<" in (tmp_path / "x.svg").read_text() for name in ("$a", "b", "exact (%)")
+        )
 
 
 def test_plots_that_cannot_be(files, run, tmp_path):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--plot"]
-    assert "must end in .svg, .png or .pdf" in run(*words, tmp_path / "x.gif", "--by", "length", status=2).stderr
+    assert (
+        "must end in .svg, .png or .pdf"
+        in run(*words, tmp_path / "x.gif", "--by", "length", status=2).stderr
+    )
     ref = files / "ref.svg"
     ref.write_text((files / "ref").read_text())
     words[3] = ref
-    assert run(*words, ref, "--by", "length", status=2).stderr and ref.read_text() == (files / "ref").read_text()
+    assert (
+        run(*words, ref, "--by", "length", status=2).stderr
+        and ref.read_text() == (files / "ref").read_text()
+    )
 
 
 def test_systems_runs_and_a_test_in_every_form(files, run):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'},{files / 'a2'}"]
-    words += ["--hyp", f"b={files / 'b'}", "--paired", "calibrated", "--baseline", "b", "--samples", "200"]
+    words += [
+        "--hyp",
+        f"b={files / 'b'}",
+        "--paired",
+        "calibrated",
+        "--baseline",
+        "b",
+        "--samples",
+        "200",
+    ]
     rows = json.loads(run(*words, "--format", "json").stdout)
     assert [row["system"] for row in rows] == ["a", "b"]
     first = rows[0]
@@ -149,41 +276,86 @@ def test_systems_runs_and_a_test_in_every_form(files, run):
     text = run(*words).stdout
     for form in ("text", "markdown", "latex", "tsv"):
         shown = run(*words, "--format", form).stdout
-        assert first["signature"] in shown.replace("\\", "") and first["signature_short"] in shown.replace("\\", "")
+        assert first["signature"] in shown.replace("\\", "") and first[
+            "signature_short"
+        ] in shown.replace("\\", "")
     assert re.search(r"b +12 +1 .* baseline\n", text) and "+25.0" in text
-    assert "p (Holm)" not in text and "Holm" not in text and "Holm" in run(*words, "--hyp", f"c={files / 'b'}").stdout
+    assert (
+        "p (Holm)" not in text
+        and "Holm" not in text
+        and "Holm" in run(*words, "--hyp", f"c={files / 'b'}").stdout
+    )
     table = list(csv.DictReader(run(*words, "--format", "tsv").stdout.splitlines(), delimiter="\t"))
     assert [float(row["value"]) for row in table] == [50.0, 25.0]
     assert float(table[0]["p_value"]) == first["p_value"]
 
 
 def test_the_same_call_gives_the_same_bytes(files, run):
-    words = ["score", "chrf", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--hyp", f"b={files / 'b'}"]
+    words = [
+        "score",
+        "chrf",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        f"a={files / 'a1'}",
+        "--hyp",
+        f"b={files / 'b'}",
+    ]
     words += ["--paired", "randomization", "--samples", "100", "--format", "json"]
     assert run(*words).stdout == run(*words).stdout
     assert run(*words).stdout != run(*words, "--set", "seed=1").stdout
 
 
 def test_bins_of_a_column(files, run):
-    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--table", files / "table.tsv"]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        f"a={files / 'a1'}",
+        "--table",
+        files / "table.tsv",
+    ]
     row = json.loads(run(*words, "--by", "column:kind", "--format", "json").stdout)
-    assert [(one["label"], one["n"], one["value"]) for one in row["bins"]] == [("even", 6, 50.0), ("odd", 6, 50.0)]
+    assert [(one["label"], one["n"], one["value"]) for one in row["bins"]] == [
+        ("even", 6, 50.0),
+        ("odd", 6, 50.0),
+    ]
     assert row["bins"][0]["ci_low"] is not None and row["by"] == "column:kind"
     assert "|by:column-kind|" in row["signature"]
-    row = json.loads(run(*words, "--by", "uncertainty", "--bins", "0.2,0.6", "--format", "json").stdout)
-    assert [(one["label"], one["n"]) for one in row["bins"]] == [("< 0.2", 2), ("0.2 to < 0.6", 4), (">= 0.6", 6)]
+    row = json.loads(
+        run(*words, "--by", "uncertainty", "--bins", "0.2,0.6", "--format", "json").stdout
+    )
+    assert [(one["label"], one["n"]) for one in row["bins"]] == [
+        ("< 0.2", 2),
+        ("0.2 to < 0.6", 4),
+        (">= 0.6", 6),
+    ]
     text = run(*words, "--by", "column:kind").stdout
     assert "column:kind" in text and "95% interval" in text
 
 
 def test_bins_of_perplexity(files, run):
-    known = sorted({word for line in (files / "train").read_text().splitlines() for word in line.split()})
+    known = sorted(
+        {word for line in (files / "train").read_text().splitlines() for word in line.split()}
+    )
     rows = ["-3\t<unk>\t0", "-99\t<s>\t0", "-1\t</s>", *(f"-1\t{word}\t0" for word in known)]
     pairs = ["\\2-grams:", f"-1\t<s> {known[0]}", "", "\\end\\"]
     write_lines(
-        files / "x.arpa", ["\\data\\", f"ngram 1={len(rows)}", "ngram 2=1", "", "\\1-grams:", *rows, "", *pairs]
+        files / "x.arpa",
+        ["\\data\\", f"ngram 1={len(rows)}", "ngram 2=1", "", "\\1-grams:", *rows, "", *pairs],
     )
-    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--by", "perplexity"]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        f"a={files / 'a1'}",
+        "--by",
+        "perplexity",
+    ]
     words += ["--bins", "quantiles:2"]
     assert "give --lm" in run(*words, status=2).stderr
     low, high = json.loads(run(*words, "--lm", files / "x.arpa", "--format", "json").stdout)["bins"]
@@ -191,31 +363,68 @@ def test_bins_of_perplexity(files, run):
 
 
 def test_categories_of_a_table_without_a_header(tmp_path, run):
-    rows = "John ran .\trun ( John )\tprim_to_subj_proper\nA b .\tb ( a )\tcp_recursion\nC d .\td ( c )\tpp_recursion\n"
+    rows = (
+        "John ran .\trun ( John )\tprim_to_subj_proper\nA b .\tb ( a )\tcp_recursion\nC d .\td ( c"
+        " )\tpp_recursion\n"
+    )
     (tmp_path / "gen.tsv.gz").write_bytes(gzip.compress(rows.encode()))
     write_lines(tmp_path / "hyp", ["run ( John )", "x", "d ( c )"])
     table = tmp_path / "gen.tsv.gz"
-    words = ["score", "exact", "--ref", f"{table}:2", "--hyp", f"lstm={tmp_path / 'hyp'}", "--table", table]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        f"{table}:2",
+        "--hyp",
+        f"lstm={tmp_path / 'hyp'}",
+        "--table",
+        table,
+    ]
     words += ["--by", "column:3", "--format", "json"]
     row = json.loads(run(*words).stdout)
     assert {one["label"]: one["value"] for one in row["bins"]} == {
-        "cp_recursion": 0.0, "pp_recursion": 100.0, "prim_to_subj_proper": 100.0,
-    }  # fmt: skip
+        "cp_recursion": 0.0,
+        "pp_recursion": 100.0,
+        "prim_to_subj_proper": 100.0,
+    }
     at = words.index("--table")
-    assert json.loads(run(*words[:at], *words[at + 2 :]).stdout) == row  # the table of the references, if none is named
+    assert (
+        json.loads(run(*words[:at], *words[at + 2 :]).stdout) == row
+    )  # the table of the references, if none is named
 
 
 def test_signatures_name_the_test(files, run):
-    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--hyp", f"b={files / 'b'}"]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        f"a={files / 'a1'}",
+        "--hyp",
+        f"b={files / 'b'}",
+    ]
     words += ["--format", "json", "--samples", "50", "--paired"]
-    signatures = [json.loads(run(*words, test).stdout)[0]["signature"] for test in ("randomization", "mcnemar")]
-    assert "|bs:50|paired:two-sided|seed:12345|" in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
+    signatures = [
+        json.loads(run(*words, test).stdout)[0]["signature"]
+        for test in ("randomization", "mcnemar")
+    ]
+    assert (
+        "|bs:50|paired:two-sided|seed:12345|"
+        in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
+    )
     words[1] = "bleu"
     words[5] += f",{files / 'a2'}"
-    assert "|paired:components|runs:2+1|" in json.loads(run(*words, "calibrated").stdout)[0]["signature"]
+    assert (
+        "|paired:components|runs:2+1|"
+        in json.loads(run(*words, "calibrated").stdout)[0]["signature"]
+    )
     words[5] = f"a={files / 'a1'}"
     assert "paired:" not in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
-    assert "|bs:50|ar:50|seed:12345|" in signatures[0] and "|bs:50|mcnemar:exact|seed:12345|" in signatures[1]
+    assert (
+        "|bs:50|ar:50|seed:12345|" in signatures[0]
+        and "|bs:50|mcnemar:exact|seed:12345|" in signatures[1]
+    )
 
 
 def test_case_and_ends_on_request(files, run, values):
@@ -223,7 +432,10 @@ def test_case_and_ends_on_request(files, run, values):
     for name in ("exact", "bleu", "chrf"):
         words = ["score", name, "--ref", files / "ref", "--hyp", files / "upper"]
         assert values(*words)[0] < 50 and values(*words, "--lowercase") == [100]
-    assert "--lowercase: TER ignores case" in run("score", "ter", *words[2:6], "--lowercase", status=2).stderr
+    assert (
+        "--lowercase: TER ignores case"
+        in run("score", "ter", *words[2:6], "--lowercase", status=2).stderr
+    )
     write_lines(files / "ended", [f"{line} </s> more" for line in REFERENCES])
     words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "ended"]
     assert "marks such as </s>" in run(*words, status=2).stderr
@@ -236,16 +448,30 @@ def test_what_each_test_leaves_out_is_said(files, compounds, run):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'},{files / 'a2'}"]
     words += ["--hyp", f"b={files / 'b'},{files / 'a1'}", "--samples", "50", "--paired"]
     for test in ("bootstrap", "randomization", "mcnemar"):
-        line = f"--paired {test} compares one run with one run (runs: a 2, b 2) and ignores the variance between seeds"
+        line = (
+            f"--paired {test} compares one run with one run (runs: a 2, b 2) and ignores the"
+            " variance between seeds"
+        )
         assert f"{line}; use --paired calibrated" in run(*words, test, status=2).stderr
     assert run(*words, "calibrated").stderr == ""
     given = [*compounds, "--hyp", f"other={files / 'hyp2'}", "--paired", "mcnemar"]
     write_lines(files / "hyp2", ["D", "D", "x", "x"])
-    assert "wrongly assumes that the rows of a compound are independent" in run("score", "cter", *given).stderr
+    assert (
+        "wrongly assumes that the rows of a compound are independent"
+        in run("score", "cter", *given).stderr
+    )
 
 
 def test_per_example_never_replaces_what_is_no_output(files, run):
-    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--per-example"]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        f"a={files / 'a1'}",
+        "--per-example",
+    ]
     before = (files / "a1").read_text()
     assert "a1: is also an input" in run(*words, files / "a1", status=2).stderr
     assert (files / "a1").read_text() == before
@@ -276,25 +502,50 @@ def test_a_release_brings_its_own_files(tmp_path, files, run):
     folder = write_release(tmp_path / "release", {**texts, "split.jsonl": rows})
     words = ["score", "exact", "--release", folder, "--hyp", files / "a1"]
     words += ["--by", "uncertainty", "--bins", "quantiles:3"]
-    assert [one["n"] for one in json.loads(run(*words, "--format", "json").stdout)["bins"]] == [4, 4, 4]
+    assert [one["n"] for one in json.loads(run(*words, "--format", "json").stdout)["bins"]] == [
+        4,
+        4,
+        4,
+    ]
     write_lines(folder / "test.de", [*REFERENCES[1:], REFERENCES[0]])
-    assert "test.de: was changed: it does not match manifest.json; see cgbench verify" in run(*words, status=2).stderr
+    assert (
+        "test.de: was changed: it does not match manifest.json; see cgbench verify"
+        in run(*words, status=2).stderr
+    )
     rewrite(folder, json.loads((folder / "manifest.json").read_text()) | {"until": "candidates"})
     assert "not a finished release" in run(*words, status=2).stderr
 
 
 def test_published_results_stand_beside(files, run):
-    words = ["score", "bleu", "--ref", files / "ref", "--hyp", files / "a1", "--preset", "react", "--published"]
+    words = [
+        "score",
+        "bleu",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        files / "a1",
+        "--preset",
+        "react",
+        "--published",
+    ]
     assert "R-Dangle_sep o=1" in run(*words).stdout
     rows = json.loads(run(*words, "--format", "json").stdout)["published"]
-    assert {"benchmark": "ReaCT", "system": "R-Dangle_sep o=1", "metric": "BLEU cg-test", "value": 12.3,
-            "spread": None, "runs": 3, "source": "r-dangle T5"} in rows  # fmt: skip
+    assert {
+        "benchmark": "ReaCT",
+        "system": "R-Dangle_sep o=1",
+        "metric": "BLEU cg-test",
+        "value": 12.3,
+        "spread": None,
+        "runs": 3,
+        "source": "r-dangle T5",
+    } in rows
     words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--published"]
     assert "which benchmark?" in run(*words, status=2).stderr
     assert "lexicon T3" in run(*words, "cogs").stdout
 
 
-# --- CTER -----------------------------------------------------------------------------------------------------------
+# --- CTER
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_cter(compounds, run, tmp_path):
@@ -306,22 +557,38 @@ def test_cter(compounds, run, tmp_path):
     assert "sys: 1 hypothesis is empty and counts as wrong" in result.stderr
     rows = list(csv.DictReader((tmp_path / "x").open(), delimiter="\t"))
     assert [(row["row"], row["flag"], row["correct"]) for row in rows] == [
-        ("1", "P1/P1-P1-P1", "1"), ("2", "P0/P0", "0"), ("3", "P1-P1/P1-P1-P1", "1"), ("4", "P0-P0/P0", "0"),
-    ]  # fmt: skip
+        ("1", "P1/P1-P1-P1", "1"),
+        ("2", "P0/P0", "0"),
+        ("3", "P1-P1/P1-P1-P1", "1"),
+        ("4", "P0-P0/P0", "0"),
+    ]
     row = json.loads(run("score", "cter", *compounds, "--format", "json").stdout)
-    assert KEYS | {"instance", "aggregate", "by_type", "errors", "human", "figures", "groups"} <= set(row)
+    assert KEYS | {
+        "instance",
+        "aggregate",
+        "by_type",
+        "errors",
+        "human",
+        "figures",
+        "groups",
+    } <= set(row)
     assert (row["value"], row["instance"], row["aggregate"]) == (50.0, 0.5, 1.0)
     assert row["by_type"] == {"NP": {"n": 4, "groups": 2, "instance": 0.5, "aggregate": 1.0}}
     assert row["errors"] == {"missing": {"dog": 2, "the": 1}, "order": {}}
     lines = run("score", "cter", *words, "--format", "tsv").stdout.splitlines()
     table = list(csv.DictReader(lines, delimiter="\t"))
     assert {(row["by"], row["bin"], row["figure"], row["value"]) for row in table} == {
-        ("", "", "instance", "50.0"), ("", "", "aggregate", "100.0"),
-        ("type", "NP", "instance", "50.0"), ("type", "NP", "aggregate", "100.0"),
-        ("errors", "dog", "missing", "2"), ("errors", "the", "missing", "1"),
-        ("human", "", "precision", "50.0"), ("human", "", "recall", "100.0"),
-        ("human", "", "instance", "25.0"), ("human", "", "aggregate", "50.0"),
-    }  # fmt: skip
+        ("", "", "instance", "50.0"),
+        ("", "", "aggregate", "100.0"),
+        ("type", "NP", "instance", "50.0"),
+        ("type", "NP", "aggregate", "100.0"),
+        ("errors", "dog", "missing", "2"),
+        ("errors", "the", "missing", "1"),
+        ("human", "", "precision", "50.0"),
+        ("human", "", "recall", "100.0"),
+        ("human", "", "instance", "25.0"),
+        ("human", "", "aggregate", "50.0"),
+    }
 
 
 def test_cter_of_words_by_a_grammar(compounds, run, tmp_path):
@@ -329,19 +596,27 @@ def test_cter_of_words_by_a_grammar(compounds, run, tmp_path):
     words = [*compounds, "--grammar", tmp_path / "grammar", "--match", "word", "--lowercase"]
     write_lines(tmp_path / "hyp", ["d r", "Dr", "s D .", "DD"])
     row = json.loads(run("score", "cter", *words, "--by", "modifier", "--format", "json").stdout)
-    assert [(one["label"], one["value"]) for one in row["bins"]] == [("with", 50.0), ("without", 50.0)]
+    assert [(one["label"], one["value"]) for one in row["bins"]] == [
+        ("with", 50.0),
+        ("without", 50.0),
+    ]
     assert row["by_type"] == {"thing": {"n": 4, "groups": 2, "instance": 0.5, "aggregate": 1.0}}
     assert re.search(r"\|grammar:grammar@\w{8}\|group:2\|match:word\|case:lc\|", row["signature"])
     (tmp_path / "grammar").write_text("type\tDET\ntype\tN\n")
     words = [*words, "--by", "modifier"]
-    assert "the grammar grammar has no row modifier" in run("score", "cter", *words, status=2).stderr
+    assert (
+        "the grammar grammar has no row modifier" in run("score", "cter", *words, status=2).stderr
+    )
 
 
 def test_special_characters_are_said_not_to_be_a_regular_expression(compounds, run, tmp_path):
     assert "regular expression" not in run("score", "cter", *compounds).stderr
     (tmp_path / "lexicon").write_text("the\t/\ndog\tD./H\n")
     result = run("score", "cter", *compounds)
-    assert "lexicon, line 2: 'D./H' is searched literally" in result.stderr and "(4 of 4 rows" in result.stdout
+    assert (
+        "lexicon, line 2: 'D./H' is searched literally" in result.stderr
+        and "(4 of 4 rows" in result.stdout
+    )
 
 
 def test_types_are_means_of_the_runs_and_reasons_their_sum(compounds, run, tmp_path):
@@ -355,40 +630,65 @@ def test_types_are_means_of_the_runs_and_reasons_their_sum(compounds, run, tmp_p
 
 def test_mcnemar_in_bins_counts_the_rows_of_the_bin(compounds, run, tmp_path):
     write_lines(tmp_path / "hyp2", ["D", "D", "x", "x"])
-    words = ["1" if word == "2" else word for word in compounds]  # the size of a group: each row is one
+    words = [
+        "1" if word == "2" else word for word in compounds
+    ]  # the size of a group: each row is one
     words += ["--hyp", f"b={tmp_path / 'hyp2'}", "--by", "compound-length", "--paired", "mcnemar"]
     bins = json.loads(run("score", "cter", *words, "--format", "json").stdout)[1]["bins"]
-    assert [(one["n"], one["difference"], one["p_value"]) for one in bins] == [(2, -50.0, 1.0), (2, 50.0, 1.0)]
+    assert [(one["n"], one["difference"], one["p_value"]) for one in bins] == [
+        (2, -50.0, 1.0),
+        (2, 50.0, 1.0),
+    ]
     assert [one["figures"]["aggregate"]["p_value"] for one in bins] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
     ("by", "labels"),
-    [("compound-length", ["1", "2"]), ("context-length", ["1", "2", "3"]), ("modifier", ["without"]), ("type", ["NP"])],
+    [
+        ("compound-length", ["1", "2"]),
+        ("context-length", ["1", "2", "3"]),
+        ("modifier", ["without"]),
+        ("type", ["NP"]),
+    ],
 )
 def test_cter_in_bins(compounds, run, by, labels):
     row = json.loads(run("score", "cter", *compounds, "--by", by, "--format", "json").stdout)
     assert [one["label"] for one in row["bins"]] == labels
     divided = by == "context-length"
     assert all((one["aggregate"] is None) == divided for one in row["bins"])
-    assert ("CTER aggregate" in run("score", "cter", *compounds, "--by", by).stdout) == (not divided)
+    assert ("CTER aggregate" in run("score", "cter", *compounds, "--by", by).stdout) == (
+        not divided
+    )
 
 
-# --- bad input ------------------------------------------------------------------------------------------------------
+# --- bad input
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--hyp", "a={}/short"], "short has 1 lines and {}/ref has 12: a hypothesis is needed for each"),
-        (["--hyp", "a={}/a1", "--hyp", "a={}/b"], "the system a is given twice; join its runs (a=FILE1,FILE2)"),
+        (
+            ["--hyp", "a={}/short"],
+            "short has 1 lines and {}/ref has 12: a hypothesis is needed for each",
+        ),
+        (
+            ["--hyp", "a={}/a1", "--hyp", "a={}/b"],
+            "the system a is given twice; join its runs (a=FILE1,FILE2)",
+        ),
         (["--hyp", "a={}/a1,{}/a1"], "a file is given twice"),
         (["--hyp", "a={}/a1,"], "a file name is empty"),
         (["--hyp", "{}/missing"], "missing: no such file"),
-        (["--hyp", "{}/a1", "--ref", "{}/short"], "short has 1: each needs one reference per example"),
+        (
+            ["--hyp", "{}/a1", "--ref", "{}/short"],
+            "short has 1: each needs one reference per example",
+        ),
         (["--hyp", "{}/a1", "--source", "{}/short"], "short has 1 lines and {}/ref has 12"),
         (["--hyp", "{}/a1", "--train", "{}/train"], "--train needs --by"),
-        (["--hyp", "{}/a1", "--by", "length", "--train", "{}/train"], "--train has no effect on --by length"),
+        (
+            ["--hyp", "{}/a1", "--by", "length", "--train", "{}/train"],
+            "--train has no effect on --by length",
+        ),
         (["--hyp", "{}/a1", "--samples", "100"], "--samples needs --confidence, --paired or --by"),
         (["--hyp", "{}/a1", "--by", "length", "--side", "source"], "give --source"),
     ],
@@ -398,7 +698,11 @@ def test_bad_input_is_one_line(files, run, words, message):
     words = [word.replace("{}", str(files)) for word in words]
     result = run("score", "exact", "--ref", files / "ref", *words, status=2)
     assert message.replace("{}", str(files)) in result.stderr
-    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and result.stdout == ""
+    assert (
+        result.stderr.startswith("error: ")
+        and result.stderr.count("\n") == 1
+        and result.stdout == ""
+    )
 
 
 def test_empty_hypotheses_count_as_wrong_everywhere(files, run, values):
@@ -413,12 +717,24 @@ def test_suspicious_text_is_mentioned(files, run):
     write_lines(files / "many", [*["a@@ b ."] * 120])
     result = run("score", "bleu", "--ref", files / "ref", "--hyp", f"x={files / 'many'}")
     assert "120 lines end in ' .'" in result.stderr and "120 lines contain '@@ '" in result.stderr
-    result = run("score", "bleu", "--ref", files / "ref", "--hyp", f"x={files / 'many'}", "--preset", "react")
+    result = run(
+        "score", "bleu", "--ref", files / "ref", "--hyp", f"x={files / 'many'}", "--preset", "react"
+    )
     assert "lines end in" not in result.stderr
 
 
 def test_too_few_samples_give_no_interval(files, run):
-    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--confidence", "--format", "json"]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        f"a={files / 'a1'}",
+        "--confidence",
+        "--format",
+        "json",
+    ]
     result = run(*words, "--samples", "39")
     assert "39 samples are too few" in result.stderr and json.loads(result.stdout)["ci_low"] is None
     assert json.loads(run(*words, "--samples", "40").stdout)["ci_low"] is not None
@@ -426,26 +742,47 @@ def test_too_few_samples_give_no_interval(files, run):
 
 def test_one_example_is_said(files, run):
     write_lines(files / "one", ["a b"])
-    words = ["score", "exact", "--ref", files / "one", "--hyp", f"a={files / 'one'}", "--confidence"]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        files / "one",
+        "--hyp",
+        f"a={files / 'one'}",
+        "--confidence",
+    ]
     result = run(*words)
-    assert "one example: there is nothing to resample" in result.stderr and "= 100.0 (1 of 1)" in result.stdout
+    assert (
+        "one example: there is nothing to resample" in result.stderr
+        and "= 100.0 (1 of 1)" in result.stdout
+    )
 
 
 def test_bad_compounds(compounds, run, tmp_path):
-    write_lines(tmp_path / "source", ["the dog ran", "a red cat .", "see the dog", "saw the dog now"])
-    assert "compounds, row 2: 'dog' is not in its source" in run("score", "cter", *compounds, status=2).stderr
+    write_lines(
+        tmp_path / "source", ["the dog ran", "a red cat .", "see the dog", "saw the dog now"]
+    )
+    assert (
+        "compounds, row 2: 'dog' is not in its source"
+        in run("score", "cter", *compounds, status=2).stderr
+    )
     words = [*compounds, "--match", "word", "--keep-blanks"]
     assert "leave --keep-blanks out" in run("score", "cter", *words, status=2).stderr
     (tmp_path / "grammar").write_text("type\tDET\nafter\tDET\tN\n")
     words = [*compounds, "--grammar", tmp_path / "grammar"]
-    assert "grammar, line 2: 'after' is not a kind of row" in run("score", "cter", *words, status=2).stderr
+    assert (
+        "grammar, line 2: 'after' is not a kind of row"
+        in run("score", "cter", *words, status=2).stderr
+    )
 
 
 def test_help_stays_light():
     """No heavy package is imported before a command needs it."""
     heavy = ("torch", "numba", "spacy", "pandas", "sacrebleu", "numpy")
     code = f"import sys, cgbench.cli; print([name for name in {heavy} if name in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
     assert found.stdout == "[]\n"
 
 
@@ -463,5 +800,8 @@ def test_words_are_not_looked_for_in_text_without_blanks(compounds, run, tmp_pat
     words = ["score", "cter", *compounds, "--match", "word"]
     assert "without blanks" not in run(*words).stderr
     write_lines(tmp_path / "hyp", ["他的女儿昨天没有来上学。"] * 4)
-    assert "sys: hypotheses without blanks between words, in which --match word finds" in run(*words).stderr
+    assert (
+        "sys: hypotheses without blanks between words, in which --match word finds"
+        in run(*words).stderr
+    )
     assert "without blanks" not in run("score", "cter", *compounds).stderr

@@ -6,7 +6,11 @@ import pytest
 @pytest.fixture
 def texts(tmp_path):
     lines = [f"the {'red' if row % 2 else 'old'} dog saw number {row % 5}" for row in range(40)]
-    for name, said in (("ref", lines), ("a", lines), ("b", [line.replace("red", "read") for line in lines])):
+    for name, said in (
+        ("ref", lines),
+        ("a", lines),
+        ("b", [line.replace("red", "read") for line in lines]),
+    ):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in said))
     (tmp_path / "train").write_text("the dog saw number red\n")
     for name in ("a", "b"):
@@ -18,7 +22,17 @@ def texts(tmp_path):
 
 
 def test_text_and_page(texts, run):
-    words = ["score", "exact", "--ref", texts / "ref", "--hyp", texts / "a", "--hyp", texts / "b", "--differences"]
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        texts / "ref",
+        "--hyp",
+        texts / "a",
+        "--hyp",
+        texts / "b",
+        "--differences",
+    ]
     words += ["--train", texts / "train", "--report", texts / "page.html"]
     text = run(*words).stdout
     assert "n-grams differ in these outputs (false discovery rate 0.05)" in text
@@ -30,10 +44,20 @@ def test_text_and_page(texts, run):
 
 
 def test_scores_from_elsewhere_have_n_grams_where_the_texts_are_given(texts, run):
-    words = ["score", "import", "--scores", f"a={texts / 'a.score'}", "--scores", f"b={texts / 'b.score'}"]
+    words = [
+        "score",
+        "import",
+        "--scores",
+        f"a={texts / 'a.score'}",
+        "--scores",
+        f"b={texts / 'b.score'}",
+    ]
     words += ["--ref", texts / "ref", "--differences"]
     assert "n-grams differ" not in run(*words).stdout
-    assert "n-grams differ" in run(*words, "--hyp", f"a={texts / 'a'}", "--hyp", f"b={texts / 'b'}").stdout
+    assert (
+        "n-grams differ"
+        in run(*words, "--hyp", f"a={texts / 'a'}", "--hyp", f"b={texts / 'b'}").stdout
+    )
 
 
 def test_one_system(texts, run):

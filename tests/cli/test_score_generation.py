@@ -1,4 +1,6 @@
-"""What stands beside translations of a system from outside: in the signature, or refused in one line."""
+"""What stands beside translations of a system from outside: in the signature, or refused in one
+line.
+"""
 
 import hashlib
 import json
@@ -9,8 +11,21 @@ import pytest
 from cgbench.text.sidecar import settings_label
 
 SEARCH = {"beam": 5, "length_penalty": 1.0, "max_length_ratio": 1.2, "max_length_extra": 10}
-MODEL = {"kind": "hf", "weights": "1", "dtype": "bfloat16", "source": "deu_Latn", "target": "eng_Latn"}
-SERVER = {"kind": "openai", "url": "http://x", "model": "m|n", "prompt": "{source}", "temperature": 0, "max_tokens": 9}
+MODEL = {
+    "kind": "hf",
+    "weights": "1",
+    "dtype": "bfloat16",
+    "source": "deu_Latn",
+    "target": "eng_Latn",
+}
+SERVER = {
+    "kind": "openai",
+    "url": "http://x",
+    "model": "m|n",
+    "prompt": "{source}",
+    "temperature": 0,
+    "max_tokens": 9,
+}
 LABEL = "hf-beam5-lenpen1.0-ratio1.2-extra10-bfloat16-deu_Latn-eng_Latn"
 
 
@@ -31,7 +46,9 @@ def tell(path, system=MODEL, search=SEARCH, **changes):
 
 def scored(run, folder, *systems, metric="exact", **options):
     words = [word for name, files in systems for word in ("--hyp", f"{name}={files}")]
-    return run("score", metric, "--ref", folder / "reference", *words, "--format", "json", **options)
+    return run(
+        "score", metric, "--ref", folder / "reference", *words, "--format", "json", **options
+    )
 
 
 def generation(run, folder, *systems, **options):
@@ -48,7 +65,10 @@ def test_nothing_beside_them_changes_nothing(texts, run):
 @pytest.mark.parametrize("metric", ["exact", "bleu"])
 def test_settings_are_in_the_signature_and_what_was_written_in_the_json(texts, run, metric):
     record = tell(texts / "one")
-    assert generation(run, texts, ("m", texts / "one"), metric=metric) == ([f"gen:{LABEL}"], [[record]])
+    assert generation(run, texts, ("m", texts / "one"), metric=metric) == (
+        [f"gen:{LABEL}"],
+        [[record]],
+    )
 
 
 def test_seeds_of_one_model_have_one_label_and_systems_apart_have_two(texts, run):
@@ -58,9 +78,14 @@ def test_seeds_of_one_model_have_one_label_and_systems_apart_have_two(texts, run
     third = tell(texts / "three", SERVER, {})
     prompt = hashlib.sha256(b"{source}").hexdigest()[:8]
     server = f"openai-temperature0-max9-prompt@{prompt}"
-    assert generation(run, texts, *systems) == ([f"gen:{LABEL}+{server}"], [[first, second], [third]])
+    assert generation(run, texts, *systems) == (
+        [f"gen:{LABEL}+{server}"],
+        [[first, second], [third]],
+    )
     tell(texts / "two", search=SEARCH | {"beam": 1})
-    assert generation(run, texts, systems[0])[0] == [f"gen:{LABEL},{LABEL.replace('beam5', 'beam1')}"]
+    assert generation(run, texts, systems[0])[0] == [
+        f"gen:{LABEL},{LABEL.replace('beam5', 'beam1')}"
+    ]
 
 
 def test_a_column_of_a_table_is_of_its_file(texts, run):
@@ -77,7 +102,10 @@ def test_what_it_says_cannot_forge_a_signature(texts, run):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"output": "0" * 64}, "does not belong to the translations in one; translate again, or remove"),
+        (
+            {"output": "0" * 64},
+            "does not belong to the translations in one; translate again, or remove",
+        ),
         ({"format": 2}, "has format 2, but this version reads 1"),
         ({"system": []}, "one.system.json: system "),
         ({"search": {"beam": "x"}}, "one.system.json: search.beam "),
@@ -97,7 +125,15 @@ def test_a_control_set_translated_otherwise_is_said(texts, run):
     (texts / "easy").write_text("a b\n")
     (texts / "easy.reference").write_text("a b\n")
     control = ("--control-hyp", f"m={texts / 'easy'}", "--control-ref", texts / "easy.reference")
-    words = ("score", "exact", "--ref", texts / "reference", "--hyp", f"m={texts / 'one'}", *control)
+    words = (
+        "score",
+        "exact",
+        "--ref",
+        texts / "reference",
+        "--hyp",
+        f"m={texts / 'one'}",
+        *control,
+    )
     said = "m: the test set was translated with other settings"
     assert said not in run(*words).stderr
     tell(texts / "one")
@@ -118,10 +154,16 @@ def test_a_run_with_many_incomplete_answers_is_refused(texts, run):
     assert "m: 3 of 100 answers are empty or cut short (unclosed 1, cut 2), more than 2%" in said
     assert "--accept-text scores them as they are" in said and len(said.splitlines()) == 1
     options = ("--hyp", f"m={texts / 'one'}", "--ref", texts / "reference")
-    assert "m: 3 of 100 answers are empty or cut short" in run("score", "exact", *options, "--accept-text").stderr
+    assert (
+        "m: 3 of 100 answers are empty or cut short"
+        in run("score", "exact", *options, "--accept-text").stderr
+    )
     run("score", "bleu", *options, status=2)
     tell(texts / "one", SERVER, {}, answers=answers(100, 2, cut=2))  # not more than 2%
-    assert "m: 2 of 100 answers are empty or cut short (cut 2) and count" in run("score", "exact", *options).stderr
+    assert (
+        "m: 2 of 100 answers are empty or cut short (cut 2) and count"
+        in run("score", "exact", *options).stderr
+    )
     tell(texts / "one", SERVER, {}, answers=answers(100, 0, reasoning=100))
     assert "empty or cut" not in run("score", "exact", *options).stderr
     tell(texts / "one", SERVER, {}, answers={"asked": "many"})
@@ -129,7 +171,10 @@ def test_a_run_with_many_incomplete_answers_is_refused(texts, run):
 
 
 def test_the_label_of_a_prompt_counts_all_that_answers_depend_on():
-    systems = [SERVER, *({**SERVER, name: f"{name} x"} for name in ("prompt", "system_message", "answer"))]
+    systems = [
+        SERVER,
+        *({**SERVER, name: f"{name} x"} for name in ("prompt", "system_message", "answer")),
+    ]
     assert len({settings_label({"system": system}) for system in systems}) == 4
 
 
@@ -139,7 +184,14 @@ def test_runs_that_differ_in_their_prompt_are_said_to(texts, run):
     runs = f"{texts / 'one'},{texts / 'two'}"
 
     def said(*words):
-        options = ("--ref", texts / "reference", "--accept-text", "--format", "json", "--confidence")
+        options = (
+            "--ref",
+            texts / "reference",
+            "--accept-text",
+            "--format",
+            "json",
+            "--confidence",
+        )
         found = run("score", "exact", *words, *options)
         rows = json.loads(found.stdout)
         return (rows[0] if isinstance(rows, list) else rows)["signature"].split("|"), found.stderr
@@ -149,9 +201,13 @@ def test_runs_that_differ_in_their_prompt_are_said_to(texts, run):
     (made,) = (item for item in items if item.startswith("gen:"))
     assert re.fullmatch("gen:openai-temperature0-max9-prompts@[0-9a-f]{8}", made)
     assert "m: runs differ only in their prompt" in warned
-    tell(texts / "two", {**SERVER, "prompt": "{source}1", "temperature": 1}, {})  # not the prompt alone
+    tell(
+        texts / "two", {**SERVER, "prompt": "{source}1", "temperature": 1}, {}
+    )  # not the prompt alone
     items, warned = said("--hyp", f"m={runs}")
-    assert "runs:2" in items and "over:prompts" not in items and "only in their prompt" not in warned
+    assert (
+        "runs:2" in items and "over:prompts" not in items and "only in their prompt" not in warned
+    )
     assert "between seeds" not in said("--hyp", f"m={texts / 'one'}")[1]  # a service has none
     (texts / "two.system.json").unlink()
     items, warned = said("--hyp", f"m={runs}")

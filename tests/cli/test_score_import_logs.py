@@ -21,18 +21,27 @@ def lm_eval(path, right, *, order=None, metric="acc", filters=("none",), docs="d
             doc = {"question": f"{docs} {place}"}
             rows.append(
                 {
-                    "doc_id": place, "doc": doc, "target": "x", "arguments": {}, "resps": [["x"]],
-                    "filtered_resps": ["x"], "filter": name, "metrics": [metric],
+                    "doc_id": place,
+                    "doc": doc,
+                    "target": "x",
+                    "arguments": {},
+                    "resps": [["x"]],
+                    "filtered_resps": ["x"],
+                    "filter": name,
+                    "metrics": [metric],
                     "doc_hash": hashlib.sha256(json.dumps(doc, indent=2).encode()).hexdigest(),
-                    "prompt_hash": "p", "target_hash": "t",
+                    "prompt_hash": "p",
+                    "target_hash": "t",
                     metric: float(right[place]) if name == filters[0] else 0.0,
                 }
-            )  # fmt: skip
+            )
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     if version is not None:
         date = path.stem.rpartition("_")[2]
-        (path.parent / f"results_{date}.json").write_text(json.dumps({"versions": {"arc_easy": version}}))
+        (path.parent / f"results_{date}.json").write_text(
+            json.dumps({"versions": {"arc_easy": version}})
+        )
     return path
 
 
@@ -41,21 +50,38 @@ DATE = "2026-06-23T10-00-00.000000"
 
 @pytest.fixture
 def published(tmp_path):
-    """The example of lm-evaluation-harness#3868: 220 items, unpaired p = 0.080, McNemar's p = 0.008.
+    """The example of lm-evaluation-harness#3868: 220 items, unpaired p = 0.080, McNemar's p =
+    0.008.
 
-    Its data are not published. Of 220 items, these counts give both figures: 140 and 122 right, 30 and 12 of them
-    alone.
+    Its data are not published. Of 220 items, these counts give both figures: 140 and 122 right, 30
+    and 12 of them alone.
     """
     first = [1] * 110 + [1] * 30 + [0] * 12 + [0] * 68
     second = [1] * 110 + [0] * 30 + [1] * 12 + [0] * 68
     a = lm_eval(tmp_path / "a" / f"samples_arc_easy_{DATE}.jsonl", first, version=1)
-    b = lm_eval(tmp_path / "b" / f"samples_arc_easy_{DATE}.jsonl", second, order=range(219, -1, -1), version=1)
+    b = lm_eval(
+        tmp_path / "b" / f"samples_arc_easy_{DATE}.jsonl",
+        second,
+        order=range(219, -1, -1),
+        version=1,
+    )
     return a, b
 
 
 def test_the_published_example(published, run):
     a, b = published
-    words = ["score", "import", "--scores", f"a={a}", "--scores", f"b={b}", "--paired", "mcnemar", "--format", "json"]
+    words = [
+        "score",
+        "import",
+        "--scores",
+        f"a={a}",
+        "--scores",
+        f"b={b}",
+        "--paired",
+        "mcnemar",
+        "--format",
+        "json",
+    ]
     found = json.loads(run(*words).stdout)
     assert [row["n"] for row in found] == [220, 220]
     assert round(found[1]["p_value"], 3) == 0.008
@@ -81,11 +107,22 @@ def test_other_documents_and_other_versions_are_named(published, tmp_path, run):
 
 
 def test_filters_and_metrics_are_chosen(tmp_path, run, values):
-    path = lm_eval(tmp_path / "samples_gsm8k_1.jsonl", [1, 0, 1], metric="exact_match", filters=("strict", "flexible"))
-    assert "several filters (strict, flexible)" in run("score", "import", "--scores", path, status=2).stderr
+    path = lm_eval(
+        tmp_path / "samples_gsm8k_1.jsonl",
+        [1, 0, 1],
+        metric="exact_match",
+        filters=("strict", "flexible"),
+    )
+    assert (
+        "several filters (strict, flexible)"
+        in run("score", "import", "--scores", path, status=2).stderr
+    )
     assert values("score", "import", "--scores", f"a={path}:exact_match@strict") == [66.6667]
     assert values("score", "import", "--scores", f"a={path}:exact_match@flexible") == [0]
-    assert "no filter 'lax'" in run("score", "import", "--scores", f"a={path}:exact_match@lax", status=2).stderr
+    assert (
+        "no filter 'lax'"
+        in run("score", "import", "--scores", f"a={path}:exact_match@lax", status=2).stderr
+    )
     error = run("score", "import", "--scores", f"a={path}:acc@strict", status=2).stderr
     assert "no metric 'acc'; there is exact_match" in error
 
@@ -93,7 +130,12 @@ def test_filters_and_metrics_are_chosen(tmp_path, run, values):
 def inspect_log(value, epochs=1):
     """A log of inspect as JSON: ``value`` of a row and an epoch."""
     samples = [
-        {"id": f"s{row}", "epoch": epoch, "input": f"question {row}", "scores": {"match": {"value": value(row, epoch)}}}
+        {
+            "id": f"s{row}",
+            "epoch": epoch,
+            "input": f"question {row}",
+            "scores": {"match": {"value": value(row, epoch)}},
+        }
         for epoch in range(1, epochs + 1)
         for row in range(6)
     ]
@@ -106,8 +148,17 @@ def test_inspect_as_json_and_packed(tmp_path, run):
     with zipfile.ZipFile(tmp_path / "b.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", json.dumps(HEADER))
         for sample in log["samples"]:
-            archive.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
-    words = ["score", "import", "--scores", f"a={tmp_path / 'a.json'}", "--scores", f"b={tmp_path / 'b.eval'}"]
+            archive.writestr(
+                f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample)
+            )
+    words = [
+        "score",
+        "import",
+        "--scores",
+        f"a={tmp_path / 'a.json'}",
+        "--scores",
+        f"b={tmp_path / 'b.eval'}",
+    ]
     a, b = json.loads(run(*words, "--paired", "--format", "json").stdout)
     assert a["runs"] == b["runs"] == 2
     assert a["values"] == b["values"]
@@ -121,7 +172,9 @@ def refused(run, path, said):
 
 def pack(path, header, samples):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", header if isinstance(header, (str, bytes)) else json.dumps(header))
+        archive.writestr(
+            "header.json", header if isinstance(header, (str, bytes)) else json.dumps(header)
+        )
         for number, sample in enumerate(samples):
             text = sample if isinstance(sample, (str, bytes)) else json.dumps(sample)
             archive.writestr(f"samples/s{number}_epoch_1.json", text)
@@ -138,7 +191,10 @@ SAMPLE = {"id": "s", "epoch": 1, "input": "question", "scores": {"match": {"valu
         ([], "not a log of inspect (its header has no 'eval')"),
         (HEADER | {"status": ["success"]}, "ended with status"),
         (HEADER | {"status": "error"}, "ended with status 'error'"),
-        (HEADER | {"eval": {"task_version": {}}}, "the version of the task is neither a number nor text"),
+        (
+            HEADER | {"eval": {"task_version": {}}},
+            "the version of the task is neither a number nor text",
+        ),
         ('{"eval": ', "header.json: not valid JSON"),
         ("[" * 100_000, "nested too deeply"),
         (b"\xff", "header.json: not UTF-8"),
@@ -186,7 +242,9 @@ def test_an_input_of_any_depth(tmp_path):
         text = json.dumps(SAMPLE).replace('"question"', "[" * depth + "]" * depth)
         path = pack(tmp_path / "a.eval", HEADER, [text])
         done = CliRunner().invoke(main, ["score", "import", "--scores", str(path)])
-        assert done.exit_code in (0, 2) and isinstance(done.exception, (SystemExit, type(None))), done.exception
+        assert done.exit_code in (0, 2) and isinstance(done.exception, (SystemExit, type(None))), (
+            done.exception
+        )
 
 
 PEAK = """
@@ -206,10 +264,17 @@ def test_an_eval_that_becomes_large_is_refused_in_little_memory(tmp_path):
     """Some 100 kB of which a program that reads all of it makes gigabytes."""
     sample = json.dumps(SAMPLE).replace('"question"', "[" + "[]," * 12_000_000 + "0]")
     lists = pack(tmp_path / "lists.eval", HEADER, [sample])
-    long = pack(tmp_path / "long.eval", HEADER, [json.dumps(SAMPLE | {"input": "x" * 20_000_000})] * 6)
+    long = pack(
+        tmp_path / "long.eval", HEADER, [json.dumps(SAMPLE | {"input": "x" * 20_000_000})] * 6
+    )
     assert max(lists.stat().st_size, long.stat().st_size) < 275_000
-    for path, said in ((lists, "which would take more than 1,024 MB of memory"), (long, "unlike any text")):
-        done = subprocess.run([sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True)
+    for path, said in (
+        (lists, "which would take more than 1,024 MB of memory"),
+        (long, "unlike any text"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True
+        )
         assert said in done.stderr and int(done.stdout) < 800 << 20
 
 

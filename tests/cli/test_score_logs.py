@@ -1,4 +1,6 @@
-"""Hypotheses from logs of harnesses and from submissions to WMT: found by id, whatever the order of the file."""
+"""Hypotheses from logs of harnesses and from submissions to WMT: found by id, whatever the order of
+the file.
+"""
 
 import json
 import random
@@ -10,7 +12,9 @@ import pytest
 
 @pytest.fixture
 def texts(small_release, tmp_path):
-    """A release, a hypothesis per pair, and the ids of pairs; as lines they give the score that every log must give."""
+    """A release, a hypothesis per pair, and the ids of pairs; as lines they give the score that
+    every log must give.
+    """
     lines = [f"{target} {row % 3}" for row, target in enumerate(small_release.lines("target"))]
     (tmp_path / "lines.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     return small_release, lines, [row["line"] for row in small_release.split()]
@@ -29,15 +33,17 @@ def write_rows(path, rows):
 def lm_eval(path, lines, ids, filters=("first-line",)):
     rows = [
         {"doc_id": key, "doc_hash": "h", "filter": name, "resps": [["x"]], "filtered_resps": [line]}
-        for key, line in enumerate(lines) for name in filters
-    ]  # fmt: skip
+        for key, line in enumerate(lines)
+        for name in filters
+    ]
     return write_rows(path.with_suffix(".jsonl"), shuffled(rows))
 
 
 def wmt(path, lines, ids):
     name = "cgbench_###_degree_0.5_###_deu_Latn_###_eng_Latn_###_line-{}"
     rows = [
-        {"doc_id": name.format(key), "hypothesis": line, "metadata": {}} for key, line in zip(ids, lines, strict=True)
+        {"doc_id": name.format(key), "hypothesis": line, "metadata": {}}
+        for key, line in zip(ids, lines, strict=True)
     ]
     return write_rows(path.with_suffix(".jsonl"), shuffled(rows))
 
@@ -50,7 +56,14 @@ def wmt_by_rows(path, lines, ids):
 def sample(key, line, epoch=1):
     output = {"model": "m", "choices": [], "completion": f"\n{line}\nmore"}
     scores = {"translation": {"value": 1.0, "answer": line}}
-    return {"id": key, "epoch": epoch, "input": "x", "target": "y", "output": output, "scores": scores}
+    return {
+        "id": key,
+        "epoch": epoch,
+        "input": "x",
+        "target": "y",
+        "output": output,
+        "scores": scores,
+    }
 
 
 def header():
@@ -70,7 +83,9 @@ def inspect_eval(path, lines, ids, compression=zipfile.ZIP_DEFLATED, epochs=1):
     with zipfile.ZipFile(path, "w", compression) as archive:
         for key, line in zip(ids, lines, strict=True):
             for epoch in range(1, epochs + 1):
-                archive.writestr(f"samples/{key}_epoch_{epoch}.json", json.dumps(sample(key, line, epoch)))
+                archive.writestr(
+                    f"samples/{key}_epoch_{epoch}.json", json.dumps(sample(key, line, epoch))
+                )
         archive.writestr("header.json", json.dumps(header()))
     return f"{path}:translation"
 
@@ -86,7 +101,9 @@ def test_a_log_gives_the_score_of_its_lines(texts, tmp_path, run, write):
     assert ids != sorted(map(str, ids))  # so that names of files do not sort by row
     log = write(tmp_path / "log", lines, ids)
     words = ["--release", release.folder, "--hyp"]
-    (plain,), (found,) = (scores(run, "bleu", *words, f"a={name}") for name in (tmp_path / "lines.txt", log))
+    (plain,), (found,) = (
+        scores(run, "bleu", *words, f"a={name}") for name in (tmp_path / "lines.txt", log)
+    )
     assert 50 < plain["value"] < 100 and found["value"] == plain["value"]
 
 
@@ -95,14 +112,17 @@ def test_without_a_release_ids_are_row_numbers(texts, tmp_path, run):
     reference = release.text_path("target")
     log = lm_eval(tmp_path / "log", lines, None)
     (plain,), (found,) = (
-        scores(run, "chrf", "--ref", reference, "--hyp", f"a={name}") for name in (tmp_path / "lines.txt", log)
+        scores(run, "chrf", "--ref", reference, "--hyp", f"a={name}")
+        for name in (tmp_path / "lines.txt", log)
     )
     assert plain["value"] == found["value"]
 
 
 def test_ids_of_a_column(texts, tmp_path, run):
     release, lines, _ = texts
-    rows = [{"name": f"n{row}", "reference": text} for row, text in enumerate(release.lines("target"))]
+    rows = [
+        {"name": f"n{row}", "reference": text} for row, text in enumerate(release.lines("target"))
+    ]
     reference = write_rows(tmp_path / "reference.jsonl", rows)
     names = [row["name"] for row in rows]
     answers = [{"doc_id": key, "hypothesis": line} for key, line in zip(names, lines, strict=True)]
@@ -131,7 +151,9 @@ def test_an_eval_compressed_with_zstandard_is_read(texts, tmp_path, run):
         entries = {name: archive.read(name) for name in archive.namelist()}
     write_zstandard(path, entries)
     (found,) = scores(run, "bleu", "--release", release.folder, "--hyp", f"a={log}")
-    (plain,) = scores(run, "bleu", "--release", release.folder, "--hyp", f"a={tmp_path / 'lines.txt'}")
+    (plain,) = scores(
+        run, "bleu", "--release", release.folder, "--hyp", f"a={tmp_path / 'lines.txt'}"
+    )
     assert found["value"] == plain["value"]
     (mean,) = scores(run, "import", "--scores", f"a={path}:translation")
     assert mean["n"] == len(lines)
@@ -144,7 +166,9 @@ def test_an_eval_compressed_with_zstandard_is_read(texts, tmp_path, run):
 
 
 def write_zstandard(path, entries):
-    """A zip whose entries are packed with method 93: written stored, then the method and sizes are patched."""
+    """A zip whose entries are packed with method 93: written stored, then the method and sizes are
+    patched.
+    """
     codec = pyarrow.Codec("zstd")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for name, data in entries.items():
@@ -160,7 +184,10 @@ def test_a_log_that_lacks_an_example_is_refused(texts, tmp_path, run):
     said = run("score", "bleu", "--release", release.folder, "--hyp", f"a={log}", status=2).stderr
     assert f"has no answer for 2 of {len(lines)} examples (line {ids[-2]})" in said
     twice = lm_eval(tmp_path / "twice", [*lines, lines[0]], None)
-    rows = [{**row, "doc_id": min(row["doc_id"], len(lines) - 1)} for row in map(json.loads, twice.open())]
+    rows = [
+        {**row, "doc_id": min(row["doc_id"], len(lines) - 1)}
+        for row in map(json.loads, twice.open())
+    ]
     write_rows(twice, rows)
     said = run("score", "bleu", "--release", release.folder, "--hyp", f"a={twice}", status=2).stderr
     assert "its ids, such as" in said or "is also in row" in said
@@ -168,7 +195,9 @@ def test_a_log_that_lacks_an_example_is_refused(texts, tmp_path, run):
 
 def test_a_table_whose_doc_id_repeats_is_read_by_rows(tmp_path, run):
     """A document of several segments."""
-    table = write_rows(tmp_path / "table.jsonl", [{"doc_id": "a", "hypothesis": text} for text in ("a b", "c d")])
+    table = write_rows(
+        tmp_path / "table.jsonl", [{"doc_id": "a", "hypothesis": text} for text in ("a b", "c d")]
+    )
     (tmp_path / "two.txt").write_text("a b\nc d\n")
     (found,) = scores(run, "exact", "--ref", tmp_path / "two.txt", "--hyp", f"a={table}")
     assert found["value"] == 100
@@ -179,9 +208,15 @@ def test_a_table_whose_doc_id_repeats_is_read_by_rows(tmp_path, run):
     [
         ([{"doc_id": 0, "hypothesis": None}], "row 1: the answer is not text"),
         ([{"doc_id": None, "hypothesis": "x"}], "row 1: no id"),
-        ([{"doc_id": 0, "doc_hash": "h", "filter": "a", "filtered_resps": []}], "row 1: the answer is not text"),
         (
-            [{"doc_id": 0, "doc_hash": "h", "filter": one, "filtered_resps": ["x"]} for one in "ab"],
+            [{"doc_id": 0, "doc_hash": "h", "filter": "a", "filtered_resps": []}],
+            "row 1: the answer is not text",
+        ),
+        (
+            [
+                {"doc_id": 0, "doc_hash": "h", "filter": one, "filtered_resps": ["x"]}
+                for one in "ab"
+            ],
             "several filters (a, b); choose one with",
         ),
     ],
@@ -189,7 +224,10 @@ def test_a_table_whose_doc_id_repeats_is_read_by_rows(tmp_path, run):
 def test_wrong_logs(tmp_path, run, rows, said):
     (tmp_path / "one.txt").write_text("a b\n")
     log = write_rows(tmp_path / "log.jsonl", rows)
-    assert said in run("score", "bleu", "--ref", tmp_path / "one.txt", "--hyp", f"a={log}", status=2).stderr
+    assert (
+        said
+        in run("score", "bleu", "--ref", tmp_path / "one.txt", "--hyp", f"a={log}", status=2).stderr
+    )
 
 
 def test_a_filter_is_chosen(texts, tmp_path, run):
@@ -198,11 +236,15 @@ def test_a_filter_is_chosen(texts, tmp_path, run):
     words = ["score", "bleu", "--release", release.folder, "--hyp"]
     assert "several filters" in run(*words, f"a={log}", status=2).stderr
     run(*words, f"a={log}:strict")
-    assert "no filter 'stricd'; did you mean strict" in run(*words, f"a={log}:stricd", status=2).stderr
+    assert (
+        "no filter 'stricd'; did you mean strict" in run(*words, f"a={log}:stricd", status=2).stderr
+    )
 
 
 def test_scores_of_a_log_are_in_the_order_of_the_release(texts, tmp_path, run):
-    """Values that differ by row, by a feature of the release: each sample's value is its row's source length."""
+    """Values that differ by row, by a feature of the release: each sample's value is its row's
+    source length.
+    """
     release, lines, _ = texts
     rows = release.split()
     samples = [
@@ -211,7 +253,17 @@ def test_scores_of_a_log_are_in_the_order_of_the_release(texts, tmp_path, run):
     ]
     path = tmp_path / "log.json"
     path.write_text(json.dumps({**header(), "samples": shuffled(samples)}), encoding="utf-8")
-    words = ["import", "--scores", f"a={path}", "--release", release.folder, "--by", "length", "--side", "source"]
+    words = [
+        "import",
+        "--scores",
+        f"a={path}",
+        "--release",
+        release.folder,
+        "--by",
+        "length",
+        "--side",
+        "source",
+    ]
     lengths = sorted({row["source_length"] for row in rows})
     (found,) = scores(run, *words, "--bins", ",".join(map(str, lengths[1:])))
     assert len(lengths) > 3 and [one["value"] for one in found["bins"]] == lengths
@@ -221,7 +273,9 @@ def test_scores_of_a_log_are_in_the_order_of_the_release(texts, tmp_path, run):
 def test_an_epoch_is_a_number(texts, tmp_path, run, epoch):
     release, lines, _ = texts
     path = tmp_path / "log.json"
-    samples = [sample(row["line"], line, epoch) for row, line in zip(release.split(), lines, strict=True)]
+    samples = [
+        sample(row["line"], line, epoch) for row, line in zip(release.split(), lines, strict=True)
+    ]
     path.write_text(json.dumps({**header(), "samples": [sample("x", "y"), *samples]}))
     error = run("score", "bleu", "--release", release.folder, "--hyp", f"a={path}", status=2).stderr
     assert "log.json, sample 2: its epoch is not a whole number of at least 1" in error
@@ -235,24 +289,43 @@ def test_reasoning_in_a_log_is_left_out_as_in_translate(run, texts, tmp_path):
     responses[1] = f"Hm.\n</think>\n{lines[1]}"  # the prompt ended in <think>
     responses[2] = f"<think>\nIs it {lines[2]}?"
     expected = [*lines[:2], "", *lines[3:]]
-    (tmp_path / "expected.txt").write_text("".join(f"{line}\n" for line in expected), encoding="utf-8")
+    (tmp_path / "expected.txt").write_text(
+        "".join(f"{line}\n" for line in expected), encoding="utf-8"
+    )
     rows = [
-        {"doc_id": row, "doc_hash": "h", "filter": "first-line", "resps": [[text]], "bleu": float(row),
-         "filtered_resps": [text.strip().split("\n")[0]], "metrics": ["bleu"]}
+        {
+            "doc_id": row,
+            "doc_hash": "h",
+            "filter": "first-line",
+            "resps": [[text]],
+            "bleu": float(row),
+            "filtered_resps": [text.strip().split("\n")[0]],
+            "metrics": ["bleu"],
+        }
         for row, text in enumerate(responses)
-    ]  # fmt: skip
+    ]
     first_lines = write_rows(tmp_path / "samples_a.jsonl", shuffled(rows))
     words = ("score", "bleu", "--release", release.folder, "--format", "json", "--hyp")
     value = json.loads(run(*words, f"a={tmp_path / 'expected.txt'}").stdout)["value"]
     result = run(*words, f"a={first_lines}")
     assert json.loads(result.stdout)["value"] == value
-    said = f"3 of {len(lines)} answers contain reasoning (<think>), which was left out; 1 answer had nothing else"
+    said = (
+        f"3 of {len(lines)} answers contain reasoning (<think>), which was left out; 1 answer had"
+        " nothing else"
+    )
     assert said in result.stderr
     # A filter that took it out is believed, also where it changed the text.
     kept = [{**row, "filtered_resps": [expected[row["doc_id"]]]} for row in rows]
-    assert json.loads(run(*words, f"a={write_rows(tmp_path / 'kept.jsonl', kept)}").stdout)["value"] == value
-    log = {"eval": {}, "samples": [sample(row["line"], text) for row, text in
-                                   zip(release.split(), responses, strict=True)]}  # fmt: skip
+    assert (
+        json.loads(run(*words, f"a={write_rows(tmp_path / 'kept.jsonl', kept)}").stdout)["value"]
+        == value
+    )
+    log = {
+        "eval": {},
+        "samples": [
+            sample(row["line"], text) for row, text in zip(release.split(), responses, strict=True)
+        ],
+    }
     for one, text in zip(log["samples"], responses, strict=True):
         one["output"]["completion"] = text.replace("\nGerman", "")
         one["scores"]["translation"]["answer"] = text.strip().split("\n")[0]
@@ -263,4 +336,7 @@ def test_reasoning_in_a_log_is_left_out_as_in_translate(run, texts, tmp_path):
     # Scores of the harness cannot be repaired.
     for path in (first_lines, tmp_path / "log.json"):
         result = run("score", "import", "--scores", f"a={path}")
-        assert f"2 of {len(lines)} answers contain reasoning (<think>), which the harness scored" in result.stderr
+        assert (
+            f"2 of {len(lines)} answers contain reasoning (<think>), which the harness scored"
+            in result.stderr
+        )

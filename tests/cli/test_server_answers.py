@@ -26,7 +26,11 @@ class Speaker(Fake):
         found = next(form for source, form in self.forms.items() if source in text)
         several = [found] * body["n"] if isinstance(found, str) else found[: body["n"]]
         choices = [{"message": {"content": one}, "finish_reason": "stop"} for one in several]
-        return {"model": body["model"], "choices": choices, "usage": {"prompt_tokens": 198, "completion_tokens": 2}}
+        return {
+            "model": body["model"],
+            "choices": choices,
+            "usage": {"prompt_tokens": 198, "completion_tokens": 2},
+        }
 
 
 @pytest.fixture
@@ -49,8 +53,16 @@ def record(output):
 def test_reasoning_and_a_pattern(source, run, tmp_path):
     out, fake = tmp_path / "out.en", Speaker()
     said = translated(run, fake, source, out, "--prompt", "English: {source}")
-    assert out.read_text().splitlines() == ["The house is red.", "", "Sure! <en>A dog sleeps.</en>", ""]
-    assert "of 3 answers, these give an empty hypothesis (line 4): 1 whose reasoning does not end" in said
+    assert out.read_text().splitlines() == [
+        "The house is red.",
+        "",
+        "Sure! <en>A dog sleeps.</en>",
+        "",
+    ]
+    assert (
+        "of 3 answers, these give an empty hypothesis (line 4): 1 whose reasoning does not end"
+        in said
+    )
     assert "1 of several lines" in said
     counts = {"reasoning": 2, "unclosed": 1, "lines": 1}
     assert record(out)["answers"] == {"asked": 3, "incomplete": 1, "causes": counts}
@@ -65,7 +77,10 @@ def test_reasoning_and_a_pattern(source, run, tmp_path):
     tagged = tmp_path / "tagged.en"
     said = translated(run, fake, source, tagged, "--prompt", "English: {source}", "--answer", TAG)
     assert tagged.read_text().splitlines() == ["", "", "A dog sleeps.", ""]
-    assert "(line 1, 4): 1 whose reasoning does not end, 1 without a match of --answer <en>(.*)</en>" in said
+    assert (
+        "(line 1, 4): 1 whose reasoning does not end, 1 without a match of --answer <en>(.*)</en>"
+        in said
+    )
     assert record(tagged)["system"]["answer"] == TAG
 
 
@@ -81,7 +96,16 @@ def test_five_forms_of_reasoning(run, tmp_path):
 
 def test_another_rule_does_not_overwrite_an_output(source, run, tmp_path):
     with serving(fake := Speaker()) as url:
-        command = ("translate", source, "--system", f"{url}?model=m", "-o", tmp_path / "out", "--prompt", "{source}")
+        command = (
+            "translate",
+            source,
+            "--system",
+            f"{url}?model=m",
+            "-o",
+            tmp_path / "out",
+            "--prompt",
+            "{source}",
+        )
         run(*command)
         assert "translations with another answer" in run(*command, "--answer", "x", status=2).stderr
         error = run(*command, "--system-message", "Hello you.", status=2).stderr
@@ -99,11 +123,25 @@ def test_columns_and_the_system_message(run, tmp_path):
     table.write_text("source\tdomain\nDas Haus ist rot.\tlaw\nWir lesen.\tbooks\n")
     (tmp_path / "prompt.jinja").write_text("{{ source }} ({{ domain }})\n")
     fake, words = Speaker({"": "x"}), ("--system-message", "You translate {{ domain }}.")
-    translated(run, fake, f"{table}:source", tmp_path / "out", "--prompt", tmp_path / "prompt.jinja", *words)
+    translated(
+        run,
+        fake,
+        f"{table}:source",
+        tmp_path / "out",
+        "--prompt",
+        tmp_path / "prompt.jinja",
+        *words,
+    )
     asked = sorted((body["messages"] for body in fake.bodies), key=str)
     assert asked == [
-        [{"role": "system", "content": "You translate books."}, {"role": "user", "content": "Wir lesen. (books)"}],
-        [{"role": "system", "content": "You translate law."}, {"role": "user", "content": "Das Haus ist rot. (law)"}],
+        [
+            {"role": "system", "content": "You translate books."},
+            {"role": "user", "content": "Wir lesen. (books)"},
+        ],
+        [
+            {"role": "system", "content": "You translate law."},
+            {"role": "user", "content": "Das Haus ist rot. (law)"},
+        ],
     ]
     assert record(tmp_path / "out")["system"]["system_message"] == words[1]
     asked = len(fake.bodies)
@@ -117,10 +155,14 @@ def test_columns_and_the_system_message(run, tmp_path):
     assert len(fake.bodies) == asked and not (tmp_path / "new").exists()
     plain = tmp_path / "plain"
     plain.write_text("a\n")
-    error = translated(run, fake, plain, tmp_path / "new", "--prompt", "{{ source }} {{ domain }}", status=2)
+    error = translated(
+        run, fake, plain, tmp_path / "new", "--prompt", "{{ source }} {{ domain }}", status=2
+    )
     assert "uses domain, but the source is not a column of a table" in error
     more = ("--prompt", "{source}", "--system-message", "Hello you.")
-    error = translated(run, fake, plain, tmp_path / "new", *more, status=2, options="&endpoint=completions")
+    error = translated(
+        run, fake, plain, tmp_path / "new", *more, status=2, options="&endpoint=completions"
+    )
     assert "--system-message: a completion has none" in error
 
 
@@ -132,35 +174,89 @@ def test_an_output_for_each_prompt(source, run, tmp_path):
     outputs = tmp_path / "llm.formal.en", tmp_path / "llm.prompt-2.en"
     assert [path.read_text().split() for path in outputs] == [["formal"] * 3, ["short"] * 3]
     assert not (tmp_path / "llm.en").exists()
-    assert [record(path)["system"]["prompt"] for path in outputs] == ["Formal: {source}", "{source}"]
+    assert [record(path)["system"]["prompt"] for path in outputs] == [
+        "Formal: {source}",
+        "{source}",
+    ]
     reference = tmp_path / "test.en"
     reference.write_text("formal\n\nshort\nshort\n")
-    found = run("score", "exact", "--ref", reference, "--hyp", f"llm={outputs[0]},{outputs[1]}", "--confidence")
-    assert "over:prompts" in found.stdout and "llm: runs differ only in their prompt" in found.stderr
-    error = translated(run, fake, source, tmp_path / "llm.en", "--prompt", "{source}", "--prompt", "{source}", status=2)
+    found = run(
+        "score",
+        "exact",
+        "--ref",
+        reference,
+        "--hyp",
+        f"llm={outputs[0]},{outputs[1]}",
+        "--confidence",
+    )
+    assert (
+        "over:prompts" in found.stdout and "llm: runs differ only in their prompt" in found.stderr
+    )
+    error = translated(
+        run,
+        fake,
+        source,
+        tmp_path / "llm.en",
+        "--prompt",
+        "{source}",
+        "--prompt",
+        "{source}",
+        status=2,
+    )
     assert "two prompts have the same text" in error
 
 
 def test_prompts_share_a_budget(source, run, tmp_path):
     words = ("--prompt", "A: {source}", "--prompt", "B: {source}", "--price", "in=1,out=1")
     fake = Speaker({"": "x"})
-    said = run("translate", source, "--system", "openai:http://127.0.0.1:9/v1?model=m", "--output", tmp_path / "llm.en",
-               *words, "--dry-run").stdout  # fmt: skip
+    said = run(
+        "translate",
+        source,
+        "--system",
+        "openai:http://127.0.0.1:9/v1?model=m",
+        "--output",
+        tmp_path / "llm.en",
+        *words,
+        "--dry-run",
+    ).stdout
     assert said.count("requests to send") == 2 and f"{tmp_path / 'llm.prompt-2.en'}:" in said
     # three answers of 200 tokens, and a bound of 600 to 800 on the request after two of them
     error = translated(
-        run, fake, source, tmp_path / "llm.en", *words, "--budget", "1200tokens", options="&max_tokens=300", status=2
+        run,
+        fake,
+        source,
+        tmp_path / "llm.en",
+        *words,
+        "--budget",
+        "1200tokens",
+        options="&max_tokens=300",
+        status=2,
     )
     assert "budget" in error and len(fake.bodies) == 3
     assert (tmp_path / "llm.prompt-1.en").exists() and not (tmp_path / "llm.prompt-2.en").exists()
     for name in ("--batch-out", "--batch-in"):
-        error = translated(run, fake, source, tmp_path / "new", *words, name, tmp_path / "batch.jsonl", status=2)
+        error = translated(
+            run, fake, source, tmp_path / "new", *words, name, tmp_path / "batch.jsonl", status=2
+        )
         assert "a batch file has the requests of one prompt" in error
 
 
 def test_measures_of_samples(source, run, tmp_path):
-    fake = Speaker({"Haus": ["a b", "A b.", "c"], "Hund": ["a", "a", "a"], "": ["", "x", "<think>x"]})
-    out, more = tmp_path / "out.jsonl", ("--prompt", "{source}", "--nbest", 3, "--format", "json", "--uncertainty")
+    fake = Speaker(
+        {"Haus": ["a b", "A b.", "c"], "Hund": ["a", "a", "a"], "": ["", "x", "<think>x"]}
+    )
+    out, more = (
+        tmp_path / "out.jsonl",
+        (
+            "--prompt",
+            "{source}",
+            "--nbest",
+            3,
+            "--format",
+            "json",
+            "--uncertainty",
+        ),
+    )
     translated(run, fake, source, out, *more, options="&temperature=1")
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["distinct_answers"] for row in rows] == [3, 1, 1, 2]
@@ -169,7 +265,9 @@ def test_measures_of_samples(source, run, tmp_path):
     reference = tmp_path / "test.en"
     reference.write_text("a b\n\na\nx\n")
     by = ("--by", "column:semantic_entropy", "--table", out, "--bins", 2, "--accept-text")
-    found = run("score", "exact", "--ref", reference, "--hyp", f"llm={out}:hypothesis", *by, "--accept-text")
+    found = run(
+        "score", "exact", "--ref", reference, "--hyp", f"llm={out}:hypothesis", *by, "--accept-text"
+    )
     assert "semantic_entropy" in found.stdout
     for wrong in (("--uncertainty",), ("--uncertainty", "--format", "json")):
         error = translated(run, fake, source, out, "--prompt", "{source}", *wrong, status=2)

@@ -14,9 +14,15 @@ from cgbench.report.score_page import score_page
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 REFERENCES = [f"the {'small ' * (row % 4)}dog number {row} saw a cat ." for row in range(40)]
 SYSTEMS = {
-    "base": [line.replace("dog", "cow") if row % 2 else line for row, line in enumerate(REFERENCES)],
-    "mine": [line.replace("dog", "cow") if row % 9 == 0 else line for row, line in enumerate(REFERENCES)],
-    "like": [line.replace("dog", "cow") if row % 9 == 1 else line for row, line in enumerate(REFERENCES)],
+    "base": [
+        line.replace("dog", "cow") if row % 2 else line for row, line in enumerate(REFERENCES)
+    ],
+    "mine": [
+        line.replace("dog", "cow") if row % 9 == 0 else line for row, line in enumerate(REFERENCES)
+    ],
+    "like": [
+        line.replace("dog", "cow") if row % 9 == 1 else line for row, line in enumerate(REFERENCES)
+    ],
 }
 METRICS = ("bleu", "chrf", "ter")
 COUNTS_READS = """
@@ -35,7 +41,11 @@ finally:
 def words(tmp_path):
     for name, lines in {"ref": REFERENCES, **SYSTEMS}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-    return ["--ref", tmp_path / "ref", *(word for name in SYSTEMS for word in ("--hyp", f"{name}={tmp_path / name}"))]
+    return [
+        "--ref",
+        tmp_path / "ref",
+        *(word for name in SYSTEMS for word in ("--hyp", f"{name}={tmp_path / name}")),
+    ]
 
 
 def test_rows_and_json_are_those_of_each_metric():
@@ -43,7 +53,9 @@ def test_rows_and_json_are_those_of_each_metric():
     alone = [cgbench.evaluate(name, SYSTEMS, REFERENCES, paired=True) for name in METRICS]
     assert together.to_json() == [row for evaluation in alone for row in evaluation.to_json()]
     frames = [evaluation.to_pandas() for evaluation in alone]
-    pandas.testing.assert_frame_equal(together.to_pandas(), pandas.concat(frames, ignore_index=True))
+    pandas.testing.assert_frame_equal(
+        together.to_pandas(), pandas.concat(frames, ignore_index=True)
+    )
     assert set(together.to_pandas()["metric"]) == {"BLEU", "chrF2", "TER"}
     # Holm's correction is for the two systems within a metric, not for six comparisons.
     assert all(row.p_holm <= 2 * row.p_value for row in together.rows() if row.p_value is not None)
@@ -53,14 +65,20 @@ def test_one_table_for_a_terminal_and_a_paper(words, run):
     shown = run("score", *METRICS, *words, "--paired", env={"COLUMNS": "80"}).stdout
     first, second, notes = shown.split("\n\n")
     assert first.splitlines()[0].split()[:4] == ["system", "n", "runs", "BLEU"] and "chrF2" in first
-    assert second.splitlines()[0].split()[:2] == ["system", "TER"]  # with its interval and difference
+    assert second.splitlines()[0].split()[:2] == [
+        "system",
+        "TER",
+    ]  # with its interval and difference
     assert [len(table.splitlines()) for table in (first, second)] == [4, 4]
     assert notes.count("signature  ") == 3 and "**" in first
     assert max(map(len, (first + "\n" + second).splitlines())) <= 80
     latex = run("score", *METRICS, *words, "--paired", "--format", "latex").stdout
     assert latex.count(r"\begin{tabular}") == 1 and latex.count("interval") == 3
     rows = json.loads(run("score", "BLEU", "chrF", *words, "--format", "json").stdout)
-    assert [(row["metric"], row["system"]) for row in rows[2:4]] == [("BLEU", "like"), ("chrF2", "base")]
+    assert [(row["metric"], row["system"]) for row in rows[2:4]] == [
+        ("BLEU", "like"),
+        ("chrF2", "base"),
+    ]
 
 
 def test_one_page(words, run, tmp_path):
@@ -70,7 +88,11 @@ def test_one_page(words, run, tmp_path):
     assert "Differences, examples and plots of one system against another are by BLEU." in page
     for name in ("BLEU", "chrF2", "TER"):
         assert f"<dd>{name}|nrefs:1" in page and f"<caption>{name}" in page
-        for section in (f"Row minus column, {name}", f"{name} by length", f"Tiers of significance, {name}"):
+        for section in (
+            f"Row minus column, {name}",
+            f"{name} by length",
+            f"Tiers of significance, {name}",
+        ):
             assert section in page  # pairs and breakdown of each metric, not of the first only
     assert "are by BLEU." not in score_page(cgbench.evaluate("bleu", SYSTEMS, REFERENCES))
 
@@ -82,7 +104,9 @@ def test_every_text_is_read_once(words, tmp_path):
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
         reads.append(json.loads(done.stderr.splitlines()[-1]))
     assert reads[0] == reads[1]
-    assert {str(tmp_path / name) for name in ("ref", *SYSTEMS)} <= set(map(str, map(Path, reads[0])))
+    assert {str(tmp_path / name) for name in ("ref", *SYSTEMS)} <= set(
+        map(str, map(Path, reads[0]))
+    )
 
 
 def test_warnings_come_once(words, run):
@@ -114,4 +138,7 @@ def test_what_is_of_one_metric_is_refused_in_a_line(words, run, metrics, more, l
 
 
 def test_one_metric_in_a_list_is_that_metric():
-    assert cgbench.evaluate(["bleu"], SYSTEMS, REFERENCES).to_json() == cgbench.bleu(SYSTEMS, REFERENCES).to_json()
+    assert (
+        cgbench.evaluate(["bleu"], SYSTEMS, REFERENCES).to_json()
+        == cgbench.bleu(SYSTEMS, REFERENCES).to_json()
+    )

@@ -1,4 +1,6 @@
-"""What a stranger's release, a closed stream, a full disk or an unwritable path does to a command: one line."""
+"""What a stranger's release, a closed stream, a full disk or an unwritable path does to a command:
+one line.
+"""
 
 import errno
 import importlib
@@ -27,11 +29,16 @@ def release(small_release, tmp_path):
 
 def forge(release, row=None, manifest=None):
     if row is not None:
-        (release / "split.jsonl").write_text("".join(
-            json.dumps(row(json.loads(line))) + "\n" for line in (release / "split.jsonl").read_text().splitlines()
-        ))  # fmt: skip
+        (release / "split.jsonl").write_text(
+            "".join(
+                json.dumps(row(json.loads(line))) + "\n"
+                for line in (release / "split.jsonl").read_text().splitlines()
+            )
+        )
     if manifest is not None:
-        write_json(release / "manifest.json", manifest(json.loads((release / "manifest.json").read_text())))
+        write_json(
+            release / "manifest.json", manifest(json.loads((release / "manifest.json").read_text()))
+        )
 
 
 @pytest.mark.parametrize(
@@ -55,20 +62,33 @@ def test_a_forged_release_is_refused_in_one_line(release, run, tmp_path, forgery
 def test_a_full_disk_names_the_file_of_an_export(release, run, tmp_path, monkeypatch, target):
     full(monkeypatch)
     done = run("export", release, "--to", target, "--out", tmp_path / "out", status=2)
-    assert ".jsonl: the disk is full" in one_line(done) or ".txt: the disk is full" in one_line(done)
+    assert ".jsonl: the disk is full" in one_line(done) or ".txt: the disk is full" in one_line(
+        done
+    )
     assert not (tmp_path / "out").exists()
 
 
 def test_a_full_disk_names_the_file_of_a_split(demo, run, tmp_path, monkeypatch):
     full(monkeypatch)
-    words = ("split", "--method", "random", "--corpus", demo / "valid.de", demo / "valid.en", "--out", tmp_path / "s")
+    words = (
+        "split",
+        "--method",
+        "random",
+        "--corpus",
+        demo / "valid.de",
+        demo / "valid.en",
+        "--out",
+        tmp_path / "s",
+    )
     assert "train.de: the disk is full" in one_line(run(*words, status=2))
     assert not (tmp_path / "s").exists()
 
 
 def full(monkeypatch):
     def write(self, *given, **named):
-        raise OSError(errno.ENOSPC, "No space left on device")  # as a write gives it: without a file
+        raise OSError(
+            errno.ENOSPC, "No space left on device"
+        )  # as a write gives it: without a file
 
     monkeypatch.setattr(Path, "write_text", write)
     monkeypatch.setattr(Path, "write_bytes", write)
@@ -82,16 +102,24 @@ def test_where_nobody_writes_is_found_before_any_work(run, tmp_path):
     assert not list(tmp_path.iterdir())
     (tmp_path / "s").write_text("a\n")
     # The model is not there either, and is looked at later.
-    done = run("translate", tmp_path / "s", "--model", tmp_path / "none", "--output", "/proc/x", status=2)
+    done = run(
+        "translate", tmp_path / "s", "--model", tmp_path / "none", "--output", "/proc/x", status=2
+    )
     assert "/proc/x: cannot be written there" in one_line(done)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no shell")
-@pytest.mark.parametrize("words", ["stats --train x --test x", "score exact --ref x --hyp a=x --format json"])
+@pytest.mark.parametrize(
+    "words", ["stats --train x --test x", "score exact --ref x --hyp a=x --format json"]
+)
 def test_a_closed_output_is_one_line(tmp_path, words):
     (tmp_path / "x").write_text("a b\nc\n")
     done = subprocess.run(
-        f"{sys.executable} -m cgbench {words} >&-", shell=True, capture_output=True, text=True, cwd=tmp_path
+        f"{sys.executable} -m cgbench {words} >&-",
+        shell=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
     )
     assert done.returncode == 2 and "standard output is closed" in one_line(done)
 
@@ -113,7 +141,14 @@ def test_the_order_of_excluded_corpora_does_not_matter(demo, run, tmp_path):
             (tmp_path / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
     found = []
     for order in ("ab", "ba"):
-        words = ["--train", demo / "train.de", demo / "train.en", "--pool", demo / "pool.de", demo / "pool.en"]
+        words = [
+            "--train",
+            demo / "train.de",
+            demo / "train.en",
+            "--pool",
+            demo / "pool.de",
+            demo / "pool.en",
+        ]
         for name in order:
             words += ["--exclude", tmp_path / f"{name}.de", tmp_path / f"{name}.en"]
         words += ["--preset", "demo", "--until", "candidates", "--set", "candidates=50"]

@@ -1,4 +1,6 @@
-"""What a terminal shows: colours of our own, no control characters of others, one line after Ctrl-C."""
+"""What a terminal shows: colours of our own, no control characters of others, one line after
+Ctrl-C.
+"""
 
 import os
 import select
@@ -13,12 +15,17 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminal
 
 
 def on_terminal(code, *words, cwd, interrupt_after=None, **environment):
-    """Run Python code with a terminal as its output; Ctrl-C comes when it has printed ``interrupt_after``."""
+    """Run Python code with a terminal as its output; Ctrl-C comes when it has printed
+    ``interrupt_after``.
+    """
     master, slave = os.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)], cwd=cwd, stdout=slave, stderr=slave,
+        [sys.executable, "-c", code, *map(str, words)],
+        cwd=cwd,
+        stdout=slave,
+        stderr=slave,
         env={**os.environ, "TERM": "xterm", **environment},
-    )  # fmt: skip
+    )
     os.close(slave)
     shown, end = b"", time.monotonic() + 120
     while process.poll() is None or select.select([master], [], [], 0)[0]:
@@ -39,7 +46,8 @@ MAIN = "from cgbench.cli import main; main()"
 
 
 def test_colours_are_reset_without_a_trace(tmp_path):
-    # What numba does where colorama is installed: the stream of the time of the call is reset at exit.
+    # What numba does where colorama is installed: the stream of the time of the call is reset at
+    # exit.
     code = (
         "import atexit, sys, click, cgbench.commands.degree as module\n"
         "def call(**given):\n    atexit.register(sys.stdout.write, '\\x1b[0m')\n"
@@ -47,14 +55,19 @@ def test_colours_are_reset_without_a_trace(tmp_path):
         f"module.degree_command.callback = call\n{MAIN}"
     )
     status, shown = on_terminal(code, "degree", "x", cwd=tmp_path)
-    assert status == 0 and shown.startswith("a\\x1bb") and "c\\x1bd" in shown and shown.endswith("\x1b[0m")
+    assert (
+        status == 0
+        and shown.startswith("a\\x1bb")
+        and "c\\x1bd" in shown
+        and shown.endswith("\x1b[0m")
+    )
 
 
 @pytest.mark.parametrize("handler", ["raise AttributeError('sympy has no core')", "raise"])
 def test_ctrl_c_in_an_import_is_one_line(tmp_path, handler):
     (tmp_path / "slow.py").write_text(
-        "import time\ntry:\n    print('importing', flush=True)\n    while True:\n        time.sleep(0.02)\n"
-        f"except BaseException:\n    {handler}\n"
+        "import time\ntry:\n    print('importing', flush=True)\n    while True:\n       "
+        f" time.sleep(0.02)\nexcept BaseException:\n    {handler}\n"
     )
     code = (
         "import cgbench.commands.train as module\n"

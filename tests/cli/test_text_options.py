@@ -17,9 +17,16 @@ def forms(tmp_path):
     (tmp_path / "train.tsv").write_text("".join(lines * 3))
     (tmp_path / "pool.tsv").write_text(f"a b c the dog runs\t{FORM.format(4, 5)} ; run\n")
     return [
-        "build-react", "--train", tmp_path / "train.tsv", "--pool", tmp_path / "pool.tsv", "--languages", "en,lf",
-        *ONE, *("--set", "degree_side=source", "--until", "candidates", "--out", tmp_path / "out"),
-    ]  # fmt: skip
+        "build-react",
+        "--train",
+        tmp_path / "train.tsv",
+        "--pool",
+        tmp_path / "pool.tsv",
+        "--languages",
+        "en,lf",
+        *ONE,
+        *("--set", "degree_side=source", "--until", "candidates", "--out", tmp_path / "out"),
+    ]
 
 
 def test_anonymised_variables_are_no_rare_words(run, forms, tmp_path):
@@ -36,20 +43,38 @@ def test_anonymised_variables_are_no_rare_words(run, forms, tmp_path):
 def test_a_tokeniser_for_each_side(run, tmp_path):
     (tmp_path / "t.tsv").write_text("He runs.\t他跑了。\n" * 3)
     (tmp_path / "p.tsv").write_text("Runs he.\t跑了他。\n")
-    words = ["build-react", "--train", tmp_path / "t.tsv", "--pool", tmp_path / "p.tsv", "--languages", "en,zh"]
+    words = [
+        "build-react",
+        "--train",
+        tmp_path / "t.tsv",
+        "--pool",
+        tmp_path / "p.tsv",
+        "--languages",
+        "en,zh",
+    ]
     words += [*ONE, "--set", "min_length=1", "--set", "filter_sides=target"]
     out = tmp_path / "out"
     run(*words, "--tokenize", "zh=zh,en=13a", "--until", "candidates", "--out", out)
     # The text is published as it is; each side of its normalised form has its tokeniser.
-    assert [(out / f"candidates.{side}").read_text() for side in ("en", "zh")] == ["Runs he.\n", "跑了他。\n"]
+    assert [(out / f"candidates.{side}").read_text() for side in ("en", "zh")] == [
+        "Runs he.\n",
+        "跑了他。\n",
+    ]
     release = Release.open(out)
-    assert [release.lines(side, normalised=True) for side in ("source", "target")] == [["Runs he ."], ["跑 了 他 。"]]
+    assert [release.lines(side, normalised=True) for side in ("source", "target")] == [
+        ["Runs he ."],
+        ["跑 了 他 。"],
+    ]
     assert "sacrebleu" in json.loads((out / "manifest.json").read_text())["versions"]
     row = json.loads(run("stats", "--release", out, "--side", "target", "--format", "json").stdout)
     assert (row["mean_length"], row["novel_words"]["2"]) == (4.0, 2)
     assert "|tok:zh|" in row["signature"]
     error = run(*words, "--tokenize", "fr=zh", "--out", tmp_path / "x", status=2).stderr
-    assert error == "error: --tokenize fr=zh: no text of the language 'fr'; there is en and zh and source and target\n"
+    assert (
+        error
+        == "error: --tokenize fr=zh: no text of the language 'fr'; there is en and zh and source"
+        " and target\n"
+    )
     assert not (tmp_path / "x").exists()
 
 
@@ -70,18 +95,45 @@ def test_the_length_limit_of_a_build_is_that_of_its_translations(run, tmp_path, 
 
     def translate(members, candidates, out, *, max_length_ratio, max_length_extra, **options):
         said.append({"max_length_ratio": max_length_ratio, "max_length_extra": max_length_extra})
-        (out / "part-00000.jsonl").write_text('{"hypothesis": "a", "rmi": 0.5, "reference_pe_stu": 0.5}\n')
+        (out / "part-00000.jsonl").write_text(
+            '{"hypothesis": "a", "rmi": 0.5, "reference_pe_stu": 0.5}\n'
+        )
 
     monkeypatch.setattr(react, "_members", lambda *given: [])
     monkeypatch.setattr(react, "uncertainty_of_candidates", translate)
     measured = '{"members": [], "held_out": null, "candidates": {"pairs": 1}, "warnings": []}'
-    monkeypatch.setattr(react, "measure_quality", lambda out, *_, **given: (out / "quality.json").write_text(measured))
+    monkeypatch.setattr(
+        react,
+        "measure_quality",
+        lambda out, *_, **given: (out / "quality.json").write_text(measured),
+    )
     monkeypatch.setattr(react, "texts_in", lambda *given: None)
     (tmp_path / "t.tsv").write_text("a b\tc d\n" * 3)
     (tmp_path / "p.tsv").write_text("b a\td c\n")
-    words = ["build-react", "--train", tmp_path / "t.tsv", "--pool", tmp_path / "p.tsv", *ONE, "--set", "min_length=1"]
-    words += ["--set", "drop=0", "--set", "drop_reference=0", "--until", "uncertainty", "--device", "cpu"]
+    words = [
+        "build-react",
+        "--train",
+        tmp_path / "t.tsv",
+        "--pool",
+        tmp_path / "p.tsv",
+        *ONE,
+        "--set",
+        "min_length=1",
+    ]
+    words += [
+        "--set",
+        "drop=0",
+        "--set",
+        "drop_reference=0",
+        "--until",
+        "uncertainty",
+        "--device",
+        "cpu",
+    ]
     words += ["--out", tmp_path / "out"]
     run(*words)
     run(*words, "--set", "max_length_ratio=4", "--set", "max_length_extra=3")
-    assert said == [{"max_length_ratio": 1.2, "max_length_extra": 10}, {"max_length_ratio": 4.0, "max_length_extra": 3}]
+    assert said == [
+        {"max_length_ratio": 1.2, "max_length_extra": 10},
+        {"max_length_ratio": 4.0, "max_length_extra": 3},
+    ]

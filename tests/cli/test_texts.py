@@ -1,4 +1,6 @@
-"""Every command that takes a text takes it in every way: a file, compressed, a column of a table, standard input."""
+"""Every command that takes a text takes it in every way: a file, compressed, a column of a table,
+standard input.
+"""
 
 import gzip
 import json
@@ -28,9 +30,15 @@ def texts(tmp_path_factory):
         (folder / f"x.{name}").write_bytes(data)
         (folder / f"x.{name}.gz").write_bytes(gzip.compress(data))
         (folder / f"x.{name}.zst").write_bytes(zstandard.compress(data))
-    rows = [{"de": de, "n": number, "en": en} for number, (de, en) in enumerate(zip(DE, EN, strict=True))]
+    rows = [
+        {"de": de, "n": number, "en": en}
+        for number, (de, en) in enumerate(zip(DE, EN, strict=True))
+    ]
     (folder / "x.tsv").write_text(
-        "".join(f"{row}\n" for row in ["de\tn\ten", *(f"{d}\t0\t{e}" for d, e in zip(DE, EN, strict=True))])
+        "".join(
+            f"{row}\n"
+            for row in ["de\tn\ten", *(f"{d}\t0\t{e}" for d, e in zip(DE, EN, strict=True))]
+        )
     )
     (folder / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "hf.jsonl.gz").write_bytes(
@@ -41,7 +49,16 @@ def texts(tmp_path_factory):
     return folder
 
 
-WAYS = ["x.en.gz", "x.en.zst", "x.tsv:en", "x.jsonl:en", "hf.jsonl.gz:en", "x.parquet:en", "hf.parquet:en", "-"]
+WAYS = [
+    "x.en.gz",
+    "x.en.zst",
+    "x.tsv:en",
+    "x.jsonl:en",
+    "hf.jsonl.gz:en",
+    "x.parquet:en",
+    "hf.parquet:en",
+    "-",
+]
 COMMANDS = {
     "degree": "degree --train x.en --min-count 2 TEXT",
     "degree --train": "degree --train TEXT --min-count 2 x.en",
@@ -106,5 +123,14 @@ def test_standard_input_is_read_once(run, texts, tmp_path, command):
 
 
 def test_what_reads_its_text_again_takes_no_standard_input(run, texts, tmp_path):
-    words = ["train", "--train", texts / "x.de", "-", "--arch", "transformer", "--out", tmp_path / "m"]
+    words = [
+        "train",
+        "--train",
+        texts / "x.de",
+        "-",
+        "--arch",
+        "transformer",
+        "--out",
+        tmp_path / "m",
+    ]
     assert "standard input (-) can be read once" in run(*words, input=b"a\n", status=2).stderr

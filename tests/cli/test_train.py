@@ -1,4 +1,6 @@
-"""train, average and models: one checkpoint folder, however often and by however many processes it is made."""
+"""train, average and models: one checkpoint folder, however often and by however many processes it
+is made.
+"""
 
 import json
 import subprocess
@@ -11,8 +13,22 @@ from cgbench.models.config.presets import list_presets
 
 TINY = ("--model", "tiny", "--set", "training.max_updates=6", "--set", "text.merges=60")
 SHAPE = (
-    *("--set", "model.encoder_layers=2", "--set", "model.decoder_layers=2", "--set", "model.width=16"),
-    *("--set", "model.feedforward_width=16", "--set", "training.max_updates=2", "--set", "text.merges=60"),
+    *(
+        "--set",
+        "model.encoder_layers=2",
+        "--set",
+        "model.decoder_layers=2",
+        "--set",
+        "model.width=16",
+    ),
+    *(
+        "--set",
+        "model.feedforward_width=16",
+        "--set",
+        "training.max_updates=2",
+        "--set",
+        "text.merges=60",
+    ),
 )
 
 
@@ -30,10 +46,20 @@ def test_what_is_printed_and_that_a_finished_model_is_kept(corpus, run, tmp_path
     assert f"cgbench translate SOURCE --model {tmp_path / 'm'}" in first.stdout
     assert "train: runs" in first.stderr
     before = contents(tmp_path / "m")
-    checkpoint = {"SHA256SUMS", "config.json", "model.safetensors", "subwords.json", "metrics.jsonl"}
+    checkpoint = {
+        "SHA256SUMS",
+        "config.json",
+        "model.safetensors",
+        "subwords.json",
+        "metrics.jsonl",
+    }
     assert set(before) == checkpoint | {STATE}
     again = run(*words)
-    assert again.stdout == first.stdout and "train: kept" in again.stderr and "subwords: kept" in again.stderr
+    assert (
+        again.stdout == first.stdout
+        and "train: kept" in again.stderr
+        and "subwords: kept" in again.stderr
+    )
     assert contents(tmp_path / "m") == before
     dry = run(*words, "--dry-run")
     assert not dry.stderr and dry.stdout.count("kept") == 2
@@ -52,7 +78,9 @@ def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_pa
     assert not part["finished"] and not (tmp_path / "part/config.json").exists()
     assert 0 < part["trained"] < 6
     assert "resumes" in run(*words, tmp_path / "part", "--dry-run").stdout
-    assert "not finished" in run("translate", "--model", tmp_path / "part", input="", status=2).stderr
+    assert (
+        "not finished" in run("translate", "--model", tmp_path / "part", input="", status=2).stderr
+    )
     rest = json.loads(run(*words, tmp_path / "part").stdout)
     assert rest == {**whole, "out": rest["out"]}
     assert contents(tmp_path / "part") == contents(tmp_path / "whole")
@@ -60,29 +88,67 @@ def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_pa
 
 def test_the_member_of_an_ensemble_is_the_same_model(corpus, run, tmp_path):
     run("train", *corpus, *TINY, "--out", tmp_path / "m", "--seed", "7")
-    run("train-ensemble", *corpus, *TINY, "--out", tmp_path / "e", "--seed", "7", "--members", "1", "--jobs", "1")
+    run(
+        "train-ensemble",
+        *corpus,
+        *TINY,
+        "--out",
+        tmp_path / "e",
+        "--seed",
+        "7",
+        "--members",
+        "1",
+        "--jobs",
+        "1",
+    )
     alone = contents(tmp_path / "m")
     del alone[STATE]  # of an ensemble it is beside the steps
     assert alone == contents(tmp_path / "e/member-0")
     assert ensemble_identity(tmp_path / "m") == ensemble_identity(tmp_path / "e/member-0")
-    assert "contains an ensemble" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
+    assert (
+        "contains an ensemble"
+        in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
+    )
     (tmp_path / "e/ensemble.json").rename(tmp_path / "e/manifest.json")
-    assert "contains a release" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
+    assert (
+        "contains a release"
+        in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
+    )
 
 
 @pytest.mark.parametrize("unit", ["words", "characters"])
 def test_other_units_of_text(unit, corpus, few_lines, run, tmp_path):
-    options = ("--set", f"text.unit={unit}", "--set", "text.joint_dictionary=true", "--set", "training.max_length=200")
+    options = (
+        "--set",
+        f"text.unit={unit}",
+        "--set",
+        "text.joint_dictionary=true",
+        "--set",
+        "training.max_length=200",
+    )
     said = run("train", *corpus, *TINY, *options, "--out", tmp_path / "m").stdout
     assert "score bleu" in said and "--beam" not in said
     subwords = json.loads((tmp_path / "m/subwords.json").read_text())
     assert subwords["unit"] == unit and subwords["source"] == subwords["target"]
     assert (unit == "characters") == (" " in subwords["source"])
-    assert run("translate", few_lines / "valid.de", "--model", tmp_path / "m", "--beam", "2").stdout.count("\n") == 4
+    assert (
+        run(
+            "translate", few_lines / "valid.de", "--model", tmp_path / "m", "--beam", "2"
+        ).stdout.count("\n")
+        == 4
+    )
 
 
 def test_models_of_whole_answers_are_translated_as_they_are_validated(corpus, run, tmp_path):
-    said = run("train", *corpus, *TINY, "--set", "training.validate_metric=exact_match", "--out", tmp_path / "m").stdout
+    said = run(
+        "train",
+        *corpus,
+        *TINY,
+        "--set",
+        "training.validate_metric=exact_match",
+        "--out",
+        tmp_path / "m",
+    ).stdout
     assert f"--model {tmp_path / 'm'} --beam 1 --output" in said and "cgbench score exact" in said
 
 
@@ -94,8 +160,16 @@ def test_the_last_checkpoints_of_a_run_are_averaged(corpus, few_lines, run, tmp_
     found = sorted((tmp_path / "m/checkpoints").iterdir())[1:]
     run("average", *found, "--out", tmp_path / "again", "--format", "json")
     assert contents(tmp_path / "mean") == contents(tmp_path / "again")
-    assert run("translate", few_lines / "valid.de", "--model", tmp_path / "mean", "--beam", "1").stdout.count("\n") == 4
-    assert "keep_checkpoints=4" in run("average", tmp_path / "m", "--last", "4", "--out", "x", status=2).stderr
+    assert (
+        run(
+            "translate", few_lines / "valid.de", "--model", tmp_path / "mean", "--beam", "1"
+        ).stdout.count("\n")
+        == 4
+    )
+    assert (
+        "keep_checkpoints=4"
+        in run("average", tmp_path / "m", "--last", "4", "--out", "x", status=2).stderr
+    )
     assert "one run" in run("average", *found, "--last", "2", "--out", "x", status=2).stderr
     run("train", *corpus, *TINY, "--seed", "2", "--out", tmp_path / "n")
     other = run("average", tmp_path / "m", tmp_path / "n", "--out", tmp_path / "o")
@@ -110,7 +184,10 @@ def test_the_list_of_models(run):
     tiny = json.loads(run("models", "tiny", "--format", "json").stdout)
     assert tiny["parameters"] is None and tiny["parameters_without_vocabulary"] > 1000
     words = run("models", "tiny", "--source-size", "100", "--target-size", "50").stdout
-    assert f"{tiny['parameters_without_vocabulary'] + 150 * 32:,} with vocabularies of 100 / 50" in words
+    assert (
+        f"{tiny['parameters_without_vocabulary'] + 150 * 32:,} with vocabularies of 100 / 50"
+        in words
+    )
     assert "model.width=32   (default: 512)" in words
     assert "projection_width" in run("models", "creg").stdout
     assert "did you mean creg" in run("models", "cregg", status=2).stderr
@@ -128,7 +205,22 @@ def test_a_validation_text_that_differs_is_said(run, tmp_path):
         for language in ("de", "en"):
             lines = (change(f"Some {language} Words and {n} More .\n") for n in range(60))
             (tmp_path / f"{name}.{language}").write_text("".join(lines))
-    texts = {name: [tmp_path / f"{name}.{language}" for language in ("de", "en")] for name in ("train", "valid")}
-    words = ["train", "--train", *texts["train"], "--valid", *texts["valid"], "--model", "tiny", "--dry-run"]
+    texts = {
+        name: [tmp_path / f"{name}.{language}" for language in ("de", "en")]
+        for name in ("train", "valid")
+    }
+    words = [
+        "train",
+        "--train",
+        *texts["train"],
+        "--valid",
+        *texts["valid"],
+        "--model",
+        "tiny",
+        "--dry-run",
+    ]
     said = run(*words, "--out", tmp_path / "out").stderr
-    assert f"warning: {texts['valid'][0]} {texts['valid'][1]}: in lower case, but {texts['train'][0]}" in said
+    assert (
+        f"warning: {texts['valid'][0]} {texts['valid'][1]}: in lower case, but {texts['train'][0]}"
+        in said
+    )

@@ -1,4 +1,6 @@
-"""train-ensemble and build-react with several processes a member: the bytes of torchrun's, whatever is killed."""
+"""train-ensemble and build-react with several processes a member: the bytes of torchrun's, whatever
+is killed.
+"""
 
 import json
 import os
@@ -24,9 +26,22 @@ TINY = (
 def of_torchrun(corpus, tmp_path_factory):
     """What torchrun makes."""
     out = tmp_path_factory.mktemp("torchrun") / "model"
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "cgbench"]
-    words = map(str, ["train", *corpus, *TINY, "--lowercase", "--device", "cpu", "--seed", "2", "--out", out])
-    done = subprocess.run([sys.executable, *launch, *words], capture_output=True, text=True, timeout=240, check=False)
+    launch = [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "-m",
+        "cgbench",
+    ]
+    words = map(
+        str,
+        ["train", *corpus, *TINY, "--lowercase", "--device", "cpu", "--seed", "2", "--out", out],
+    )
+    done = subprocess.run(
+        [sys.executable, *launch, *words], capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stderr
     done.out = out
     return done
@@ -47,7 +62,10 @@ def wait_for(process, condition):
     raise AssertionError("it never happened")
 
 
-STOPS = [(), ((signal.SIGTERM, -signal.SIGTERM, ""), (signal.SIGINT, 130, "stopped; the same command"))]
+STOPS = [
+    (),
+    ((signal.SIGTERM, -signal.SIGTERM, ""), (signal.SIGINT, 130, "stopped; the same command")),
+]
 
 
 @pytest.mark.slow
@@ -67,7 +85,9 @@ def test_two_processes_a_member(corpus, of_torchrun, tmp_path, stops):
         # Ctrl-C reaches all processes of a terminal.
         (os.killpg if kind == signal.SIGINT else os.kill)(one.pid, kind)
         said = one.communicate(timeout=120)[1]
-        assert one.returncode == status and said.strip().startswith(line) and "Traceback" not in said, said
+        assert (
+            one.returncode == status and said.strip().startswith(line) and "Traceback" not in said
+        ), said
         assert not any(map(is_there, ranks))
         before, done = done, _updates(saved()[0].parent)
         assert before < done < 60
@@ -78,7 +98,11 @@ def test_two_processes_a_member(corpus, of_torchrun, tmp_path, stops):
     os.kill(ranks[-1], signal.SIGKILL)
     said = two.communicate(timeout=120)[1]
     assert two.returncode == 2, said
-    assert len(said.splitlines()) == 1 and "member 1 of 1: process " in said and "was killed (SIGKILL)" in said
+    assert (
+        len(said.splitlines()) == 1
+        and "member 1 of 1: process " in said
+        and "was killed (SIGKILL)" in said
+    )
     assert not any(map(is_there, ranks)) and saved()
 
     three = start(words)
@@ -101,8 +125,13 @@ def test_their_number_and_the_method_are_part_of_what_a_member_is(corpus):
     train = plan_text("train", CorpusSpec(tuple(corpus[1:3]), None), Normalisation())
 
     def keys(processes=1, **method):
-        preset = load_preset("tiny").replace({f"method.{name}": value for name, value in method.items()})
-        return [step.key for step in plan_ensemble(preset, train, None, 2, 1, "cpu", processes=processes).members]
+        preset = load_preset("tiny").replace(
+            {f"method.{name}": value for name, value in method.items()}
+        )
+        return [
+            step.key
+            for step in plan_ensemble(preset, train, None, 2, 1, "cpu", processes=processes).members
+        ]
 
     plans = [keys(), keys(2), keys(3), keys(name="seqmix"), keys(name="seqmix", alpha=0.3)]
     assert len({key for plan in plans for key in plan}) == 10
@@ -127,17 +156,51 @@ def test_a_build_trains_its_members_so(corpora, run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(ensemble_training, "train_together", alone)
     out = tmp_path / "release"
-    words = ["build-react", *corpora, *SMALL, *CPU, "--jobs", "1", "--until", "uncertainty", "--out", out]
+    words = [
+        "build-react",
+        *corpora,
+        *SMALL,
+        *CPU,
+        "--jobs",
+        "1",
+        "--until",
+        "uncertainty",
+        "--out",
+        out,
+    ]
     run(*words, "--set", "candidates=40", "--set", "select=5")
     assert asked == [(2, "cpu")] * 2
-    assert "--set gpus_per_member=2 --device cpu" in json.loads((out / "manifest.json").read_text())["command"]
+    assert (
+        "--set gpus_per_member=2 --device cpu"
+        in json.loads((out / "manifest.json").read_text())["command"]
+    )
 
 
 def test_gpus_that_are_not_there(corpus, corpora, run, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    words = ("train-ensemble", *corpus, *TINY, "--out", tmp_path / "e", "--set", "gpus_per_member=2")
-    line = "--set gpus_per_member=2: PyTorch finds no GPU; with --device cpu, 2 processes on the CPU train a member"
+    words = (
+        "train-ensemble",
+        *corpus,
+        *TINY,
+        "--out",
+        tmp_path / "e",
+        "--set",
+        "gpus_per_member=2",
+    )
+    line = (
+        "--set gpus_per_member=2: PyTorch finds no GPU; with --device cpu, 2 processes on the CPU"
+        " train a member"
+    )
     assert line in run(*words, status=2).stderr
-    build = ("build-react", *corpora, "--preset", "demo", "--out", tmp_path / "r", "--set", "gpus_per_member=2")
+    build = (
+        "build-react",
+        *corpora,
+        "--preset",
+        "demo",
+        "--out",
+        tmp_path / "r",
+        "--set",
+        "gpus_per_member=2",
+    )
     assert line in run(*build, status=2).stderr
     assert not list(tmp_path.iterdir())

@@ -44,16 +44,23 @@ def change_row(release, name, number, change):
 
 def test_a_release_is_in_order(release, run):
     text = run("verify", release).stdout
-    assert "DIFFERS" not in text and "split redrawn" in text and repr(verify(release)) == text.rstrip()
+    assert (
+        "DIFFERS" not in text and "split redrawn" in text and repr(verify(release)) == text.rstrip()
+    )
     assert json.loads(run("verify", release, "--format", "json").stdout)["ok"] is True
     (release / "test.en").unlink()
     found = json.loads(run("verify", release, "--format", "json", status=1).stdout)
-    assert found["ok"] is False and {"check": "test.en", "ok": False, "detail": "missing"} in found["checks"]
+    assert (
+        found["ok"] is False
+        and {"check": "test.en", "ok": False, "detail": "missing"} in found["checks"]
+    )
 
 
 def test_the_members_beside_a_release_are_compared_with_its_steps(built, release, run, tmp_path):
     def ensemble(folder, status=0):
-        checks = json.loads(run("verify", folder, "--format", "json", status=status).stdout)["checks"]
+        checks = json.loads(run("verify", folder, "--format", "json", status=status).stdout)[
+            "checks"
+        ]
         return [(check["ok"], check["detail"]) for check in checks if check["check"] == "ensemble"]
 
     assert ensemble(built) == [(True, "")]
@@ -93,7 +100,9 @@ def test_a_row_has_the_figures_of_its_candidate(release):
 
 
 def test_figures_are_checked_against_the_text(release):
-    change_row(release, "split.jsonl", 2, lambda row: row | {"target_length": row["target_length"] + 1})
+    change_row(
+        release, "split.jsonl", 2, lambda row: row | {"target_length": row["target_length"] + 1}
+    )
     assert failed(release)["split rows"].startswith("row 3: lengths")
 
 
@@ -104,7 +113,9 @@ def test_every_count(release, key):
     assert "counts" in failed(release)
 
 
-@pytest.mark.parametrize("path", [("degree", "mean"), ("uncertainty", "q50"), ("selected", "degree", "q100")])
+@pytest.mark.parametrize(
+    "path", [("degree", "mean"), ("uncertainty", "q50"), ("selected", "degree", "q100")]
+)
 def test_every_figure(release, path):
     with changed_manifest(release) as manifest:
         figures = manifest["figures"]
@@ -154,7 +165,14 @@ def test_a_manifest_cannot_point_outside_its_folder(release):
 
 
 @pytest.mark.parametrize(
-    "path", [("version",), ("counts", "too_long"), ("inputs", "train", "pairs"), ("signature",), ("digest",)]
+    "path",
+    [
+        ("version",),
+        ("counts", "too_long"),
+        ("inputs", "train", "pairs"),
+        ("signature",),
+        ("digest",),
+    ],
 )
 def test_whatever_the_manifest_says_is_covered(release, path):
     with changed_manifest(release) as manifest:
@@ -174,7 +192,9 @@ def test_any_changed_byte_is_found(release, positions):
     for name, data in files.items():
         step = max(1, len(data) // (positions if name == "manifest.json" else positions // 5 + 1))
         for place in range(0, len(data), step):
-            (release / name).write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
+            (release / name).write_bytes(
+                data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :]
+            )
             with contextlib.suppress(InputError):
                 assert not verify(release).ok, (name, place)
         (release / name).write_bytes(data)
@@ -182,8 +202,12 @@ def test_any_changed_byte_is_found(release, positions):
 
 
 def test_what_people_write_in_the_card_is_theirs(release, run):
-    replace_text(release / "README.md", "<!-- end of contact", "Write to **us**.\n<!-- end of contact")
-    replace_text(release / "README.md", "# end of metadata", "source_datasets: [original]\n# end of metadata")
+    replace_text(
+        release / "README.md", "<!-- end of contact", "Write to **us**.\n<!-- end of contact"
+    )
+    replace_text(
+        release / "README.md", "# end of metadata", "source_datasets: [original]\n# end of metadata"
+    )
     run("verify", release)
     replace_text(release / "README.md", "sentence pairs of a pool", "sentence pairs of the pool")
     assert set(failed(release)) == {"README.md"}
@@ -194,9 +218,13 @@ def test_the_tables_hold_the_pairs_that_they_say(release, name):
     table = pyarrow.parquet.read_table(release / name)
     rows = table["translation"].to_pylist()
     rows[3]["en"] += " ."
-    pyarrow.parquet.write_table(table.set_column(0, "translation", pyarrow.array(rows)), release / name)
+    pyarrow.parquet.write_table(
+        table.set_column(0, "translation", pyarrow.array(rows)), release / name
+    )
     rehash(release)
-    assert failed(release) == {"tables": f"{name}, row 4: the text does not match its hash (1 such rows)"}
+    assert failed(release) == {
+        "tables": f"{name}, row 4: the text does not match its hash (1 such rows)"
+    }
     pyarrow.parquet.write_table(table.drop_columns(["translation"]), release / name)
     rehash(release)
     assert failed(release) == {"tables": f"{name} has no text"}
@@ -215,7 +243,9 @@ def test_the_folder_of_tables_is_no_link(release, tmp_path):
     (release / "data").rename(tmp_path / "elsewhere")
     (release / "data").symlink_to(tmp_path / "elsewhere")
     problems = failed(release)
-    assert "not a regular folder" in problems[TEST] and "not a regular folder" in problems[CANDIDATES]
+    assert (
+        "not a regular folder" in problems[TEST] and "not a regular folder" in problems[CANDIDATES]
+    )
 
 
 def test_white_space_in_the_manifest_is_a_change_too(release):

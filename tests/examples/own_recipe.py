@@ -29,6 +29,8 @@ RECIPE = Recipe(
     sides=("src", "tgt"),
     size="3 pairs",
     splits=(Split("train", 2), Split("test", 1)),
-    sources=tuple(Source(f"{part}.tsv", f"https://example.org/{part}.tsv") for part in ("train", "test")),
+    sources=tuple(
+        Source(f"{part}.tsv", f"https://example.org/{part}.tsv") for part in ("train", "test")
+    ),
     prepare=prepare,
 )

@@ -20,13 +20,26 @@ pytest.importorskip("matplotlib")
 SCRIPT = Path(__file__).parents[2] / "examples" / "figure4.py"
 FIGURE = runpy.run_path(str(SCRIPT))
 fuse_weights, mixture_weights = FIGURE["fuse_weights"], FIGURE["mixture_weights"]
-SHAPE = {"encoder_layers": 3, "decoder_layers": 2, "width": 8, "feedforward_width": 8, "attention_heads": 2}
-PAIRS = [("a b c", "x y"), ("b", "y y z x"), ("c c c c a b", "z"), ("a", "x y z")] * 10  # more than a batch
+SHAPE = {
+    "encoder_layers": 3,
+    "decoder_layers": 2,
+    "width": 8,
+    "feedforward_width": 8,
+    "attention_heads": 2,
+}
+PAIRS = [
+    ("a b c", "x y"),
+    ("b", "y y z x"),
+    ("c c c c a b", "z"),
+    ("a", "x y z"),
+] * 10  # more than a batch
 
 
 @pytest.fixture
 def draw(tmp_path, monkeypatch, capsys):
-    """Save a new model and return it with its subwords and the printed tables: title, columns, rows of weights."""
+    """Save a new model and return it with its subwords and the printed tables: title, columns, rows
+    of weights.
+    """
     paths = tmp_path / "source", tmp_path / "target"
     for side, path in enumerate(paths):
         path.write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
@@ -40,7 +53,9 @@ def draw(tmp_path, monkeypatch, capsys):
         checkpoint = CheckpointConfig(config, TrainingConfig(), *sizes, subwords.digest)
         save_checkpoint(tmp_path / "model", checkpoint, model.state_dict(), subwords)
         picture = tmp_path / "picture.png"
-        monkeypatch.setattr(sys, "argv", ["figure4.py", str(picture), str(tmp_path / "model"), *map(str, arguments)])
+        monkeypatch.setattr(
+            sys, "argv", ["figure4.py", str(picture), str(tmp_path / "model"), *map(str, arguments)]
+        )
         FIGURE["main"]()
         assert picture.read_bytes().startswith(b"\x89PNG")
         tables = {}
@@ -67,10 +82,20 @@ def test_mixtures_of_composition(draw):
     call, _ = draw
     *_, tables = call(CompositionConfig(architecture="composition", **SHAPE), change=change)
     assert set(tables) == {
-        f"{role}: {kind}" for role in ("keys", "values") for kind in ("self-attention", "feed-forward")
+        f"{role}: {kind}"
+        for role in ("keys", "values")
+        for kind in ("self-attention", "feed-forward")
     }
-    assert tables["keys: self-attention"] == {"encoder 1": [0, 0], "encoder 2": [0, 0.25], "encoder 3": [1, 0]}
-    assert tables["keys: feed-forward"] == {"encoder 1": [0, 0], "encoder 2": [0, 0.75], "encoder 3": [0, 0]}
+    assert tables["keys: self-attention"] == {
+        "encoder 1": [0, 0],
+        "encoder 2": [0, 0.25],
+        "encoder 3": [1, 0],
+    }
+    assert tables["keys: feed-forward"] == {
+        "encoder 1": [0, 0],
+        "encoder 2": [0, 0.75],
+        "encoder 3": [0, 0],
+    }
 
 
 def test_fused_layers_are_means_over_all_tokens(draw):
@@ -78,7 +103,9 @@ def test_fused_layers_are_means_over_all_tokens(draw):
     model, subwords, tables = call(LRFConfig(architecture="lrf", **SHAPE), *paths)
     source, target = zip(*PAIRS, strict=True)
     whole = fuse_weights(
-        model, Ragged.pack(subwords.encode_source(source)), Ragged.pack(subwords.encode_target(target))
+        model,
+        Ragged.pack(subwords.encode_source(source)),
+        Ragged.pack(subwords.encode_target(target)),
     )
     assert list(tables["encoder"]) == ["embedding", "layer 1", "layer 2"]
     for stack, weights in whole.items():
@@ -107,7 +134,9 @@ def test_weights_are_the_means_over_tokens_and_heads():
     model = small_model(row("lrf", decoder_layers=3).values[0]).double()
     batch = pairs([(5, 3), (2, 6)])
     source, _ = pack(batch)
-    target = Ragged.pack([[*ids[1:], 2] for _, ids in batch])  # what the decoder reads, as a translation
+    target = Ragged.pack(
+        [[*ids[1:], 2] for _, ids in batch]
+    )  # what the decoder reads, as a translation
     found = fuse_weights(model, source, target)
     x = model.embed_source(source)[0]
     below, layout = [x], source.layout
@@ -119,7 +148,9 @@ def test_weights_are_the_means_over_tokens_and_heads():
         query = projections.project_query(attended)
         for k, vectors in enumerate(below):
             keys = memory_of(projections, vectors)[0]
-            logits[:, :, k] = (query * keys).unflatten(-1, (heads, -1)).sum(-1) / (16 / heads) ** 0.5
+            logits[:, :, k] = (query * keys).unflatten(-1, (heads, -1)).sum(-1) / (
+                16 / heads
+            ) ** 0.5
         expected = logits.softmax(-1).mean((0, 1)).detach().numpy()
         assert np.allclose(found["encoder"][number, : number + 1], expected)
         below.append(layer.feed(fuse(layer, attended, below)))
@@ -132,7 +163,9 @@ def test_weights_are_the_means_over_tokens_and_heads():
 
 
 def test_layers_without_fuse_attention_have_no_weights():
-    model = small_model(row("lrf", decoder_layers=3, fuse="source", fuse_layers="top").values[0]).train()
+    model = small_model(
+        row("lrf", decoder_layers=3, fuse="source", fuse_layers="top").values[0]
+    ).train()
     batch = pairs([(5, 3)])
     found = fuse_weights(model, *pack(batch))
     assert np.isnan(found["decoder"]).all() and np.isnan(found["encoder"][:2]).all()

@@ -12,7 +12,10 @@ from few import few
 
 FOLDER = Path(__file__).parents[2] / "examples"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
-TRAINS = ("build.ipynb", "uncertainty.ipynb")  # figures of models: another machine may round them differently
+TRAINS = (
+    "build.ipynb",
+    "uncertainty.ipynb",
+)  # figures of models: another machine may round them differently
 
 
 def executed(name, folder):
@@ -21,7 +24,11 @@ def executed(name, folder):
     nbclient = pytest.importorskip("nbclient")
     book = nbformat.read(FOLDER / name, as_version=4)
     client = nbclient.NotebookClient(
-        book, timeout=1200, kernel_name="python3", resources={"metadata": {"path": folder}}, record_timing=False
+        book,
+        timeout=1200,
+        kernel_name="python3",
+        resources={"metadata": {"path": folder}},
+        record_timing=False,
     )
     client.execute()
     return book
@@ -30,13 +37,17 @@ def executed(name, folder):
 def texts(book):
     """What each code cell printed or gave, as text."""
     return [
-        "".join(output.get("text") or output["data"].get("text/plain", "") for output in cell.outputs)
+        "".join(
+            output.get("text") or output["data"].get("text/plain", "") for output in cell.outputs
+        )
         for cell in book.cells
         if cell.cell_type == "code"
     ]
 
 
-@pytest.mark.parametrize("name", few(NOTEBOOKS, *(name for name in NOTEBOOKS if name not in TRAINS)))
+@pytest.mark.parametrize(
+    "name", few(NOTEBOOKS, *(name for name in NOTEBOOKS if name not in TRAINS))
+)
 def test_a_notebook_runs_and_its_output_is_stored(name, tmp_path):
     nbformat = pytest.importorskip("nbformat")
     stored = nbformat.read(FOLDER / name, as_version=4)

@@ -1,9 +1,11 @@
-"""The commands in the tutorials, in README.md and in other pages run, and print what the pages show.
+"""The commands in the tutorials, in README.md and in other pages run, and print what the pages
+show.
 
-A ``console`` block has commands behind ``$`` (continued behind ``>``), each above what it prints. ``[...]`` stands for
-any text. Versions and checksums are not compared; behind ``<!-- numbers vary -->`` no number is, as training rounds in
-other ways on other machines. ``python`` blocks with ``>>>`` are run as doctests in the same folder; one that begins
-with ``# NAME.py`` becomes that file.
+A ``console`` block has commands behind ``$`` (continued behind ``>``), each above what it prints.
+``[...]`` stands for any text. Versions and checksums are not compared; behind ``<!-- numbers vary
+-->`` no number is, as training rounds in other ways on other machines. ``python`` blocks with
+``>>>`` are run as doctests in the same folder; one that begins with ``# NAME.py`` becomes that
+file.
 """
 
 import doctest
@@ -20,12 +22,15 @@ from few import few
 from cgbench.errors import InputWarning
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"(<!-- numbers vary -->\n+)?^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- numbers vary -->\n+)?^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 PACKAGES = ("torch", "transformers", "sacrebleu", "pandas")
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
-    if "tutorial" in path.parts or re.search(r"^(```console|>>> )", path.read_text(encoding="utf-8"), re.MULTILINE)
+    if "tutorial" in path.parts
+    or re.search(r"^(```console|>>> )", path.read_text(encoding="utf-8"), re.MULTILINE)
 )
 
 
@@ -58,10 +63,14 @@ def masked(text, numbers):
 
 
 def on_one_core():
-    """Let this process have one core, so that no command starts workers, each of which would import PyTorch."""
+    """Let this process have one core, so that no command starts workers, each of which would import
+    PyTorch.
+    """
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % len(cores)]})
+        os.sched_setaffinity(
+            0, {cores[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % len(cores)]}
+        )
 
 
 def run(command, folder):
@@ -76,7 +85,12 @@ def run(command, folder):
         ["bash", "-c", command],
         cwd=folder,
         preexec_fn=on_one_core,
-        env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
+        env={
+            **os.environ,
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "HF_HUB_OFFLINE": "1",
+        },
         capture_output=True,
         text=True,
     )
@@ -87,7 +101,13 @@ def run(command, folder):
 # They train models, or draw intervals of many runs, for half a minute or more.
 LONG = [
     f"docs/tutorial/{name}.md"
-    for name in ("build-a-test-set", "hugging-face-ensemble", "score-two-systems", "test-an-llm", "train-and-compare")
+    for name in (
+        "build-a-test-set",
+        "hugging-face-ensemble",
+        "score-two-systems",
+        "test-an-llm",
+        "train-and-compare",
+    )
 ]
 
 

@@ -1,4 +1,6 @@
-"""A target that fails on what is damaged, and what the harness says of it: ``python tests/fuzz/faulty.py crash``."""
+"""A target that fails on what is damaged, and what the harness says of it: ``python
+tests/fuzz/faulty.py crash``.
+"""
 
 import json
 import os

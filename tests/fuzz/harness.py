@@ -1,8 +1,9 @@
-"""Run damaged inputs in forked children, so that a crash, a hang or a full memory is one finding and no end.
+"""Run damaged inputs in forked children, so that a crash, a hang or a full memory is one finding
+and no end.
 
-What must hold for every input: exit status 0 or 2 (or what else refuses, ``Target.refusals``); one line of error, if
-any, behind warnings; no traceback and no control character in it; less than :data:`SECONDS` and :data:`MEMORY`; and
-what is accepted is right (``Target.right``).
+What must hold for every input: exit status 0 or 2 (or what else refuses, ``Target.refusals``); one
+line of error, if any, behind warnings; no traceback and no control character in it; less than
+:data:`SECONDS` and :data:`MEMORY`; and what is accepted is right (``Target.right``).
 """
 
 import contextlib
@@ -29,7 +30,8 @@ BATCH = 400  # inputs a child
 
 
 def run(target, numbers, seed=1, keep=None):
-    """Try the inputs with these numbers. Yields (number, status, detail): ``ok``, ``refused``, or a fault.
+    """Try the inputs with these numbers. Yields (number, status, detail): ``ok``, ``refused``, or a
+    fault.
 
     :param keep: a folder for the inputs that are faults.
     """
@@ -51,7 +53,9 @@ def prepare(target):
     with _folder(target) as folder:
         status, detail = attempt(target, folder)
     # a set that a damaged record is about cannot be made here without its sources
-    assert status == "ok" or target.name.startswith("data get"), f"{target.name} {target.form}: {status}: {detail}"
+    assert status == "ok" or target.name.startswith("data get"), (
+        f"{target.name} {target.form}: {status}: {detail}"
+    )
 
 
 def damage(target, number, seed):
@@ -59,7 +63,9 @@ def damage(target, number, seed):
     draw = seeded(seed, target.name, target.form, number)
     data = target.files[target.damaged]
     for _ in range(draw.choice((1, 1, 1, 2))):
-        with contextlib.suppress(Exception):  # what is damaged already may be no JSON to damage further
+        with contextlib.suppress(
+            Exception
+        ):  # what is damaged already may be no JSON to damage further
             data = target.how(draw, data)
     return data
 
@@ -89,7 +95,9 @@ def _keep(target, number, seed, keep):
 
 @contextlib.contextmanager
 def _folder(target):
-    place = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    place = Path(
+        tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    )
     try:
         for name, data in target.files.items():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -214,7 +222,11 @@ def _lines(text, status):
     errors = [line for line in lines if line.startswith("error: ")]
     if "Traceback" in text:
         return "traceback", lines[-1][:200]
-    if any((ord(sign) < 32 and sign != "\t") or 127 <= ord(sign) < 160 for line in lines for sign in line):
+    if any(
+        (ord(sign) < 32 and sign != "\t") or 127 <= ord(sign) < 160
+        for line in lines
+        for sign in line
+    ):
         return "control character", repr(text[-200:])
     if status == 2 and (len(errors) != 1 or lines[-1] != errors[0]):
         return "lines of error", repr(text[-300:])
@@ -223,6 +235,12 @@ def _lines(text, status):
 
 def _where(error):
     """The kind of an exception, and the last line of cgbench that it went through."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/cgbench/" in frame.filename]
-    place = f"{frames[-1].filename.rpartition('/cgbench/')[2]}:{frames[-1].lineno}" if frames else "?"
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "/cgbench/" in frame.filename
+    ]
+    place = (
+        f"{frames[-1].filename.rpartition('/cgbench/')[2]}:{frames[-1].lineno}" if frames else "?"
+    )
     return f"{type(error).__name__} in {place}: {str(error)[:120]}"

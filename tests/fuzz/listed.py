@@ -1,6 +1,8 @@
-"""Files that a checksum lists as they are: what a stranger has made must be refused or read, never a traceback.
+"""Files that a checksum lists as they are: what a stranger has made must be refused or read, never
+a traceback.
 
-The manifest (or the digest of a line) is made to agree with the damaged file, so that damage passes the checksums.
+The manifest (or the digest of a line) is made to agree with the damaged file, so that damage passes
+the checksums.
 """
 
 import contextlib
@@ -20,13 +22,25 @@ PIECES = [("das rote", (0, 1)), ("haus", (1,)), ("hund", (2,)), ("ein", ())]
 ROWS = [[(0, 0, 2), (1, 2, 3)], [(3, 0, 1), (2, 1, 2)], [(2, 2, 3)], []]
 PROBES = [("the red", "das rote"), ("the red house", "das rote haus"), ("a dog", "ein hund")]
 TEMPLATES = (
-    b"{% for shot in shots %}{{ shot.source | upper }} = {{ shot['target'] }}\n{% endfor %}{{ domain }}: {{ source }}",
-    b"{% macro f(x) %}{{ x * 3 }}{% endmacro %}{% set n = namespace(a='') %}{{ f(source) }}{{ n.a ~ 1 + 2 ** 2 }}",
+    (
+        b"{% for shot in shots %}{{ shot.source | upper }} = {{ shot['target'] }}\n{% endfor %}{{"
+        b" domain }}: {{ source }}"
+    ),
+    (
+        b"{% macro f(x) %}{{ x * 3 }}{% endmacro %}{% set n = namespace(a='') %}{{ f(source) }}{{"
+        b" n.a ~ 1 + 2 ** 2 }}"
+    ),
 )
 
 
 def _how(name):
-    return m.json_file if name.endswith(".json") else m.json_lines if name.endswith(".jsonl") else m.text
+    return (
+        m.json_file
+        if name.endswith(".json")
+        else m.json_lines
+        if name.endswith(".jsonl")
+        else m.text
+    )
 
 
 def _relist(folder):
@@ -49,7 +63,10 @@ def _score(options, folder):
     _relist(folder / "r")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        options = {name: folder / value if value in ("r", "t", "p") else value for name, value in options.items()}
+        options = {
+            name: folder / value if value in ("r", "t", "p") else value
+            for name, value in options.items()
+        }
         found = evaluate("exact", TEXTS, **options)
     json.dumps([vars(one.whole.figures["exact"]) for one in found.results], allow_nan=False)
 
@@ -63,11 +80,20 @@ def parts():
     pieces = [Piece(text, 3, probes) for text, probes in PIECES]
     places = [[Place(*place) for place in row] for row in ROWS]
     with tempfile.TemporaryDirectory() as place:
-        write_parts(Path(place) / "r", pieces, PROBES, places, MANIFEST | {"match": "exact", "k": 1})
+        write_parts(
+            Path(place) / "r", pieces, PROBES, places, MANIFEST | {"match": "exact", "k": 1}
+        )
         files = collected(Path(place))
     options = {"references": TEXTS, "parts": "r", "probe_systems": [target for _, target in PROBES]}
     for name in sorted(files):
-        yield Target("score --parts", name.removeprefix("r/"), files, name, _how(name), partial(_score, options))
+        yield Target(
+            "score --parts",
+            name.removeprefix("r/"),
+            files,
+            name,
+            _how(name),
+            partial(_score, options),
+        )
 
 
 def releases():
@@ -77,7 +103,9 @@ def releases():
     manifest = {"format": 4, "until": "release", "languages": ["de", "en"], "signature": "react|x"}
     manifest |= {key: {} for key in ("counts", "figures", "inputs")}
     manifest["configuration"] = {"tokenize": "none", "lowercase": False, "uncertainty": "rmi"}
-    rows = "".join(json.dumps({"line": row, "degree": 0.5 + row, "rmi": row / 7}) + "\n" for row in range(1, 5))
+    rows = "".join(
+        json.dumps({"line": row, "degree": 0.5 + row, "rmi": row / 7}) + "\n" for row in range(1, 5)
+    )
     text = "".join(f"{line}\n" for line in TEXTS)
     with tempfile.TemporaryDirectory() as place:
         release = Path(place) / "r"
@@ -88,7 +116,9 @@ def releases():
         files = collected(Path(place))
     for name in sorted(files):
         words = partial(_score, {"release": "r", "by": "degree"})
-        yield Target("score --release", f"{name.removeprefix('r/')}, listed", files, name, _how(name), words)
+        yield Target(
+            "score --release", f"{name.removeprefix('r/')}, listed", files, name, _how(name), words
+        )
 
 
 def _answers(folder):
@@ -117,13 +147,23 @@ def servers():
     rows = [{"format": 2, "url": "http://127.0.0.1:9/v1"}]
     for request in _asked():
         rows.append({"sent": request.key, "most": [300, 512]})
-        rows.append({"key": request.key, "request": {"body": request.body}, "server": "s", "reply": CHAT})
+        rows.append(
+            {"key": request.key, "request": {"body": request.body}, "server": "s", "reply": CHAT}
+        )
     kept = {"kept": "".join(json.dumps(row) + "\n" for row in rows).encode()}
     yield Target("openai", "journal, digests agree", kept, "kept", m.json_lines, _answers)
-    usage = {"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 1}}
+    usage = {
+        "prompt_tokens": 3,
+        "completion_tokens": 4,
+        "prompt_tokens_details": {"cached_tokens": 1},
+    }
     content = [{"type": "thinking", "thinking": []}, {"type": "text", "text": LINES[0]}]
     content.append({"type": "refusal", "refusal": ""})
-    chat = {**CHAT, "usage": usage, "choices": [{"message": {"role": "assistant", "content": content}}]}
+    chat = {
+        **CHAT,
+        "usage": usage,
+        "choices": [{"message": {"role": "assistant", "content": content}}],
+    }
     body = b"\xef\xbb\xbf" + json.dumps(chat).encode()
     yield Target("openai", "parts", {"reply": _reply(body)}, "reply", reply, _replied)
 
@@ -140,7 +180,9 @@ def _template(folder):
 def templates():
     """Jinja templates."""
     for position, template in enumerate(TEMPLATES, 1):
-        yield Target("prompt", f"Jinja {position}", {"template": template}, "template", m.text, _template)
+        yield Target(
+            "prompt", f"Jinja {position}", {"template": template}, "template", m.text, _template
+        )
 
 
 def _recorded(folder):

@@ -1,4 +1,7 @@
-"""Damage a file: blindly, and with an idea of what is in it. The same generator gives the same damage."""
+"""Damage a file: blindly, and with an idea of what is in it.
+
+The same generator gives the same damage.
+"""
 
 import copy
 import gzip
@@ -15,14 +18,61 @@ from functools import cache
 INTERESTING = (
     *(b"", b"0", b"-1", b"1e999", b"nan", b"-inf", b"9" * 30, b"9" * 5000, b"0x10", b"1_000"),
     *("²".encode(), "٣".encode()),
-    *(b"\0", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xff\xfe", b"\r", b"\r\n", b"\t", b"\x1b[2J"),
-    *("\u2028".encode(), b"\xc2\x85", b"\xc2\xa0", "\u0301".encode(), b"</s>", b"<s>", b"<unk>", b"@@ ", b"|||", b"/"),
-    *(b"../../x", b"=1+1", b"\\ud800", b"{", b"[", b'"', b"&a *a", b"!!python/name:os.system", b"2001-01-01", b"null"),
+    *(
+        b"\0",
+        b"\xff",
+        b"\xed\xa0\x80",
+        b"\xef\xbb\xbf",
+        b"\xff\xfe",
+        b"\r",
+        b"\r\n",
+        b"\t",
+        b"\x1b[2J",
+    ),
+    *(
+        "\u2028".encode(),
+        b"\xc2\x85",
+        b"\xc2\xa0",
+        "\u0301".encode(),
+        b"</s>",
+        b"<s>",
+        b"<unk>",
+        b"@@ ",
+        b"|||",
+        b"/",
+    ),
+    *(
+        b"../../x",
+        b"=1+1",
+        b"\\ud800",
+        b"{",
+        b"[",
+        b'"',
+        b"&a *a",
+        b"!!python/name:os.system",
+        b"2001-01-01",
+        b"null",
+    ),
     *(b"%s%n", b"x" * 3000),
 )
 NUMBERS = INTERESTING[:12]
 VALUES = (
-    *(None, True, False, 0, -1, 1, 2**31, 2**63, 2**70, -(2**63), 0.5, 1e308, float("inf"), float("nan")),
+    *(
+        None,
+        True,
+        False,
+        0,
+        -1,
+        1,
+        2**31,
+        2**63,
+        2**70,
+        -(2**63),
+        0.5,
+        1e308,
+        float("inf"),
+        float("nan"),
+    ),
     *("", "0", "x", "²", "../x", "/etc/passwd", "a\nb", "\x1b[2J", "\ud800", "x" * 5000),
     *([], {}, [[]], [None], {"a": 1}, [0, "x"], 10**4500),
 )
@@ -64,7 +114,9 @@ def insert(draw, data):
 
 def repeat(draw, data):
     begin, size = _place(draw, data), draw.choice((1, 8, 100, 2000))
-    return data[:begin] + data[begin : begin + size] * draw.choice((2, 3, 50)) + data[begin + size :]
+    return (
+        data[:begin] + data[begin : begin + size] * draw.choice((2, 3, 50)) + data[begin + size :]
+    )
 
 
 def splice(draw, data):
@@ -119,7 +171,11 @@ TEXT = (*BLIND, lines, lines, cells, cells)
 def quotes(draw, data):
     """Put a quote, a comma or a newline somewhere."""
     place = _place(draw, data)
-    return data[:place] + draw.choice((b'"', b'""', b",", b'",', b',"', b"\r\n", b"\n", b"\r")) + data[place:]
+    return (
+        data[:place]
+        + draw.choice((b'"', b'""', b",", b'",', b',"', b"\r\n", b"\n", b"\r"))
+        + data[place:]
+    )
 
 
 def blind(draw, data):
@@ -136,7 +192,13 @@ def csv_file(draw, data):
 
 def _paths(value, path=()):
     yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, inner in items:
         yield from _paths(inner, (*path, key))
 
@@ -167,7 +229,11 @@ def _dumped(value):
     if isinstance(value, int) and abs(value) > 10**4000:
         return "9" * 4500
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(str(key))}: {_dumped(inner)}" for key, inner in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{json.dumps(str(key))}: {_dumped(inner)}" for key, inner in value.items())
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(_dumped, value)) + "]"
     return json.dumps(value)
@@ -176,7 +242,15 @@ def _dumped(value):
 def json_file(draw, data):
     what = draw.randrange(8)
     if what == 0:
-        odd = b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"[1e999]", b'{"a": 1, "a": 2}', b"NaN", b""
+        odd = (
+            b"[" * 100_000,
+            b'{"a":' * 100_000,
+            b"9" * 5000,
+            b"[1e999]",
+            b'{"a": 1, "a": 2}',
+            b"NaN",
+            b"",
+        )
         return draw.choice(odd)
     if what < 3:
         return text(draw, data)
@@ -189,7 +263,9 @@ SPECIAL = b"\0 instead of a file: "  # the harness puts what follows in the plac
 def special(draw, data):
     """Something that is no file, or JSON that is none."""
     if draw.random() < 0.5:
-        return SPECIAL + draw.choice((b"link /dev/zero", b"link /etc/passwd", b"link missing", b"pipe", b"folder"))
+        return SPECIAL + draw.choice(
+            (b"link /dev/zero", b"link /etc/passwd", b"link missing", b"pipe", b"folder")
+        )
     try:
         return json_file(draw, data)
     except ValueError:  # no JSON to begin with
@@ -210,11 +286,33 @@ def stranger_json(draw, data):
     *way, last = draw.choice(leaves)
     for step in way:
         place = place[step]
-    place[last] = draw.choice((
-        0, -1, 1, 2, 10**5, 10**9, 10**15, 2**63, True, None, [], {}, "x", "(([a-z0-9_]+\\.?)+)+!", "(", ["q"],
-        [[10**9]],
-        "../else/w.safetensors", "pytorch_model.bin", "adapter_model.bin", 1.5, {"Fixed": 10**12}, ["<s>", 10**9],
-    ))  # fmt: skip
+    place[last] = draw.choice(
+        (
+            0,
+            -1,
+            1,
+            2,
+            10**5,
+            10**9,
+            10**15,
+            2**63,
+            True,
+            None,
+            [],
+            {},
+            "x",
+            "(([a-z0-9_]+\\.?)+)+!",
+            "(",
+            ["q"],
+            [[10**9]],
+            "../else/w.safetensors",
+            "pytorch_model.bin",
+            "adapter_model.bin",
+            1.5,
+            {"Fixed": 10**12},
+            ["<s>", 10**9],
+        )
+    )
     return json.dumps(value).encode()
 
 
@@ -235,14 +333,26 @@ def json_lines(draw, data):
 
 def yaml_file(draw, data):
     if draw.random() < 0.2:
-        return draw.choice((
-            b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
-                b"%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n" % ((i + 1, i + 1) + (i,) * 9) for i in range(97, 106)
-            ),
-            b"a: &a [*a]\n", b"&a a: *a\n", b"[" * 20_000, b"a: " + b"{a: " * 5_000, b"a: 2001-01-01\n",
-            b"a: 1:30:00\n", b"!!python/object/apply:os.system ['true']\n", b"a: 0b" + b"1" * 9000, b"<<: *x\n",
-            b"? [a]\n: b\n", b"--- a\n--- b\n",
-        ))  # fmt: skip
+        return draw.choice(
+            (
+                b"a: &a [x,x,x,x,x,x,x,x,x]\n"
+                + b"".join(
+                    b"%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n" % ((i + 1, i + 1) + (i,) * 9)
+                    for i in range(97, 106)
+                ),
+                b"a: &a [*a]\n",
+                b"&a a: *a\n",
+                b"[" * 20_000,
+                b"a: " + b"{a: " * 5_000,
+                b"a: 2001-01-01\n",
+                b"a: 1:30:00\n",
+                b"!!python/object/apply:os.system ['true']\n",
+                b"a: 0b" + b"1" * 9000,
+                b"<<: *x\n",
+                b"? [a]\n: b\n",
+                b"--- a\n--- b\n",
+            )
+        )
     return text(draw, data)
 
 
@@ -283,7 +393,9 @@ def zst_file(inside):
     def unpack(data):
         return zstandard.ZstdDecompressor().decompress(data)
 
-    return lambda draw, data: _changed(draw, data, unpack, zstandard.ZstdCompressor().compress, inside, bomb)
+    return lambda draw, data: _changed(
+        draw, data, unpack, zstandard.ZstdCompressor().compress, inside, bomb
+    )
 
 
 def parquet_file(draw, data):
@@ -295,10 +407,13 @@ def parquet_file(draw, data):
     table = pyarrow.parquet.read_table(io.BytesIO(data))
     name, rows = draw.choice(table.column_names), table.num_rows
     cells = None, b"\xff\xfe", ["a"], {"de": "a"}, "a\nb", 1.5, "\x1b[2J"
-    column = draw.choice((
-        *(pyarrow.array([cell] * rows) for cell in cells), pyarrow.array(range(rows)),
-        pyarrow.array(["x"] * rows).dictionary_encode(),
-    ))  # fmt: skip
+    column = draw.choice(
+        (
+            *(pyarrow.array([cell] * rows) for cell in cells),
+            pyarrow.array(range(rows)),
+            pyarrow.array(["x"] * rows).dictionary_encode(),
+        )
+    )
     columns = {key: column if key == name else table[key] for key in table.column_names}
     if draw.random() < 0.2:
         columns = {draw.choice(("", "source", "²")): column}
@@ -337,11 +452,26 @@ def tar_file(draw, data):
         return blind(draw, data) if draw.random() < 0.5 else _compressed(blind(draw, bytes(raw)))
     heads = [at for at in range(0, len(raw), 512) if raw[at + 257 : at + 262] == b"ustar"]
     at = draw.choice(heads)
-    begin, size = draw.choice(((0, 100), (100, 8), (124, 12), (136, 12), (156, 1), (157, 100), (345, 155), (386, 96)))
-    new = draw.choice((
-        b"7" * size, b"\0" * size, b"-1".ljust(size, b"\0"), b"\x80" + b"\xff" * (size - 1), b"../x", b"/x",
-        b"S", b"L", b"x", b"g", b"2", b"5", b"\xff" * size,
-    ))  # fmt: skip
+    begin, size = draw.choice(
+        ((0, 100), (100, 8), (124, 12), (136, 12), (156, 1), (157, 100), (345, 155), (386, 96))
+    )
+    new = draw.choice(
+        (
+            b"7" * size,
+            b"\0" * size,
+            b"-1".ljust(size, b"\0"),
+            b"\x80" + b"\xff" * (size - 1),
+            b"../x",
+            b"/x",
+            b"S",
+            b"L",
+            b"x",
+            b"g",
+            b"2",
+            b"5",
+            b"\xff" * size,
+        )
+    )
     raw[at + begin : at + begin + size] = new[:size].ljust(size, b"\0")
     raw[at + 148 : at + 156] = b" " * 8
     raw[at + 148 : at + 156] = b"%06o\0 " % sum(raw[at : at + 512])
@@ -354,9 +484,23 @@ def http(draw, data):
         return blind(draw, head) + b"\r\n\r\n" + body
     rows = head.split(b"\r\n")
     at = draw.randrange(len(rows))
-    names = b"Content-Length", b"Content-Range", b"Transfer-Encoding", b"Location", b"ETag", b"Content-Encoding"
+    names = (
+        b"Content-Length",
+        b"Content-Range",
+        b"Transfer-Encoding",
+        b"Location",
+        b"ETag",
+        b"Content-Encoding",
+    )
     field = draw.choice(names) + b": "
-    starts = b"HTTP/1.1 206 x", b"HTTP/1.1 416 x", b"HTTP/1.1 302 x", b"HTTP/9 1", b"HTTP/1.1 -1 x", rows[at]
+    starts = (
+        b"HTTP/1.1 206 x",
+        b"HTTP/1.1 416 x",
+        b"HTTP/1.1 302 x",
+        b"HTTP/9 1",
+        b"HTTP/1.1 -1 x",
+        rows[at],
+    )
     place = at if draw.random() < 0.5 else 0
     rows[place] = draw.choice((field + draw.choice(INTERESTING[:40]), *starts))
     if draw.random() < 0.5:
@@ -383,5 +527,7 @@ def make_zip(files):
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)  # without the time of now
+            archive.writestr(
+                zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED
+            )  # without the time of now
     return made.getvalue()

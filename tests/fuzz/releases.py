@@ -9,7 +9,12 @@ from target import ENGLISH, GERMAN, Target, made
 from cgbench.benchmark.release.card_notes import without_notes
 from cgbench.benchmark.release.croissant import MANUAL_FIELDS
 
-SUBJECTS = (("das haus", "the house"), ("der hund", "the dog"), ("ein hund", "a dog"), ("der alte hund", "the old dog"))
+SUBJECTS = (
+    ("das haus", "the house"),
+    ("der hund", "the dog"),
+    ("ein hund", "a dog"),
+    ("der alte hund", "the old dog"),
+)
 VERBS = (("sieht", "sees"), ("ist", "is"))
 OBJECTS = (*SUBJECTS, ("klein", "small"), ("ein haus", "a house"))
 
@@ -22,18 +27,37 @@ FORMS = {
     "croissant.json": m.json_file,
     "split.jsonl": m.json_lines,
 }
-BUILD = ("build-react", "--preset", "demo", "--jobs", "1", "--device", "cpu", "--set", "min_length=4")
+BUILD = (
+    "build-react",
+    "--preset",
+    "demo",
+    "--jobs",
+    "1",
+    "--device",
+    "cpu",
+    "--set",
+    "min_length=4",
+)
 
 
 POOL = {
-    name: "".join(" ".join(part[side] for part in parts) + "\n" for parts in product(SUBJECTS, VERBS, OBJECTS))
+    name: "".join(
+        " ".join(part[side] for part in parts) + "\n" for parts in product(SUBJECTS, VERBS, OBJECTS)
+    )
     for side, name in enumerate(("p.de", "p.en"))
 }
 
 
 def _made(texts, *words):
-    """The files of a small release ``r``. Its inputs are gone, as of one that came from elsewhere."""
-    return {name: data for name, data in made(texts, (*words, "--out", "{}/r")).items() if name.startswith("r/")}
+    """The files of a small release ``r``.
+
+    Its inputs are gone, as of one that came from elsewhere.
+    """
+    return {
+        name: data
+        for name, data in made(texts, (*words, "--out", "{}/r")).items()
+        if name.startswith("r/")
+    }
 
 
 def _build(*words):
@@ -42,15 +66,21 @@ def _build(*words):
 
 
 def unchanged(name, data):
-    """What to say of a file that is held to its digest and was accepted: nothing, if it is as it was, or what was
-    changed in it is for people to change."""
+    """What to say of a file that is held to its digest and was accepted: nothing, if it is as it
+    was, or what was changed in it is for people to change."""
     ours = EDITABLE.get(name.removeprefix("r/"), bytes)
-    return lambda folder: "" if ours((folder / name).read_bytes()) == ours(data) else "accepted, though it was changed"
+    return lambda folder: (
+        ""
+        if ours((folder / name).read_bytes()) == ours(data)
+        else "accepted, though it was changed"
+    )
 
 
 EDITABLE = {
     "README.md": lambda data: without_notes(data.decode()),
-    "croissant.json": lambda data: {key: value for key, value in json.loads(data).items() if key not in MANUAL_FIELDS},
+    "croissant.json": lambda data: {
+        key: value for key, value in json.loads(data).items() if key not in MANUAL_FIELDS
+    },
 }
 
 
@@ -61,7 +91,9 @@ def _verified(kind, files):
         how = FORMS.get(form, m.text)
         words = ("verify", "{}/r")
         right = unchanged(name, files[name])
-        yield Target(f"verify {kind}", form, files, name, how, words, right, kind == "release", (1, 2))
+        yield Target(
+            f"verify {kind}", form, files, name, how, words, right, kind == "release", (1, 2)
+        )
 
 
 def unfinished():
@@ -75,12 +107,23 @@ def splits():
     yield from _verified("split", files)
     for form in ("manifest.json", "split.jsonl", "train.en"):
         words = ("stats", "--release", "{}/r", "--side", "source")
-        yield Target("stats --release", f"split's {form}", files, f"r/{form}", FORMS.get(form, m.text), words)
+        yield Target(
+            "stats --release", f"split's {form}", files, f"r/{form}", FORMS.get(form, m.text), words
+        )
 
 
 def finished():
     """A release, chosen by members that were hardly trained."""
-    few = ("--members", "2", "--model", "tiny", "--set", "training.max_updates=1", "--set", "text.merges=9")
+    few = (
+        "--members",
+        "2",
+        "--model",
+        "tiny",
+        "--set",
+        "training.max_updates=1",
+        "--set",
+        "text.merges=9",
+    )
     files = _build(*few, "--set", "beam=1", "--set", "candidates=20", "--set", "select=1/4")
     yield from _verified("release", files)
     files |= {"t.de": GERMAN.encode(), "t.en": ENGLISH.encode()}

@@ -1,4 +1,6 @@
-"""Folders of strangers: models of Hugging Face with adapters and tokenisers, and our own with links, pipes, devices."""
+"""Folders of strangers: models of Hugging Face with adapters and tokenisers, and our own with
+links, pipes, devices.
+"""
 
 import json
 import tempfile
@@ -9,7 +11,9 @@ from target import ENGLISH, GERMAN, Target, collected, made
 
 
 def ours():
-    """Splits and results of overlap: what stands in the place of a file, and JSON that is no more what it was."""
+    """Splits and results of overlap: what stands in the place of a file, and JSON that is no more
+    what it was.
+    """
     files = made(
         {"t.de": GERMAN, "t.en": ENGLISH},
         ("split", "--method", "random", "--corpus", "{}/t.de", "{}/t.en", "--out", "{}/split"),
@@ -17,7 +21,9 @@ def ours():
     )
     verify, degree = ("verify", "{}/split"), ("degree", "--known-from", "{}/found", "{}/t.de")
     for name in ("manifest.json", "split.tsv", "test.de"):
-        yield Target("verify", f"split: {name}", files, f"split/{name}", m.special, verify, refusals=(1, 2))
+        yield Target(
+            "verify", f"split: {name}", files, f"split/{name}", m.special, verify, refusals=(1, 2)
+        )
     for name in ("known.json", "matches.npy", "SHA256SUMS", "automaton.table.npy", "words.json"):
         yield Target("degree --known-from", name, files, f"found/known/{name}", m.special, degree)
 
@@ -56,7 +62,12 @@ def hugging_face():
         files[f"cut/{to}"] = files[name]
     files["s"] = b"der hund\ndie katze sieht\n"
     models = {
-        "marian": ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"),
+        "marian": (
+            "config.json",
+            "generation_config.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        ),
         "gpt2": ("config.json", "generation_config.json"),
         "t5": ("config.json",),
         "cut": ("model.safetensors.index.json",),
@@ -64,13 +75,38 @@ def hugging_face():
     }
     for folder, names in models.items():
         system = f"hf:{{}}/{folder}" if folder != "lora" else "hf:{}/t5?adapter={}/lora"
-        words = ("translate", "--system", system, "--device", "cpu", "--beam", "1", "{}/s", "-o", "{}/out/t")
+        words = (
+            "translate",
+            "--system",
+            system,
+            "--device",
+            "cpu",
+            "--beam",
+            "1",
+            "{}/s",
+            "-o",
+            "{}/out/t",
+        )
         words += ("--prompt", "der {source} the") if folder == "gpt2" else ()
-        own = [name for name in files if name.startswith((f"{folder}/", "t5/" if folder == "lora" else "s"))]
-        chosen = {name: files[name] for name in own if "/" in name or name == "s"} | {"s": files["s"]}
+        own = [
+            name
+            for name in files
+            if name.startswith((f"{folder}/", "t5/" if folder == "lora" else "s"))
+        ]
+        chosen = {name: files[name] for name in own if "/" in name or name == "s"} | {
+            "s": files["s"]
+        }
         for name in names:
             how = m.stranger_json
-            yield Target("translate --system", f"{folder}: {name}", chosen, f"{folder}/{name}", how, words, heavy=True)
+            yield Target(
+                "translate --system",
+                f"{folder}: {name}",
+                chosen,
+                f"{folder}/{name}",
+                how,
+                words,
+                heavy=True,
+            )
 
 
 def _keys(path):

@@ -1,4 +1,6 @@
-"""What others wrote or answer: logs of evaluation harnesses, files of scores, and servers on this machine."""
+"""What others wrote or answer: logs of evaluation harnesses, files of scores, and servers on this
+machine.
+"""
 
 import io
 import json
@@ -10,9 +12,15 @@ from target import Target
 
 LINES = ["a b", "c d e"]
 CHAT = {
-    "id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": {"total_tokens": 9},
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": "ä b"}, "finish_reason": "stop"}],
-}  # fmt: skip
+    "id": "1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "usage": {"total_tokens": 9},
+    "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": "ä b"}, "finish_reason": "stop"}
+    ],
+}
 
 
 def _reply(value, *headers):
@@ -41,7 +49,8 @@ def _asked():
     from cgbench.models.servers.exchange import Request
 
     return [
-        Request({"model": "m", "messages": [{"role": "user", "content": f"Say: {line}"}], "n": 1}) for line in LINES
+        Request({"model": "m", "messages": [{"role": "user", "content": f"Say: {line}"}], "n": 1})
+        for line in LINES
     ]
 
 
@@ -67,7 +76,9 @@ def _chat(folder):
 def _as_many(folder):
     """An answer per sentence, and the same when it is read again, from nobody."""
     texts = (folder / "out" / "texts").read_text(encoding="utf-8").split("\n")[:-1]
-    again = _ask(f"openai:{(folder / 'out' / 'url').read_text()}/v1?model=m", folder / "out" / "kept", 1)
+    again = _ask(
+        f"openai:{(folder / 'out' / 'url').read_text()}/v1?model=m", folder / "out" / "kept", 1
+    )
     return "" if texts == again else "read otherwise than it was answered"
 
 
@@ -82,7 +93,9 @@ def _address(folder):
 
 
 def _kept(folder):
-    """What an earlier command has kept; there is nothing to ask for but what is missing, and nobody answers."""
+    """What an earlier command has kept; there is nothing to ask for but what is missing, and nobody
+    answers.
+    """
     _ask("openai:http://127.0.0.1:9/v1?model=m&timeout=1", folder / "kept", 1)
 
 
@@ -93,8 +106,14 @@ def servers():
         if packing == "gzip":
             body, headers = m._compressed(body), [b"Content-Encoding: gzip"]
         how = reply if packing == "plain" else m.http
-        yield Target("openai", packing, {"reply": _reply(body, *headers)}, "reply", how, _chat, _as_many)
-    address = {"address": b"openai:http://127.0.0.1:8000/v1?model=a%2Fb&temperature=0.5&max_tokens=9&timeout=5"}
+        yield Target(
+            "openai", packing, {"reply": _reply(body, *headers)}, "reply", how, _chat, _as_many
+        )
+    address = {
+        "address": (
+            b"openai:http://127.0.0.1:8000/v1?model=a%2Fb&temperature=0.5&max_tokens=9&timeout=5"
+        )
+    }
     yield Target("openai", "address", address, "address", m.text, _address)
     rows = [{"format": 1, "url": "http://127.0.0.1:9/v1"}]
     for one in _asked():
@@ -107,12 +126,14 @@ def servers():
 HEADER = {"version": 2, "status": "success", "eval": {"task": "t", "task_version": 0}}
 SAMPLES = [
     {
-        "id": f"s{row}", "epoch": epoch, "input": [{"role": "user", "content": f"question {row}"}],
+        "id": f"s{row}",
+        "epoch": epoch,
+        "input": [{"role": "user", "content": f"question {row}"}],
         "scores": {"match": {"value": "CIPN"[(row + epoch) % 4]}},
     }
     for epoch in (1, 2)
     for row in range(4)
-]  # fmt: skip
+]
 
 
 def eval_file(draw, data):
@@ -125,7 +146,9 @@ def eval_file(draw, data):
     if draw.random() < 0.01:
         return _bomb()
     if draw.random() < 0.1:
-        inside[draw.choice(("samples/../x.json", "samples/x.json", "header.json", "samples/.json"))] = inside.pop(name)
+        inside[
+            draw.choice(("samples/../x.json", "samples/x.json", "header.json", "samples/.json"))
+        ] = inside.pop(name)
     else:
         inside[name] = m.json_file(draw, inside[name])
     return m.make_zip(inside)
@@ -133,12 +156,16 @@ def eval_file(draw, data):
 
 @cache
 def _bomb():
-    sample = json.dumps(SAMPLES[0]).replace('"s0"', '"s0", "x": [' + "[]," * 12_000_000 + "0]").encode()
+    sample = (
+        json.dumps(SAMPLES[0]).replace('"s0"', '"s0", "x": [' + "[]," * 12_000_000 + "0]").encode()
+    )
     return m.make_zip({"header.json": json.dumps(HEADER).encode(), "samples/a.json": sample})
 
 
 def _finite(*words):
-    """What is wrong with the figures of an accepted file: as JSON, they have neither NaN nor infinity."""
+    """What is wrong with the figures of an accepted file: as JSON, they have neither NaN nor
+    infinity.
+    """
 
     def right(folder):
         from click.testing import CliRunner
@@ -160,29 +187,56 @@ def imports():
     """Logs of harnesses, and files of scores."""
     lm_eval = "".join(
         json.dumps(
-            {"doc_id": row, "doc": {"q": f"{row}"}, "filter": "none", "metrics": ["acc"], "doc_hash": f"h{row}",
-             "resps": [["x"]], "acc": float(row % 2)}
-        ) + "\n"
+            {
+                "doc_id": row,
+                "doc": {"q": f"{row}"},
+                "filter": "none",
+                "metrics": ["acc"],
+                "doc_hash": f"h{row}",
+                "resps": [["x"]],
+                "acc": float(row % 2),
+            }
+        )
+        + "\n"
         for row in range(6)
-    ).encode()  # fmt: skip
+    ).encode()
     comet = {"a.txt": [{"src": "s", "mt": "t", "COMET": 0.1 * row} for row in range(6)]}
     inspect = {"header.json": json.dumps(HEADER).encode()}
-    inspect |= {f"samples/{one['id']}_{one['epoch']}.json": json.dumps(one).encode() for one in SAMPLES}
-    segments = b"".join(b"%s\t0.%d\n" % (system, row) for system in (b"a", b"b") for row in range(6))
+    inspect |= {
+        f"samples/{one['id']}_{one['epoch']}.json": json.dumps(one).encode() for one in SAMPLES
+    }
+    segments = b"".join(
+        b"%s\t0.%d\n" % (system, row) for system in (b"a", b"b") for row in range(6)
+    )
     forms = (
         ("lm-eval", "samples_t_1.jsonl", lm_eval, m.json_lines),
         ("inspect", "a.eval", m.make_zip(inspect), eval_file),
         ("inspect JSON", "a.json", json.dumps(HEADER | {"samples": SAMPLES}).encode(), m.json_file),
         ("COMET JSON", "c.json", json.dumps(comet).encode(), m.json_file),
         ("mt-metrics-eval", "a.seg.score", segments, m.text),
-        ("tsv", "a.tsv", b"id\tscore\n" + b"".join(b"%d\t%d.5\n" % (n, n) for n in range(6)), m.text),
+        (
+            "tsv",
+            "a.tsv",
+            b"id\tscore\n" + b"".join(b"%d\t%d.5\n" % (n, n) for n in range(6)),
+            m.text,
+        ),
     )
     for form, name, data, how in forms:
         system = "" if form == "mt-metrics-eval" else "a="
         words = ("score", "import", "--scores", f"{system}{{}}/{name}", "--format", "json")
         yield Target("score import", form, {name: data}, name, how, words, _finite(*words))
     plain = {"a": b"0.5\n0.25\n1e-3\n7\n1\n", "b": b"0.5\n0.5\n2\n1\n1\n"}
-    words = ("score", "import", "--scores", "a={}/a", "--scores", "b={}/b", "--paired", "--samples", "50")
+    words = (
+        "score",
+        "import",
+        "--scores",
+        "a={}/a",
+        "--scores",
+        "b={}/b",
+        "--paired",
+        "--samples",
+        "50",
+    )
     words += ("--format", "json")
     for statistic in ("mean", "share:0.5"):
         more = (*words, "--statistic", statistic)

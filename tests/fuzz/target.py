@@ -6,8 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-GERMAN = "das haus ist klein\nder hund sieht das haus\nein hund ist klein\nder alte hund sieht ein haus\n" * 3
-ENGLISH = "the house is small\nthe dog sees the house\na dog is small\nthe old dog sees a house\n" * 3
+GERMAN = (
+    "das haus ist klein\nder hund sieht das haus\nein hund ist klein\nder alte hund sieht ein"
+    " haus\n" * 3
+)
+ENGLISH = (
+    "the house is small\nthe dog sees the house\na dog is small\nthe old dog sees a house\n" * 3
+)
 
 
 @dataclass(frozen=True)
@@ -15,7 +20,8 @@ class Target:
     """One command and one form of one file.
 
     :param files: valid ones, by name; ``damaged``: which is, and ``how``.
-    :param words: the call; ``{}`` is the folder of the files. A function is called with the folder instead.
+    :param words: the call; ``{}`` is the folder of the files. A function is called with the folder
+        instead.
     :param right: what is wrong with what an accepted input gave, in words; nothing if it is right.
     :param refusals: exit statuses that refuse an input.
     :param heavy: imports what takes seconds; such targets run last.
@@ -34,7 +40,11 @@ class Target:
 
 def collected(folder: Path) -> dict[str, bytes]:
     """The files of a folder, by their names in it."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def made(texts: dict[str, str], *calls: tuple[str, ...]) -> dict[str, bytes]:

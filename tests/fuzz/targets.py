@@ -1,4 +1,6 @@
-"""What is tried: a command, valid files that it reads, which of them is damaged and how, and what must hold then."""
+"""What is tried: a command, valid files that it reads, which of them is damaged and how, and what
+must hold then.
+"""
 
 import gzip
 import io
@@ -23,8 +25,15 @@ def _pairs(kind):
     if kind == "tsv":
         return "".join(f"{left}\t{right}\n" for left, right in rows).encode(), m.text
     if kind == "csv":
-        quoted = ((left, right.replace(" is ", ' "is", ').replace('"', '""')) for left, right in rows)
-        return "".join(f'{left},"{right}"\r\n' for left, right in [("source", "target"), *quoted]).encode(), m.csv_file
+        quoted = (
+            (left, right.replace(" is ", ' "is", ').replace('"', '""')) for left, right in rows
+        )
+        return (
+            "".join(
+                f'{left},"{right}"\r\n' for left, right in [("source", "target"), *quoted]
+            ).encode(),
+            m.csv_file,
+        )
     if kind == "json":
         objects = [{"source": left, "target": right} for left, right in rows]
         return json.dumps(objects).encode(), m.json_file
@@ -36,7 +45,9 @@ def _pairs(kind):
 
     made = io.BytesIO()
     names = ("source", "target")
-    pyarrow.parquet.write_table(pyarrow.table(dict(zip(names, zip(*rows, strict=True), strict=True))), made)
+    pyarrow.parquet.write_table(
+        pyarrow.table(dict(zip(names, zip(*rows, strict=True), strict=True))), made
+    )
     return made.getvalue(), m.parquet_file
 
 
@@ -49,7 +60,9 @@ def _packed(kind, data, how):
 
 
 def _unchecked_header(path):
-    """The text of a .gz file whose header alone is wrong (a reserved bit): the check sum of the text holds."""
+    """The text of a .gz file whose header alone is wrong (a reserved bit): the check sum of the
+    text holds.
+    """
     try:
         return gzip.decompress(path.read_bytes())
     except (OSError, EOFError, zlib.error):
@@ -73,7 +86,11 @@ def _reference(path):
     import zstandard
 
     try:
-        return zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True).read()
+        return (
+            zstandard.ZstdDecompressor()
+            .stream_reader(io.BytesIO(data), read_across_frames=True)
+            .read()
+        )
     except zstandard.ZstdError:
         return None
 
@@ -117,11 +134,21 @@ def corpora():
     for kind in ("tsv", "csv", "jsonl", "json", "lines.json", "parquet"):
         data, how = _pairs(kind)
         check = _pairs_as_read("t.parquet") if kind == "parquet" else (lambda folder: "")
-        yield Target("lexicon learn", kind, {f"t.{kind}": data}, f"t.{kind}", how, (*learn, f"{{}}/t.{kind}"), check)
+        yield Target(
+            "lexicon learn",
+            kind,
+            {f"t.{kind}": data},
+            f"t.{kind}",
+            how,
+            (*learn, f"{{}}/t.{kind}"),
+            check,
+        )
     for packing in ("gz", "zst"):
         data, how = _packed(packing, *_pairs("tsv"))
         name = f"t.tsv.{packing}"
-        yield Target("lexicon learn", f"tsv.{packing}", {name: data}, name, how, (*learn, f"{{}}/{name}"))
+        yield Target(
+            "lexicon learn", f"tsv.{packing}", {name: data}, name, how, (*learn, f"{{}}/{name}")
+        )
     augment = ("augment", "geca", "--out", "{}/out/n.tsv", "--samples", "5")
     yield Target("augment geca", "plain", plain, "t.de", m.text, (*augment, "{}/t.de", "{}/t.en"))
     data, how = _pairs("tsv")
@@ -132,12 +159,16 @@ def columns():
     """Single columns, as score reads them."""
     lines = ENGLISH.encode()
     score = ("score", "exact", "--ref", "{}/r")
-    yield Target("score exact", "plain", {"r": lines, "h": lines}, "h", m.text, (*score, "--hyp", "a={}/h"))
+    yield Target(
+        "score exact", "plain", {"r": lines, "h": lines}, "h", m.text, (*score, "--hyp", "a={}/h")
+    )
     for packing in ("gz", "zst"):
         data, how = _packed(packing, lines, m.text)
         name = f"h.{packing}"
         words = (*score, "--hyp", f"a={{}}/{name}")
-        yield Target("score exact", packing, {"r": lines, name: data}, name, how, words, _as_read(name))
+        yield Target(
+            "score exact", packing, {"r": lines, name: data}, name, how, words, _as_read(name)
+        )
     for kind in ("tsv", "csv", "jsonl", "json", "lines.json", "parquet"):
         data, how = _pairs(kind)
         column = "2" if kind == "tsv" else "target"
@@ -145,7 +176,17 @@ def columns():
         yield Target("score exact", kind, {"r": lines, f"h.{kind}": data}, f"h.{kind}", how, words)
     table = b"kind\tscore\n" + b"".join(b"k%d\t%d.5\n" % (n % 2, n) for n in range(12))
     files = {"r": lines, "h": lines, "t.tsv": table}
-    words = (*score, "--hyp", "a={}/h", "--table", "{}/t.tsv", "--by", "column:score", "--bins", "2")
+    words = (
+        *score,
+        "--hyp",
+        "a={}/h",
+        "--table",
+        "{}/t.tsv",
+        "--by",
+        "column:score",
+        "--bins",
+        "2",
+    )
     yield Target("score --by column", "tsv", files, "t.tsv", m.text, words)
     words = ("score", "bleu", "--ref", "{}/r", "--hyp", "a={}/h")
     yield Target("score bleu", "plain", {"r": lines, "h": lines}, "r", m.text, words)
@@ -161,16 +202,46 @@ def joins():
         for number, line in enumerate(ENGLISH.splitlines())
     ]
     head = ["id,text,n\r\n"]
-    table = "".join([*head, *(f'{row["id"]},"{row["text"]}",{row["n"]}\r\n' for row in reversed(rows))]).encode()
+    table = "".join(
+        [*head, *(f'{row["id"]},"{row["text"]}",{row["n"]}\r\n' for row in reversed(rows))]
+    ).encode()
     lines = "".join(json.dumps(row) + "\n" for row in rows[3:] + rows[:3]).encode()
     array = json.dumps(rows).encode()
     files = {"r.csv": table, "h.jsonl": lines, "t.json": array}
     same = files | {"h.jsonl": "".join(json.dumps(row) + "\n" for row in rows[::-1]).encode()}
     same["t.json"] = json.dumps(rows[::-1]).encode()
-    words = ("score", "exact", "--ref", "{}/r.csv:text", "--hyp", "a={}/h.jsonl:text", "--table", "{}/t.json")
+    words = (
+        "score",
+        "exact",
+        "--ref",
+        "{}/r.csv:text",
+        "--hyp",
+        "a={}/h.jsonl:text",
+        "--table",
+        "{}/t.json",
+    )
     words += ("--by", "column:n", "--bins", "2")
-    power = ("power", "--scores", "a={}/r.csv:n", "--scores", "b={}/h.jsonl:m", "--samples", "20", "--id", "id")
-    imported = ("score", "import", "--scores", "a={}/h.jsonl:n", "--table", "{}/r.csv", "--by", "column:text")
+    power = (
+        "power",
+        "--scores",
+        "a={}/r.csv:n",
+        "--scores",
+        "b={}/h.jsonl:m",
+        "--samples",
+        "20",
+        "--id",
+        "id",
+    )
+    imported = (
+        "score",
+        "import",
+        "--scores",
+        "a={}/h.jsonl:n",
+        "--table",
+        "{}/r.csv",
+        "--by",
+        "column:text",
+    )
     for name, how in (("r.csv", m.csv_file), ("h.jsonl", m.json_lines), ("t.json", m.json_file)):
         yield Target("score --id", name, files, name, how, (*words, "--id", "id"))
         yield Target("score without --id", name, same, name, how, words)
@@ -184,27 +255,57 @@ def joins():
 def rules():
     """Rules, outputs of systems and verdicts."""
     types = [
-        {"type": "contains", "any": ["dog", "cat"], "case": False}, {"type": "regex", "pattern": "d.g"},
-        {"type": "length", "most": 9, "weight": 2}, {"type": "verdict", "name": "polite"},
-    ]  # fmt: skip
+        {"type": "contains", "any": ["dog", "cat"], "case": False},
+        {"type": "regex", "pattern": "d.g"},
+        {"type": "length", "most": 9, "weight": 2},
+        {"type": "verdict", "name": "polite"},
+    ]
     lines = GERMAN.splitlines()
     rows = [{"id": f"e{row}", "source": line, "rules": types} for row, line in enumerate(lines)]
-    submission = [{"id": row["id"], "translation": line} for row, line in zip(rows, lines, strict=True)]
+    submission = [
+        {"id": row["id"], "translation": line} for row, line in zip(rows, lines, strict=True)
+    ]
     verdicts = "id,rule,pass\n" + "".join(f"e{row},polite,{row % 2}\n" for row in range(len(lines)))
     ltb = [
-        {"id": row, "source_text": line, "source_lang": "German", "target_lang": "English", "tags": ["LTBv1"],
-         "translations": [{"model": name, "translation": line, "verified": [True, False]} for name in "ab"],
-         "verification_rules": ["one", "two"]}
+        {
+            "id": row,
+            "source_text": line,
+            "source_lang": "German",
+            "target_lang": "English",
+            "tags": ["LTBv1"],
+            "translations": [
+                {"model": name, "translation": line, "verified": [True, False]} for name in "ab"
+            ],
+            "verification_rules": ["one", "two"],
+        }
         for row, line in enumerate(lines)
-    ]  # fmt: skip
+    ]
     files = {
-        "r.jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode(), "h.json": json.dumps(submission).encode(),
-        "v.csv": verdicts.encode(), "v1.json": json.dumps(ltb).encode(),
-    }  # fmt: skip
-    words = ("score", "rules", "--rules", "{}/r.jsonl", "--hyp", "a={}/h.json", "--verdicts", "{}/v.csv")
+        "r.jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode(),
+        "h.json": json.dumps(submission).encode(),
+        "v.csv": verdicts.encode(),
+        "v1.json": json.dumps(ltb).encode(),
+    }
+    words = (
+        "score",
+        "rules",
+        "--rules",
+        "{}/r.jsonl",
+        "--hyp",
+        "a={}/h.json",
+        "--verdicts",
+        "{}/v.csv",
+    )
     for name, how in (("r.jsonl", m.json_lines), ("h.json", m.json_file), ("v.csv", m.csv_file)):
         yield Target("score rules", name, files, name, how, words)
-    yield Target("score rules", "v1.json", files, "v1.json", m.json_file, ("score", "rules", "--rules", "{}/v1.json"))
+    yield Target(
+        "score rules",
+        "v1.json",
+        files,
+        "v1.json",
+        m.json_file,
+        ("score", "rules", "--rules", "{}/v1.json"),
+    )
 
 
 def cter():
@@ -216,7 +317,18 @@ def cter():
         "l": b"the\t/\ndog\tHund\nsmall\tklein/kleine\nhouse\tHaus\n",
         "a": b"DET\tthe\tthe\nN\tdog\tdog\nADJ\tsmall\tsmall\nN\thouse\thouse\n",
     }
-    words = ("score", "cter", "--source", "{}/s", "--compounds", "{}/c", "--lexicon", "{}/l", "--atoms", "{}/a")
+    words = (
+        "score",
+        "cter",
+        "--source",
+        "{}/s",
+        "--compounds",
+        "{}/c",
+        "--lexicon",
+        "{}/l",
+        "--atoms",
+        "{}/a",
+    )
     words += ("--hyp", "a={}/h", "--group-size", "1")
     for name, form in (("l", "lexicon"), ("a", "atoms"), ("c", "compounds"), ("h", "hypotheses")):
         yield Target("score cter", form, files, name, m.text, words)
@@ -227,10 +339,14 @@ def statistics():
     plain = {"train": ENGLISH.encode(), "test": ENGLISH[:90].encode().rpartition(b"\n")[0] + b"\n"}
     words = ("stats", "--train", "{}/train", "--test", "{}/test")
     yield Target("stats", "plain", plain, "test", m.text, words)
-    yield Target("degree", "plain", plain, "train", m.text, ("degree", "--train", "{}/train", "{}/test"))
+    yield Target(
+        "degree", "plain", plain, "train", m.text, ("degree", "--train", "{}/train", "{}/test")
+    )
 
     def tagged(line):
-        return b"".join(b"%d\t%s\t_\tNOUN\tNN" % row + b"\t_" * 5 + b"\n" for row in enumerate(line.split(), 1))
+        return b"".join(
+            b"%d\t%s\t_\tNOUN\tNN" % row + b"\t_" * 5 + b"\n" for row in enumerate(line.split(), 1)
+        )
 
     files = dict(plain)
     for name, text in plain.items():
@@ -250,8 +366,18 @@ def language_models():
         (Path(folder) / "t").write_bytes(text["t"])
         train_lm(Path(folder) / "t", Path(folder) / "m.arpa", order=2)
         arpa = (Path(folder) / "m.arpa").read_bytes()
-    for form, file, data, how in (("ARPA", "m.arpa", arpa, m.text), ("KenLM", "m.binary", kenlm_binary.DATA, m.blind)):
-        yield Target("lm score", form, text | {file: data}, file, how, ("lm", "score", "--lm", f"{{}}/{file}", "{}/t"))
+    for form, file, data, how in (
+        ("ARPA", "m.arpa", arpa, m.text),
+        ("KenLM", "m.binary", kenlm_binary.DATA, m.blind),
+    ):
+        yield Target(
+            "lm score",
+            form,
+            text | {file: data},
+            file,
+            how,
+            ("lm", "score", "--lm", f"{{}}/{file}", "{}/t"),
+        )
 
 
 def settings():
@@ -261,7 +387,17 @@ def settings():
         b"seed: 3\ncandidates: 4\nmin_length: 1\n"
         b"training:\n  max_updates: 5\n  learning_rate: 1e-3\nmodel:\n  width: 32\n"
     )
-    words = ("build-react", "--train", "{}/t.de", "{}/t.en", "--pool", "{}/t.de", "{}/t.en", "--config", "{}/c.yaml")
+    words = (
+        "build-react",
+        "--train",
+        "{}/t.de",
+        "{}/t.en",
+        "--pool",
+        "{}/t.de",
+        "{}/t.en",
+        "--config",
+        "{}/c.yaml",
+    )
     words += ("--preset", "demo", "--model", "tiny", "--dry-run", "--out", "{}/out/r")
     yield Target("build-react --config", "YAML", files, "c.yaml", m.yaml_file, words)
 
@@ -271,16 +407,45 @@ def prepared():
     from cgbench.data_recipes.archives import members
 
     record = {
-        **{"format": 1, "recipe": "colors", "revision": 1, "version": "0", "licence": "MIT", "citation": ""},
-        **{"homepage": "", "splits": {"train": {"rows": 1, "origin": "generated", "files": ["train.src"]}}},
-        **{"missing": [], "missing_files": [], "notes": [], "sources": {}, "files": {"train.src": "0" * 64}},
+        **{
+            "format": 1,
+            "recipe": "colors",
+            "revision": 1,
+            "version": "0",
+            "licence": "MIT",
+            "citation": "",
+        },
+        **{
+            "homepage": "",
+            "splits": {"train": {"rows": 1, "origin": "generated", "files": ["train.src"]}},
+        },
+        **{
+            "missing": [],
+            "missing_files": [],
+            "notes": [],
+            "sources": {},
+            "files": {"train.src": "0" * 64},
+        },
     }
     words = ("data", "get", "colors", "--offline", "--jobs", "1", "--out", "{}/set")
     files = {"set/recipe.json": json.dumps(record).encode(), "set/train.src": b"dax\n"}
     yield Target("data get", "recipe.json", files, "set/recipe.json", m.json_file, words)
     packed = {"mirror/colors/train.tsv.gz": gzip.compress(b"dax\tRED\n" * 9, mtime=0)}
-    words = ("data", "get", "colors", "--mirror", "{}/mirror", "--offline", "--jobs", "1", "--out", "{}/out/set")
-    yield Target("data get --mirror", "gz", packed, "mirror/colors/train.tsv.gz", m.gz_file(m.text), words)
+    words = (
+        "data",
+        "get",
+        "colors",
+        "--mirror",
+        "{}/mirror",
+        "--offline",
+        "--jobs",
+        "1",
+        "--out",
+        "{}/out/set",
+    )
+    yield Target(
+        "data get --mirror", "gz", packed, "mirror/colors/train.tsv.gz", m.gz_file(m.text), words
+    )
 
     def read(name):
         def work(folder):
@@ -291,9 +456,13 @@ def prepared():
         return work
 
     inside = {"top/a.txt": b"one two\n" * 50, "top/b.txt": b"three\n" * 50}
-    yield Target("archives", "tar.gz", {"x.tgz": m.make_tar(inside)}, "x.tgz", m.tar_file, read("x.tgz"))
+    yield Target(
+        "archives", "tar.gz", {"x.tgz": m.make_tar(inside)}, "x.tgz", m.tar_file, read("x.tgz")
+    )
     right = _whole("x.zip", set(inside.values()))
-    yield Target("archives", "zip", {"x.zip": m.make_zip(inside)}, "x.zip", m.blind, read("x.zip"), right)
+    yield Target(
+        "archives", "zip", {"x.zip": m.make_zip(inside)}, "x.zip", m.blind, read("x.zip"), right
+    )
     head = b'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: 30\r\nConnection: close\r\n\r\n'
     answer = head + b"hello world\n" * 2 + b"hello\n"
     yield Target("download", "HTTP", {"answer": answer}, "answer", m.http, _downloaded)
@@ -322,13 +491,29 @@ def _downloaded(folder):
 def results():
     """What runs of reproduce left."""
     result = {
-        **{"benchmark": "Colors", "system": "LSTM", "scale": "full", "fraction": 1.0, "seed": 1, "updates": 10},
-        **{"settings": "a", "rows": 0, "ended": 1, "seconds": 1, "device": "cpu", "figures": {"exact match": 50.0}},
+        **{
+            "benchmark": "Colors",
+            "system": "LSTM",
+            "scale": "full",
+            "fraction": 1.0,
+            "seed": 1,
+            "updates": 10,
+        },
+        **{
+            "settings": "a",
+            "rows": 0,
+            "ended": 1,
+            "seconds": 1,
+            "device": "cpu",
+            "figures": {"exact match": 50.0},
+        },
         **{"preset": "x", "generated": []},
     }
     files = {}
     for seed in (1, 2):
-        files[f"runs/colors.lstm.full.seed-{seed}/{seed}/result.json"] = json.dumps(result | {"seed": seed}).encode()
+        files[f"runs/colors.lstm.full.seed-{seed}/{seed}/result.json"] = json.dumps(
+            result | {"seed": seed}
+        ).encode()
     words = ("reproduce", "show", "{}", "--others")
     yield Target("reproduce show", "result.json", files, next(iter(files)), m.json_file, words)
 
@@ -337,7 +522,10 @@ def lexicons():
     """Lexicons of models, by what loads them."""
     from cgbench.models.lexicons.lexicon import Lexicon
 
-    data = {"json": b'{"dax": {"RED": 6, "BLUE": 1}, "lug": {"BLUE": 5.5}}', "tsv": b"dax\tRED\t6\nlug\tBLUE\t5.5\n"}
+    data = {
+        "json": b'{"dax": {"RED": 6, "BLUE": 1}, "lug": {"BLUE": 5.5}}',
+        "tsv": b"dax\tRED\t6\nlug\tBLUE\t5.5\n",
+    }
     for kind, how in (("json", m.json_file), ("tsv", m.text)):
         name = f"l.{kind}"
 
@@ -345,7 +533,10 @@ def lexicons():
             Lexicon.load(folder / name)
 
         yield Target("lexicons", kind, {name: data[kind]}, name, how, load)
-        files = {name: data[kind], f"{name}.sha256": f"{sha256(data[kind]).hexdigest()}  {name}\n".encode()}
+        files = {
+            name: data[kind],
+            f"{name}.sha256": f"{sha256(data[kind]).hexdigest()}  {name}\n".encode(),
+        }
         right = releases.unchanged(name, data[kind])
         yield Target("lexicons", f"{kind} with a digest", files, name, how, load, right)
 
@@ -375,13 +566,29 @@ def checkpoints():
         files = {f"m/{path.name}": path.read_bytes() for path in (folder / "m").iterdir()}
     files["s"] = b"das haus\n"
     words = ("translate", "--model", "{}/m", "--device", "cpu", "--beam", "1", "{}/s")
-    forms = {"config.json": m.json_file, "subwords.json": m.json_file, "model.safetensors": m.safetensors_file}
+    forms = {
+        "config.json": m.json_file,
+        "subwords.json": m.json_file,
+        "model.safetensors": m.safetensors_file,
+    }
     for name, how in forms.items():
         yield Target("translate", name, files, f"m/{name}", how, words, heavy=True)
 
 
 LIGHT = (
-    *(corpora, columns, joins, cter, rules, statistics, language_models, settings, prepared, results, lexicons),
+    *(
+        corpora,
+        columns,
+        joins,
+        cter,
+        rules,
+        statistics,
+        language_models,
+        settings,
+        prepared,
+        results,
+        lexicons,
+    ),
     *(releases.splits, stranger_folders.ours, stranger_folders.many_lines, releases.unfinished),
     *(strangers.servers, strangers.imports, *listed.GROUPS),
 )

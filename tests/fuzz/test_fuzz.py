@@ -1,7 +1,8 @@
-"""A fixed sample of what ``tests/fuzz/fuzz.py`` tries without end: every command and form, always the same inputs.
+"""A fixed sample of what ``tests/fuzz/fuzz.py`` tries without end: every command and form, always
+the same inputs.
 
-Each test is a process of its own: a child forked off a process that other tests have left threads in (PyArrow's,
-Ray's, a browser's) may wait for ever for a lock that one of them held.
+Each test is a process of its own: a child forked off a process that other tests have left threads
+in (PyArrow's, Ray's, a browser's) may wait for ever for a lock that one of them held.
 """
 
 import json
@@ -14,11 +15,15 @@ from few import few
 
 FOLDER = Path(__file__).parent
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the memory of a child is bounded as Linux does it")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the memory of a child is bounded as Linux does it"
+)
 
 
 def call(*words):
-    return subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, cwd=FOLDER)
+    return subprocess.run(
+        [sys.executable, *map(str, words)], capture_output=True, text=True, cwd=FOLDER
+    )
 
 
 @pytest.mark.parametrize("which", few([("import", 1), ("", 20)], ("import", 1)))
@@ -28,7 +33,9 @@ def test_damaged_inputs_are_one_line_or_right(tmp_path, which):
     done = call("fuzz.py", "--light", "--only", only, "--each", inputs, "--out", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     counts = json.loads((tmp_path / "seed-1.json").read_text())
-    assert len(counts) > (5 if only else 60) and all(mine["tried"] == inputs for mine in counts.values())
+    assert len(counts) > (5 if only else 60) and all(
+        mine["tried"] == inputs for mine in counts.values()
+    )
 
 
 @pytest.mark.parametrize("inputs", few([5, 1340], 5))
@@ -45,7 +52,10 @@ def test_the_same_seed_damages_alike():
     digests = {}
     exec(DAMAGE, digests)
     lines = digests["lines"]
-    assert lines == call("-c", f"{DAMAGE}\nprint(*lines, sep='\\n')").stdout.splitlines() and len(lines) > 20
+    assert (
+        lines == call("-c", f"{DAMAGE}\nprint(*lines, sep='\\n')").stdout.splitlines()
+        and len(lines) > 20
+    )
     assert all(len(set(line.split()[1:])) > 2 for line in lines)
 
 

@@ -1,4 +1,6 @@
-"""Every architecture and its forms in small, for tests that hold for all of them; add a row and it is tested."""
+"""Every architecture and its forms in small, for tests that hold for all of them; add a row and it
+is tested.
+"""
 
 import dataclasses
 
@@ -10,18 +12,36 @@ from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import EOS, PAD
 
 SOURCE_SIZE, TARGET_SIZE = 17, 15
-SMALL = {"encoder_layers": 3, "decoder_layers": 2, "width": 16, "feedforward_width": 24, "attention_heads": 2}
+SMALL = {
+    "encoder_layers": 3,
+    "decoder_layers": 2,
+    "width": 16,
+    "feedforward_width": 24,
+    "attention_heads": 2,
+}
 SMALL |= {"max_relative_position": 4, "dropout": 0.1}
-CSORDAS = {"positions": "interleaved", "embedding": "ped", "attention_bias": False, "output_bias": True}
+CSORDAS = {
+    "positions": "interleaved",
+    "embedding": "ped",
+    "attention_bias": False,
+    "output_bias": True,
+}
 CSORDAS |= {"begin_source": True, "initialization": "csordas"}
-CSORDAS_RELATIVE = {**CSORDAS, "positions": "transformer_xl", "embedding": "xavier", "embedding_dropout": False}
+CSORDAS_RELATIVE = {
+    **CSORDAS,
+    "positions": "transformer_xl",
+    "embedding": "xavier",
+    "embedding_dropout": False,
+}
 
 PROTO = {"prototype_layer": 2, "prototype_min_count": 3}
 ENCODER_ONLY = {"form": "encoder_only", "encoder_layers": 0, "decoder_layers": 0}
 
 
 def row(architecture, name="", **changes):
-    """A form of an architecture as a parameter of a test; a setting that it does not have is left out."""
+    """A form of an architecture as a parameter of a test; a setting that it does not have is left
+    out.
+    """
     kind = ARCHITECTURES[architecture].config
     known = {field.name for field in dataclasses.fields(kind)}
     small = {key: value for key, value in SMALL.items() if key in known}
@@ -62,14 +82,25 @@ TABLE = [
     row("r_dangle", "shared", interval=2, values="shared"),
     row("lstm_lexicon", "plain", decoder_layers=3),
     row("lstm_lexicon", "copy", encoder_layers=2, lexicon="copy"),
-    row("lstm_lexicon", "learned", encoder_layers=1, decoder_layers=1, lexicon="uniform", feature_dropout=0.2),
-    row("syntactic_attention", encoder_layers=1, decoder_layers=1, syntax_width=8, meaning_width=12),
+    row(
+        "lstm_lexicon",
+        "learned",
+        encoder_layers=1,
+        decoder_layers=1,
+        lexicon="uniform",
+        feature_dropout=0.2,
+    ),
+    row(
+        "syntactic_attention", encoder_layers=1, decoder_layers=1, syntax_width=8, meaning_width=12
+    ),
     row("syntactic_attention", "syntax", encoder_layers=1, decoder_layers=1, read_syntax=True),
 ]
 
 
 def small_model(config, seed=0):
-    """A model in evaluation mode in which nothing is zero, one or equal by its start, so that everything counts."""
+    """A model in evaluation mode in which nothing is zero, one or equal by its start, so that
+    everything counts.
+    """
     torch.manual_seed(seed)
     model = build_model(config, SOURCE_SIZE, TARGET_SIZE).eval()
     with torch.no_grad():
@@ -99,7 +130,9 @@ def pack(batch):
 
 
 def check_logits(config, slow_logits):
-    """The logits of a small batch are those of ``slow_logits(model, source, target)``, one pair at a time."""
+    """The logits of a small batch are those of ``slow_logits(model, source, target)``, one pair at
+    a time.
+    """
     model, batch = small_model(config).double(), pairs([(5, 3), (2, 6)])
     expected = torch.cat([slow_logits(model, *pair) for pair in batch])
     assert torch.allclose(model(*pack(batch)), expected, atol=1e-10)

@@ -1,4 +1,6 @@
-"""Tiny models of Dangle and R-Dangle for tests: every form, with parameters of which none is at rest."""
+"""Tiny models of Dangle and R-Dangle for tests: every form, with parameters of which none is at
+rest.
+"""
 
 import dataclasses
 
@@ -10,7 +12,13 @@ from cgbench.models.parts.ragged import Ragged
 
 SIZE = 17
 SMALL = {
-    **{"width": 12, "feedforward_width": 10, "attention_heads": 2, "mixed_attention_heads": 3, "mixed_layers": 2},
+    **{
+        "width": 12,
+        "feedforward_width": 10,
+        "attention_heads": 2,
+        "mixed_attention_heads": 3,
+        "mixed_layers": 2,
+    },
     **{"encoder_layers": 1, "decoder_layers": 2, "max_relative_position": 3, "dropout": 0.0},
 }
 DANGLE = DangleConfig(architecture="dangle", **SMALL)
@@ -57,14 +65,18 @@ def build(config, seed=0, dtype=torch.float64):
     return model
 
 
-# A source of </s> alone and a target of </s> alone are among them; the shortest source has the longest target.
+# A source of </s> alone and a target of </s> alone are among them; the shortest source has the
+# longest target.
 SOURCES = [[4, 5, 6, 7, 2], [2], [8, 9, 4, 10, 11, 12, 13, 5, 2], [6, 4, 2]]
 TARGETS = [[9, 8, 7, 2], [4, 5, 6, 7, 8, 9, 10, 11, 2], [2], [5, 2]]
 
 
 def batch(order=(0, 1, 2, 3)):
     """Sources, and what the decoder reads."""
-    return Ragged.pack([SOURCES[i] for i in order]), Ragged.pack([TARGETS[i] for i in order]).shifted()
+    return (
+        Ragged.pack([SOURCES[i] for i in order]),
+        Ragged.pack([TARGETS[i] for i in order]).shifted(),
+    )
 
 
 def slow_batch(model):

@@ -1,4 +1,6 @@
-"""A server with OpenAI's interface on this machine, which answers badly when it is told to, and counts tokens."""
+"""A server with OpenAI's interface on this machine, which answers badly when it is told to, and
+counts tokens.
+"""
 
 import contextlib
 import functools
@@ -27,7 +29,9 @@ BODIES = {
 
 
 class Fake:
-    """``troubles``: sentence -> what goes wrong with it, one after another, before it is answered well."""
+    """``troubles``: sentence -> what goes wrong with it, one after another, before it is answered
+    well.
+    """
 
     def __init__(self, troubles=None, *, model="m-1", delay=0.0):
         self.troubles = {line: list(wrong) for line, wrong in (troubles or {}).items()}
@@ -60,14 +64,18 @@ def _message(line, number, wrong):
 
 
 def reply_to(body, model="m-1", wrong=GOOD):
-    """A reply of a good server, or of one with a wrong number of choices, a limit, a filter, or reasoning."""
+    """A reply of a good server, or of one with a wrong number of choices, a limit, a filter, or
+    reasoning.
+    """
     asked = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
     line = asked.removeprefix("Say: ")
     number = body["n"] + {"too few": -1, "too many": 1}.get(wrong, 0)
     messages = [_message(line, one, wrong) for one in range(number)]
     end = {"cut": "length", "filtered": "content_filter"}.get(wrong, "stop")
     if "messages" in body:
-        choices = [{"message": {"role": "assistant", **each}, "finish_reason": end} for each in messages]
+        choices = [
+            {"message": {"role": "assistant", **each}, "finish_reason": end} for each in messages
+        ]
     else:
         choices = [{"text": each["content"], "finish_reason": end} for each in messages]
     usage = {
@@ -75,11 +83,19 @@ def reply_to(body, model="m-1", wrong=GOOD):
         "completion_tokens": sum(len(each["content"] or "") + 1 for each in messages),
         "prompt_tokens_details": {"cached_tokens": len(line) % 3},
     }
-    return {"id": "x", "model": "other" if wrong == "other model" else model, "choices": choices, "usage": usage}
+    return {
+        "id": "x",
+        "model": "other" if wrong == "other model" else model,
+        "choices": choices,
+        "usage": usage,
+    }
 
 
 class _Server(ThreadingHTTPServer):
-    """One per process: an address never changes. ``fake`` answers; ``over`` ends the requests that hang."""
+    """One per process: an address never changes.
+
+    ``fake`` answers; ``over`` ends the requests that hang.
+    """
 
     fake, over = None, threading.Event()
 
@@ -124,7 +140,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header("Retry-After", "0.02")
             key = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
             if wrong in (301, 302, 307):
-                self.send_header("Location", f"http://127.0.0.1:9/elsewhere?key={urllib.parse.quote(key)}")
+                self.send_header(
+                    "Location", f"http://127.0.0.1:9/elsewhere?key={urllib.parse.quote(key)}"
+                )
             page = f"not today{key and ', '}{key}".encode()
             self.send_header("Content-Length", str(len(page)))
             self.end_headers()
@@ -133,7 +151,11 @@ class _Handler(BaseHTTPRequestHandler):
         reply = fake.reply(body, wrong)
         if wrong == "no usage":
             del reply["usage"]
-        data = gzip.compress(b" " * (1 << 24)) if wrong == "bomb" else BODIES.get(wrong) or json.dumps(reply).encode()
+        data = (
+            gzip.compress(b" " * (1 << 24))
+            if wrong == "bomb"
+            else BODIES.get(wrong) or json.dumps(reply).encode()
+        )
         if wrong == "echo":
             data = data.replace(b'"m-1"', b'"m-1 for %s"' % self.headers["Authorization"].encode())
         if wrong == "mark":
@@ -145,7 +167,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(data) + (5 if wrong == "breaks off" else 0)))
         self.end_headers()
-        if wrong not in ("html", "deep", "bomb", "refused by a filter", "surrogate", "breaks off", "half a line"):
+        if wrong not in (
+            "html",
+            "deep",
+            "bomb",
+            "refused by a filter",
+            "surrogate",
+            "breaks off",
+            "half a line",
+        ):
             with fake.lock:  # before the reply is sent, because a test may look at once
                 fake.input += reply.get("usage", {}).get("prompt_tokens", 0)
                 fake.output += reply.get("usage", {}).get("completion_tokens", 0)

@@ -16,9 +16,19 @@ KEY = "ab" * 32
 
 
 def write_finished(
-    folder, uncertainty, *, content=None, targets=None, hypotheses=None, inputs=None, control=(), **config
+    folder,
+    uncertainty,
+    *,
+    content=None,
+    targets=None,
+    hypotheses=None,
+    inputs=None,
+    control=(),
+    **config,
 ):
-    """A release that selects by ``uncertainty``, with the text of its candidates in its workspace."""
+    """A release that selects by ``uncertainty``, with the text of its candidates in its
+    workspace.
+    """
     n = len(uncertainty)
     sizes = {"drop": "1/30", "window": "3/10", "select": "1/10"}
     config = {"uncertainty": "rmi", **sizes, "seed": 1, "members": 2, **config}
@@ -38,7 +48,10 @@ def write_finished(
     pyarrow.parquet.write_table(pyarrow.table({**columns, "rank": ranks, "stage": stages}), table)
     chosen = [row for row, stage in enumerate(stages) if stage == "selected"]
     sources = [f"die katze sieht {row} vögel" for row in range(n)]
-    texts = {"test.de": [sources[row] for row in chosen], "test.en": [targets[row] for row in chosen]}
+    texts = {
+        "test.de": [sources[row] for row in chosen],
+        "test.en": [targets[row] for row in chosen],
+    }
     texts["split.jsonl"] = ["{}"] * len(chosen)
     if control:
         config["control"] = True
@@ -50,11 +63,21 @@ def write_finished(
     (step / "step.json").write_text("{}")
     for path, lines in (
         *((folder / name, lines) for name, lines in texts.items()),
-        *((step / f"candidates.{side}", lines) for side, lines in (("source", sources), ("target", targets))),
+        *(
+            (step / f"candidates.{side}", lines)
+            for side, lines in (("source", sources), ("target", targets))
+        ),
     ):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    counts = {"pool": n, "candidates": n, "selected": len(chosen)} | ({"control": len(control)} if control else {})
-    manifest = {"format": FORMAT, "until": "release", "languages": ["de", "en"], "signature": "react|made"}
+    counts = {"pool": n, "candidates": n, "selected": len(chosen)} | (
+        {"control": len(control)} if control else {}
+    )
+    manifest = {
+        "format": FORMAT,
+        "until": "release",
+        "languages": ["de", "en"],
+        "signature": "react|made",
+    }
     manifest |= {"figures": {}, "configuration": config, "inputs": inputs or {}, "counts": counts}
     list_files(folder, manifest)
     record = {"signature": "react|made", "steps": {"candidates": KEY}}

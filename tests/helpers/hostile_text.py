@@ -1,4 +1,6 @@
-"""Text that a page must show as text: markup, scripts, other directions, control characters, a very long line."""
+"""Text that a page must show as text: markup, scripts, other directions, control characters, a very
+long line.
+"""
 
 HOSTILE = (
     '</script><img src=x onerror="window.broken=1">',

@@ -11,14 +11,18 @@ OTHER = "f" * 40
 
 
 class Hub:
-    """``files``: path -> bytes of data set ``org/name`` at ``COMMIT``, which ``main`` is; ``older``: at ``OTHER``."""
+    """``files``: path -> bytes of data set ``org/name`` at ``COMMIT``, which ``main`` is;
+    ``older``: at ``OTHER``.
+    """
 
     def __init__(self):
         self.files, self.older, self.requests, self.url = {}, {}, [], ""
         self.gated = False
 
     def find(self, path):
-        """Status, error code, commit and bytes of what ``/datasets/org/name/resolve/REVISION/PATH`` names."""
+        """Status, error code, commit and bytes of what ``/datasets/org/name/resolve/REVISION/PATH``
+        names.
+        """
         if not path.startswith("/datasets/org/name/resolve/"):
             return 401, "RepoNotFound", "", b""
         if self.gated:
@@ -29,7 +33,9 @@ class Hub:
             return 404, "RevisionNotFound", "", b""
         commit = versions[revision]
         files = self.files if commit == COMMIT else self.older
-        return (200, "", commit, files[name]) if name in files else (404, "EntryNotFound", commit, b"")
+        return (
+            (200, "", commit, files[name]) if name in files else (404, "EntryNotFound", commit, b"")
+        )
 
 
 @contextmanager
@@ -68,10 +74,14 @@ def serving():
 
 
 def use(monkeypatch, url, cache):
-    """Make the library ask ``url``, as HF_ENDPOINT does of a process that begins, and keep what it fetches apart."""
+    """Make the library ask ``url``, as HF_ENDPOINT does of a process that begins, and keep what it
+    fetches apart.
+    """
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "ENDPOINT", url)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}"
+    )
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)

@@ -1,4 +1,6 @@
-"""What the tests of models over RoBERTa and over BART share: sentences, and what must hold of every such model."""
+"""What the tests of models over RoBERTa and over BART share: sentences, and what must hold of every
+such model.
+"""
 
 import shutil
 
@@ -23,7 +25,9 @@ def lists(ragged):
 def write_corpus(folder, target_of):
     """The lines three times, and what ``target_of`` makes of each: two files."""
     (folder / "source").write_text("".join(f"{line}\n" for line in LINES * 3), encoding="utf-8")
-    (folder / "target").write_text("".join(f"{target_of(line)}\n" for line in LINES * 3), encoding="utf-8")
+    (folder / "target").write_text(
+        "".join(f"{target_of(line)}\n" for line in LINES * 3), encoding="utf-8"
+    )
     return folder / "source", folder / "target"
 
 
@@ -39,7 +43,9 @@ def build(folder, preset, source_size, target_size):
 def train(folder, corpus, preset, out, stop_after_updates=None, **options):
     start, preset = plan_start(f"hf:{folder}", preset)
     subwords = start.learn(corpus[1], preset.text)
-    return train_until(stop_after_updates, corpus, corpus, subwords, preset, 1, out, init=start, **options)
+    return train_until(
+        stop_after_updates, corpus, corpus, subwords, preset, 1, out, init=start, **options
+    )
 
 
 def through(layers, x, *more):
@@ -53,19 +59,27 @@ def through(layers, x, *more):
 def check_search(model):
     """Search and teacher forcing give a translation the same probability."""
     sources = lists(SOURCE)[:2]
-    for source, found in zip(sources, beam_search([model], Ragged.pack(sources), beam=3), strict=True):
+    for source, found in zip(
+        sources, beam_search([model], Ragged.pack(sources), beam=3), strict=True
+    ):
         target = Ragged.pack([found[0].tokens])
         log_p = torch.log_softmax(model(Ragged.pack([source]), target.shifted()), 1)
-        assert float(log_p.gather(1, target.ids[:, None]).sum()) == pytest.approx(found[0].log_prob, abs=1e-4)
+        assert float(log_p.gather(1, target.ids[:, None]).sum()) == pytest.approx(
+            found[0].log_prob, abs=1e-4
+        )
 
 
 def check_stopped(train, folder):
-    """``train(out, **options)`` trains: a stopped run ends in the bytes of ``folder/whole``, which has learned."""
+    """``train(out, **options)`` trains: a stopped run ends in the bytes of ``folder/whole``, which
+    has learned.
+    """
     assert train(folder / "whole")
     assert not train(folder / "parts", stop_after_updates=5)
     assert train(folder / "parts")
     for name in ("config.json", "model.safetensors", "subwords.json", "metrics.jsonl"):
-        assert (folder / "whole" / name).read_bytes() == (folder / "parts" / name).read_bytes(), name
+        assert (folder / "whole" / name).read_bytes() == (folder / "parts" / name).read_bytes(), (
+            name
+        )
     losses = [row["valid_loss"] for row in log_of(folder / "whole") if "valid_loss" in row]
     assert losses[-1] < losses[0]
     shutil.rmtree(folder / "parts")

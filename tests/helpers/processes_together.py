@@ -1,4 +1,6 @@
-"""Members that several processes train: which processes these are, and what must be the same every time."""
+"""Members that several processes train: which processes these are, and what must be the same every
+time.
+"""
 
 import time
 from pathlib import Path

@@ -21,7 +21,9 @@ def logits_of(model, source, target):
 
 
 def state_of(model, source, beam=1):
-    """The state before the first step, from padded ids or a batch, with ``beam`` adjacent rows for each sentence."""
+    """The state before the first step, from padded ids or a batch, with ``beam`` adjacent rows for
+    each sentence.
+    """
     source = source if isinstance(source, Ragged) else unpad(source)
     state = model.start(model.encode(source))
     state.reorder(np.repeat(np.arange(len(source.layout)), beam))

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def answering(*answers):
-    """Serve ``answers`` in turn, the last for ever: bytes, or a list of bytes to send with a pause before each.
+    """Serve ``answers`` in turn, the last for ever: bytes, or a list of bytes to send with a pause
+    before each.
 
     Yields the address and a list of the requests as they came.
     """
@@ -32,8 +33,13 @@ def answering(*answers):
                             continue
                         head, _, body = request.partition(b"\r\n\r\n")
                         length = re.search(rb"(?i)\r\ncontent-length: ([0-9]+)", head)
-                        # closed with something unread, a connection is reset, and the answer may be lost
-                        while length and len(body) < int(length[1]) and (data := connection.recv(1 << 16)):
+                        # closed with something unread, a connection is reset, and the answer may be
+                        # lost
+                        while (
+                            length
+                            and len(body) < int(length[1])
+                            and (data := connection.recv(1 << 16))
+                        ):
                             request, body = request + data, body + data
                         asked.append(request.decode())
                         answer = answers[min(len(asked), len(answers)) - 1]
@@ -56,5 +62,10 @@ def answering(*answers):
 
 def answer(body, *headers, status="200 OK", length=True):
     """An HTTP answer, with the length of the body unless ``length`` is false."""
-    lines = [f"HTTP/1.1 {status}", *headers, *([f"Content-Length: {len(body)}"] if length else []), "Connection: close"]
+    lines = [
+        f"HTTP/1.1 {status}",
+        *headers,
+        *([f"Content-Length: {len(body)}"] if length else []),
+        "Connection: close",
+    ]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body

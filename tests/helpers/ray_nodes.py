@@ -17,10 +17,19 @@ def ray_nodes(*folders):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_worker_niceness", "0")  # 15 otherwise: on a busy machine they would never end
-        paths = [str(ROOT), str(Path(__file__).parent), *map(str, folders), os.environ.get("PYTHONPATH", "")]
+        patch.setenv(
+            "RAY_worker_niceness", "0"
+        )  # 15 otherwise: on a busy machine they would never end
+        paths = [
+            str(ROOT),
+            str(Path(__file__).parent),
+            *map(str, folders),
+            os.environ.get("PYTHONPATH", ""),
+        ]
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        cluster = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+        )
         try:
             yield cluster
         finally:

@@ -13,7 +13,9 @@ SHARED = Path(os.environ.get("CGBENCH_SHARED", Path(__file__).parents[3] / "shar
 def needs(*names):
     """Mark a test that reads these files of the data folder: it is skipped where one is absent."""
     missing = [name for name in names if not (SHARED / name).exists()]
-    skip = pytest.mark.skipif(bool(missing), reason=f"needs real data that is not here: {', '.join(missing)}")
+    skip = pytest.mark.skipif(
+        bool(missing), reason=f"needs real data that is not here: {', '.join(missing)}"
+    )
     return lambda function: pytest.mark.shared(skip(function))
 
 

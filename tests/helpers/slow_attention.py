@@ -12,4 +12,6 @@ def consult_slowly(layer, y, keys, values):
     """The cross-attention sublayer of a decoder layer, for given keys and values."""
     cross = layer.cross
     query = cross.project_query(layer.before(layer.cross_norm, y))
-    return layer.after(layer.cross_norm, y, cross.project_out(attend_slowly(query, keys, values, cross.heads)))
+    return layer.after(
+        layer.cross_norm, y, cross.project_out(attend_slowly(query, keys, values, cross.heads))
+    )

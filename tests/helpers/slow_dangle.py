@@ -1,4 +1,5 @@
-"""Dangle and R-Dangle one sentence, one prefix, one pair of tokens at a time: the definition of the fast passes.
+"""Dangle and R-Dangle one sentence, one prefix, one pair of tokens at a time: the definition of the
+fast passes.
 
 Modules of the model are used for their parameters alone; everything is float64 and without dropout.
 """
@@ -17,14 +18,20 @@ def project(module, x, part, parts):
 
 
 def attend(query, keys, values, heads, relative=None, visible=None):
-    """[Q, d], [L, d], [L, d] -> [Q, d]; ``relative`` [Q, L, d_head], the vector between i and j; ``visible`` [Q, L]."""
+    """[Q, d], [L, d], [L, d] -> [Q, d]; ``relative`` [Q, L, d_head], the vector between i and j;
+    ``visible`` [Q, L].
+    """
     width = query.shape[1] // heads
     columns = []
     for h in range(heads):
         q, k, v = (x[:, h * width : (h + 1) * width] for x in (query, keys, values))
         logits = q @ k.T
         if relative is not None:
-            logits = logits + torch.einsum("id,ijd->ij", q, relative) + torch.einsum("jd,ijd->ij", k, relative)
+            logits = (
+                logits
+                + torch.einsum("id,ijd->ij", q, relative)
+                + torch.einsum("jd,ijd->ij", k, relative)
+            )
         if visible is not None:
             logits = logits.masked_fill(~visible, -math.inf)
         columns.append((logits / math.sqrt(width)).softmax(1) @ v)
@@ -43,7 +50,9 @@ def distances(limit, queries, keys):
 
 @functools.cache
 def mixed_distances(limit, n, queries, keys):
-    """The same for [source; target tokens, END], of which n are the source's, and its three tables joined."""
+    """The same for [source; target tokens, END], of which n are the source's, and its three tables
+    joined.
+    """
 
     def row(i, j):
         if (i < n) == (j < n):
@@ -56,7 +65,9 @@ def mixed_distances(limit, n, queries, keys):
 def mixed_vectors(table, n, queries, keys):
     if table is None:
         return None
-    return torch.cat((table.source, table.target, table.across))[mixed_distances(table.limit, n, queries, keys)]
+    return torch.cat((table.source, table.target, table.across))[
+        mixed_distances(table.limit, n, queries, keys)
+    ]
 
 
 @functools.cache
@@ -80,7 +91,9 @@ def sublayer(layer, norm, x, function):
 
 def feed(layer, x):
     net = layer.feed_forward
-    return sublayer(layer, layer.feed_forward_norm, x, lambda z: net.contract(F.relu(net.expand(z))))
+    return sublayer(
+        layer, layer.feed_forward_norm, x, lambda z: net.contract(F.relu(net.expand(z)))
+    )
 
 
 def plain_layer(layer, x, causal=False):
@@ -114,14 +127,21 @@ def cross_attention(cross, x, keys, values):
 
 def decoder_layer(layer, y, keys, values):
     y = plain_layer(layer, y, causal=True)
-    return feed(layer, sublayer(layer, layer.cross_norm, y, lambda z: cross_attention(layer.cross, z, keys, values)))
+    return feed(
+        layer,
+        sublayer(
+            layer, layer.cross_norm, y, lambda z: cross_attention(layer.cross, z, keys, values)
+        ),
+    )
 
 
 def sinusoid(place, width):
     """fairseq's position vector; places of words start at 2."""
     half = width // 2
     angles = [place * math.exp(-math.log(10000) * k / (half - 1)) for k in range(half)]
-    return torch.tensor([math.sin(a) for a in angles] + [math.cos(a) for a in angles], dtype=torch.float64)
+    return torch.tensor(
+        [math.sin(a) for a in angles] + [math.cos(a) for a in angles], dtype=torch.float64
+    )
 
 
 def word(model, embedding, token, kind, place=None):
@@ -138,7 +158,10 @@ def slow_states(model, source, target):
     :param target: the ids that the decoder reads.
     """
     config, n, m = model.config, len(source), len(target)
-    x = [word(model, model.source_embedding, token, model.source_type, i) for i, token in enumerate(source)]
+    x = [
+        word(model, model.source_embedding, token, model.source_type, i)
+        for i, token in enumerate(source)
+    ]
     x = torch.stack(x)
     once, form = None, getattr(config, "values", "shared")
     if config.architecture == "r_dangle" and form == "separate":
@@ -147,7 +170,10 @@ def slow_states(model, source, target):
     states = []
     for start, end in zip(points, [*points[1:], m], strict=True):
         # Absolute positions of the target count from its newest token.
-        y = [word(model, model.target_embedding, target[j], model.target_type, start - j) for j in range(end)]
+        y = [
+            word(model, model.target_embedding, target[j], model.target_type, start - j)
+            for j in range(end)
+        ]
         y = torch.stack(y)
         read = torch.cat((x, y[: start + 1]))
         if getattr(config, "form", None) == "encoder_only":
@@ -170,7 +196,9 @@ def value_states(model, x):
 
 
 def mixed(layers, read, end, n):
-    """The states of mixed layers over [source; target tokens], n of them the source's, and a vector."""
+    """The states of mixed layers over [source; target tokens], n of them the source's, and a
+    vector.
+    """
     z = torch.cat((read, end[None]))
     for layer in layers:
         z = mixed_layer(layer, z, n)

@@ -7,12 +7,20 @@ from cgbench.benchmark.release.manifest import FORMAT, digest, signature
 from cgbench.files import write_json
 from cgbench.steps import hash_file
 
-# Candidates of three shards of the uncertainty step, so that workers share them and a kill falls between them; a test
-# set of more than one page; short translations, because members of a few updates never end one.
+# Candidates of three shards of the uncertainty step, so that workers share them and a kill falls
+# between them; a test set of more than one page; short translations, because members of a few
+# updates never end one.
 SMALL = (
     *("--preset", "demo", "--members", "2", "--model", "tiny"),
     *("--set", "candidates=300", "--set", "select=35"),
-    *("--set", "training.max_updates=6", "--set", "training.checkpoint_every=3", "--set", "text.merges=300"),
+    *(
+        "--set",
+        "training.max_updates=6",
+        "--set",
+        "training.checkpoint_every=3",
+        "--set",
+        "text.merges=300",
+    ),
     *("--set", "beam=2", "--set", "max_length_ratio=0.1"),
 )
 MORE = ("--control", "--licence", "MIT <b>")  # of the fixture ``small_release``
@@ -85,7 +93,9 @@ def write_release(folder, files, **manifest):
 
 
 def list_files(release, manifest=None):
-    """The manifest of a release made by hand (default: its own), with the checksums of the files in its folder."""
+    """The manifest of a release made by hand (default: its own), with the checksums of the files in
+    its folder.
+    """
     manifest = manifest or json.loads((release / "manifest.json").read_text())
     (release / "manifest.json").unlink(missing_ok=True)
     rewrite(release, {**manifest, "files": listed_digests(release)})

@@ -1,7 +1,9 @@
-"""Tasks that a tiny model must learn on a CPU in seconds, from a random start, and the loop that trains it.
+"""Tasks that a tiny model must learn on a CPU in seconds, from a random start, and the loop that
+trains it.
 
-Ids 0 to 3 are <s>, <pad>, </s> and <unk>; sources and targets end with </s>. A model of width 32 with two layers a
-stack learns each of them in some seconds; one that gets four test pairs in five right has learned.
+Ids 0 to 3 are <s>, <pad>, </s> and <unk>; sources and targets end with </s>. A model of width 32
+with two layers a stack learns each of them in some seconds; one that gets four test pairs in five
+right has learned.
 """
 
 from collections.abc import Callable
@@ -32,7 +34,9 @@ class Task:
     train: Callable[[np.random.Generator], Pair]
     test: Callable[[np.random.Generator], Pair]
 
-    def batch(self, rows: int, generator: np.random.Generator, test: bool = False) -> tuple[Ragged, Ragged]:
+    def batch(
+        self, rows: int, generator: np.random.Generator, test: bool = False
+    ) -> tuple[Ragged, Ragged]:
         """Draw sources and targets."""
         draw = self.test if test else self.train
         sources, targets = zip(*(draw(generator) for _ in range(rows)), strict=True)
@@ -50,15 +54,21 @@ def letters(change: Callable[[list[int]], list[int]]) -> Callable[[np.random.Gen
 
 
 def commands() -> list[Pair]:
-    """All commands of a small grammar in the manner of SCAN, in random order: ``walk and jump twice``."""
+    """All commands of a small grammar in the manner of SCAN, in random order: ``walk and jump
+    twice``.
+    """
     phrases = [
-        ([action, *([times] if times else [])], [action] * TIMES[times]) for action in ACTIONS for times in TIMES
+        ([action, *([times] if times else [])], [action] * TIMES[times])
+        for action in ACTIONS
+        for times in TIMES
     ]
     pairs = list(phrases)
     for left, first in phrases:
         pairs += [([*left, "and", *right], first + second) for right, second in phrases]
     np.random.default_rng(0).shuffle(pairs)
-    return [([*(WORDS[word] for word in x), EOS], [*(WORDS[word] for word in y), EOS]) for x, y in pairs]
+    return [
+        ([*(WORDS[word] for word in x), EOS], [*(WORDS[word] for word in y), EOS]) for x, y in pairs
+    ]
 
 
 def one_of(pairs: list[Pair]) -> Callable[[np.random.Generator], Pair]:
@@ -77,7 +87,9 @@ def tasks() -> list[Task]:
 
 
 def learns(config, task: Task, updates: int = 300, rate: float = 6e-3, rows: int = 64) -> float:
-    """Train a model until it hardly errs, or for ``updates``; return the share of test pairs that it gets right."""
+    """Train a model until it hardly errs, or for ``updates``; return the share of test pairs that
+    it gets right.
+    """
     torch.manual_seed(0)
     generator = np.random.default_rng(1)
     model = build_model(config, task.size, task.size)
@@ -104,4 +116,6 @@ def share_right(model, task: Task, generator: np.random.Generator) -> float:
     source, target = task.batch(200, generator, test=True)
     found = beam_search([model.eval()], source, beam=1)
     wanted = target.ids.split(target.layout.lengths.tolist())
-    return float(np.mean([np.array_equal(best[0].tokens, y) for best, y in zip(found, wanted, strict=True)]))
+    return float(
+        np.mean([np.array_equal(best[0].tokens, y) for best, y in zip(found, wanted, strict=True)])
+    )

@@ -18,17 +18,23 @@ def write_table(path, rows):
         if path.suffix == ".jsonl":
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         else:
-            table = csv.writer(file, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n")
+            table = csv.writer(
+                file, delimiter="," if path.suffix == ".csv" else "\t", lineterminator="\n"
+            )
             table.writerows([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
 def write_pairs(folder, name, pairs):
     """A corpus of two plain files."""
-    return index_pair(*(write_lines(folder / f"{name}.{side}", [pair[side] for pair in pairs]) for side in (0, 1)))
+    return index_pair(
+        *(write_lines(folder / f"{name}.{side}", [pair[side] for pair in pairs]) for side in (0, 1))
+    )
 
 
 def flip(path, place=None, bit=0):
-    """Turn a bit of one byte (default: of the middle one) around, in a new file: no time stamp can look the same."""
+    """Turn a bit of one byte (default: of the middle one) around, in a new file: no time stamp can
+    look the same.
+    """
     data = bytearray(path.read_bytes())
     data[len(data) // 2 if place is None else place] ^= 1 << bit
     path.unlink()
@@ -43,7 +49,9 @@ def replace_text(path, old, new):
 
 
 def exchange(path, kind):
-    """Put a link, device, pipe or folder in the place of a file; returns where that is, to which a link leads."""
+    """Put a link, device, pipe or folder in the place of a file; returns where that is, to which a
+    link leads.
+    """
     aside = path.rename(path.parent.parent / f"{path.name}.aside")
     if kind == "pipe":
         os.mkfifo(path)

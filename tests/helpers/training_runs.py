@@ -1,4 +1,6 @@
-"""A small corpus, a preset that has every kind of event in 14 updates, and how tests train with them."""
+"""A small corpus, a preset that has every kind of event in 14 updates, and how tests train with
+them.
+"""
 
 import json
 import subprocess
@@ -13,7 +15,13 @@ from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.loop import TrainingRun
 from cgbench.models.training.trainer import train_model
 
-EVENTS = {"validate_every": 4, "checkpoint_every": 3, "log_every": 2, "max_tokens": 128, "accumulation": 2}
+EVENTS = {
+    "validate_every": 4,
+    "checkpoint_every": 3,
+    "log_every": 2,
+    "max_tokens": 128,
+    "accumulation": 2,
+}
 PRESET = load_preset("tiny").replace(
     {"training.max_updates": 14, "model.attention_dropout": 0.1, "model.activation_dropout": 0.1}
     | {f"training.{name}": value for name, value in EVENTS.items()}
@@ -27,17 +35,23 @@ def make_corpus(folder):
     lines = [" ".join(words[(i * k) % 7] for k in range(1, 2 + i % 6)) for i in range(60)]
     for name, part in (("train", lines), ("valid", lines[::7])):
         (folder / f"{name}.de").write_text("\n".join(part) + "\n", encoding="utf-8")
-        (folder / f"{name}.en").write_text("\n".join(line[::-1] for line in part) + "\n", encoding="utf-8")
+        (folder / f"{name}.en").write_text(
+            "\n".join(line[::-1] for line in part) + "\n", encoding="utf-8"
+        )
     Subwords.learn(folder / "train.de", folder / "train.en", TextConfig(merges=30)).save(folder)
     return folder
 
 
 def train_until(stop, *arguments, **options):
-    """Train a model, but stop this call, like a signal, after ``stop`` updates over all stages (None: never)."""
+    """Train a model, but stop this call, like a signal, after ``stop`` updates over all stages
+    (None: never).
+    """
     real = TrainingRun._stopped
 
     def stopped(run):
-        return (stop is not None and run.progress.earlier + run.progress.update >= stop) or real(run)
+        return (stop is not None and run.progress.earlier + run.progress.update >= stop) or real(
+            run
+        )
 
     with mock.patch.object(TrainingRun, "_stopped", stopped):
         return train_model(*arguments, **options)
@@ -47,7 +61,9 @@ def train(corpus, out, preset=PRESET, seed=3, stop_after_updates=None, **options
     files = {name: (corpus / f"{name}.de", corpus / f"{name}.en") for name in ("train", "valid")}
     files.update(options.pop("files", {}))
     texts, subwords = (files["train"], files["valid"]), Subwords.load(corpus)
-    return train_until(stop_after_updates, *texts, subwords, preset, seed, out, digests=DIGESTS, **options)
+    return train_until(
+        stop_after_updates, *texts, subwords, preset, seed, out, digests=DIGESTS, **options
+    )
 
 
 def start_training(corpus, out, preset="PRESET", **options):
@@ -56,7 +72,9 @@ def start_training(corpus, out, preset="PRESET", **options):
         "import sys; sys.path.insert(0, sys.argv[1]); from training_runs import *;"
         f"train(Path(sys.argv[2]), Path(sys.argv[3]), {preset})"
     )
-    return subprocess.Popen([sys.executable, "-c", code, str(Path(__file__).parent), str(corpus), str(out)], **options)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(Path(__file__).parent), str(corpus), str(out)], **options
+    )
 
 
 def contents(folder):
@@ -76,7 +94,9 @@ class Killed(BaseException):
 
 @contextmanager
 def killed_before(monkeypatch, moment):
-    """Stop a run before the n-th of its renames, through which every write goes; yields how many there were."""
+    """Stop a run before the n-th of its renames, through which every write goes; yields how many
+    there were.
+    """
     real, count = Path.replace, [0]
 
     def replace(self, target):

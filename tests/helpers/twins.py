@@ -30,7 +30,11 @@ def least_pieces(words: Sequence[str], known: Collection[tuple[str, ...]]) -> in
     best = [0]
     for end in range(1, len(words) + 1):
         best.append(
-            min(best[start] + 1 for start in range(end) if end - start == 1 or tuple(words[start:end]) in known)
+            min(
+                best[start] + 1
+                for start in range(end)
+                if end - start == 1 or tuple(words[start:end]) in known
+            )
         )
     return best[-1]
 
@@ -52,8 +56,11 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def places(entry: str, text: Sequence[str], split: Callable[[str], Sequence[str]] = str) -> list[int]:
-    """Where the alternatives of an entry begin in a text of characters, or of words if they are ``split`` into these.
+def places(
+    entry: str, text: Sequence[str], split: Callable[[str], Sequence[str]] = str
+) -> list[int]:
+    """Where the alternatives of an entry begin in a text of characters, or of words if they are
+    ``split`` into these.
 
     Every place is tried; matches of one alternative do not overlap.
     """
@@ -100,7 +107,9 @@ def log_steps(count: int) -> int:
 
 
 def covariates(source: str, target: str, counts: Sequence[Mapping[str, int]]) -> list[float]:
-    """What a control set is matched on: both lengths, both mean logarithms of counts, those of both rarest words."""
+    """What a control set is matched on: both lengths, both mean logarithms of counts, those of both
+    rarest words.
+    """
     sides = [source.split(), target.split()]
     known = [[of.get(word, 0) for word in words] for words, of in zip(sides, counts, strict=True)]
     step = math.log(2) / 64
@@ -121,8 +130,9 @@ def control(
 ) -> list[int]:
     """Places of a control set in ``rows``, (corpus, source, target) each, matched one by one.
 
-    ``test``: rows of the test set; ``held``: texts of either side that must not occur; ``near``: how many pairs are
-    looked at for each of the test set, the nearest in length, of equally near ones those of the least ``hashes``.
+    ``test``: rows of the test set; ``held``: texts of either side that must not occur; ``near``:
+    how many pairs are looked at for each of the test set, the nearest in length, of equally near
+    ones those of the least ``hashes``.
     """
 
     def key_of(row: tuple[int, str, str]) -> tuple[int, int, int]:
@@ -136,7 +146,9 @@ def control(
         ask = dict.fromkeys(there, 0)
         for key, count in Counter(map(key_of, test)).items():
             left, same = near * count, [other for other in there if other[0] == key[0]]
-            for other in sorted(same, key=lambda other: (abs(other[1] - key[1]) + abs(other[2] - key[2]), other)):
+            for other in sorted(
+                same, key=lambda other: (abs(other[1] - key[1]) + abs(other[2] - key[2]), other)
+            ):
                 taken = min(left, len(there[other]))
                 ask[other] += taken
                 left -= taken
@@ -148,7 +160,8 @@ def control(
                 without[0].add(rows[place][1])
                 without[1].add(rows[place][2])
         enough = all(
-            sum(rows[place][0] == corpus for place in usable) >= sum(row[0] == corpus for row in test)
+            sum(rows[place][0] == corpus for place in usable)
+            >= sum(row[0] == corpus for row in test)
             for corpus in corpora
         )
         if enough or len(looked) == sum(row[0] in corpora for row in rows):
@@ -157,24 +170,37 @@ def control(
 
     def spread(values: list[float]) -> float:
         mean = math.fsum(values) / len(values)
-        return math.sqrt(math.fsum((one - mean) * (one - mean) for one in values) / max(1, len(values) - 1)) or 1.0
+        return (
+            math.sqrt(
+                math.fsum((one - mean) * (one - mean) for one in values) / max(1, len(values) - 1)
+            )
+            or 1.0
+        )
 
     ours = [covariates(*row[1:], counts) for row in test]
     units = [1.0, 1.0] + [spread([row[k] for row in ours]) for k in range(2, 6)]
     ours = [[value / unit for value, unit in zip(row, units, strict=True)] for row in ours]
     points = {
-        place: [value / unit for value, unit in zip(covariates(*rows[place][1:], counts), units, strict=True)]
+        place: [
+            value / unit
+            for value, unit in zip(covariates(*rows[place][1:], counts), units, strict=True)
+        ]
         for place in usable
     }
     chosen = []
     for corpus in corpora:
         free = [place for place in usable if rows[place][0] == corpus]
-        middle = [math.fsum(points[place][k] for place in free) / max(1, len(free)) for k in range(6)]
+        middle = [
+            math.fsum(points[place][k] for place in free) / max(1, len(free)) for k in range(6)
+        ]
         mine = [row for row, pair in zip(ours, test, strict=True) if pair[0] == corpus]
         total = [0.0] * 6
         for row in sorted(mine, key=lambda row: -sum((row[k] - middle[k]) ** 2 for k in range(6))):
             costs = {
-                place: sum((points[place][k] - row[k]) * (points[place][k] - row[k] + total[k]) for k in range(6))
+                place: sum(
+                    (points[place][k] - row[k]) * (points[place][k] - row[k] + total[k])
+                    for k in range(6)
+                )
                 for place in free
             }
             if costs:
@@ -200,4 +226,8 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
         sum((a - mean) * (b - mean) for a, b in zip(*pair, strict=True))
         for pair in ((one, other), (one, one), (other, other))
     ]
-    return float(products[0]) / math.sqrt(products[1] * products[2]) if products[1] * products[2] else None
+    return (
+        float(products[0]) / math.sqrt(products[1] * products[2])
+        if products[1] * products[2]
+        else None
+    )

@@ -9,7 +9,10 @@ from collections import Counter, defaultdict
 def random_pairs(seed, pairs=12, words=5, longest=5, shortest=0):
     draw = random.Random(seed)
     return [
-        tuple(" ".join(draw.choice(side[:words]) for _ in range(draw.randint(shortest, longest))) for side in SIDES)
+        tuple(
+            " ".join(draw.choice(side[:words]) for _ in range(draw.randint(shortest, longest)))
+            for side in SIDES
+        )
         for _ in range(pairs)
     ]
 
@@ -55,7 +58,10 @@ def pmi(pairs):
     c_w = Counter(w for _, y in seen for w in y)
     entries = {}
     for v in c_v:
-        row = {w: math.log(together[v, w] or 1e-7) - math.log(c_v[v] + 1e-7) - math.log(c_w[w] + 1e-7) for w in c_w}
+        row = {
+            w: math.log(together[v, w] or 1e-7) - math.log(c_v[v] + 1e-7) - math.log(c_w[w] + 1e-7)
+            for w in c_w
+        }
         total = sum(math.exp(s) for s in row.values())
         entries[v] = {w: 100 * math.exp(s) / total for w, s in row.items()}
     return entries
@@ -64,8 +70,8 @@ def pmi(pairs):
 def ibm_weights(pairs, iterations=5, diagonal=None):
     """fast_align on one direction, from the first side of each pair to the second.
 
-    ``diagonal``: (tension, probability of the empty word), or None for Model 1. Returns for each pair and made word
-    the weights of the empty word and of each given word, and the final tension.
+    ``diagonal``: (tension, probability of the empty word), or None for Model 1. Returns for each
+    pair and made word the weights of the empty word and of each given word, and the final tension.
     """
     text = [(x.split(), y.split()) for x, y in pairs]
     t = defaultdict(lambda: 1e-9)
@@ -91,7 +97,9 @@ def ibm_weights(pairs, iterations=5, diagonal=None):
                 for i, v in enumerate([None, *x]):
                     counts[v, w] += row[i] / sum(row)
                     if i:
-                        distance -= abs(i / len(x) - j / len(y)) * row[i] / sum(row)  # j from 0, as fast_align does
+                        distance -= (
+                            abs(i / len(x) - j / len(y)) * row[i] / sum(row)
+                        )  # j from 0, as fast_align does
         totals = Counter()
         for (v, _), n in counts.items():
             totals[v] += n
@@ -104,7 +112,9 @@ def ibm_weights(pairs, iterations=5, diagonal=None):
 
 
 def tighter(tension, measured, lengths):
-    """Eight steps of fast_align towards the tension under which links are as near the diagonal as ``measured``."""
+    """Eight steps of fast_align towards the tension under which links are as near the diagonal as
+    ``measured``.
+    """
     words = sum(m for _, m in lengths)
     for _ in range(8):
         predicted = 0.0
@@ -112,7 +122,9 @@ def tighter(tension, measured, lengths):
             for j in range(1, m + 1) if n else ():
                 distances = [-abs(i / n - j / m) for i in range(1, n + 1)]
                 weights = [math.exp(tension * distance) for distance in distances]
-                predicted += sum(d * w for d, w in zip(distances, weights, strict=True)) / sum(weights)
+                predicted += sum(d * w for d, w in zip(distances, weights, strict=True)) / sum(
+                    weights
+                )
         tension = min(max(tension + 20 * (measured - predicted / words), 0.1), 14.0)
     return tension
 
@@ -125,7 +137,9 @@ def log_posterior(lexicon, pairs, alpha, gamma, kappa):
     result = -alpha * len(lexicon)
     for x, y in pairs:
         for v in x.split():
-            refers = sum(1 / sum(u == w for _, u in lexicon) for w in y.split() if (v, w) in lexicon)
+            refers = sum(
+                1 / sum(u == w for _, u in lexicon) for w in y.split() if (v, w) in lexicon
+            )
             result += math.log((1 - gamma) * alone[v] / sum(alone.values()) + gamma * refers)
     return result
 
@@ -139,11 +153,16 @@ def posterior(pairs, alpha, gamma, kappa):
         for lexicon in itertools.combinations(candidates, size)
     }
     total = sum(weight.values())
-    return {pair: sum(w for lexicon, w in weight.items() if pair in lexicon) / total for pair in candidates}
+    return {
+        pair: sum(w for lexicon, w in weight.items() if pair in lexicon) / total
+        for pair in candidates
+    }
 
 
 def templates(pairs, size, max_length=0):
-    """Every template of a text with the tuples of fragments that it fits; sequences are tuples of words and holes."""
+    """Every template of a text with the tuples of fragments that it fits; sequences are tuples of
+    words and holes.
+    """
     fits = defaultdict(set)
 
     def replaced(sequence, fragment, hole):
@@ -161,7 +180,11 @@ def templates(pairs, size, max_length=0):
         for n in range(1, size + 1):
             for i in range(begin, len(sequence) + 1 - n):
                 fragment = sequence[i : i + n]
-                if "##" in fragment or {0, 1} & {*fragment} or any(set(fragment) & set(other) for other in used):
+                if (
+                    "##" in fragment
+                    or {0, 1} & {*fragment}
+                    or any(set(fragment) & set(other) for other in used)
+                ):
                     continue
                 template = replaced(sequence, fragment, len(used))
                 fits[template].add((*used, fragment))
@@ -176,7 +199,9 @@ def templates(pairs, size, max_length=0):
 
 
 def candidates(fits):
-    """Of each template the tuples that may go in, as often as they are seen beside one of its own."""
+    """Of each template the tuples that may go in, as often as they are seen beside one of its
+    own.
+    """
 
     found = {}
     for template, own in fits.items():
@@ -203,7 +228,11 @@ def geca(pairs, **settings):
             if holes != set(range(len(fragments))) or not all(holes & set(side) for side in (x, y)):
                 continue
             filled = tuple(
-                " ".join(word for token in side for word in (fragments[token] if isinstance(token, int) else (token,)))
+                " ".join(
+                    word
+                    for token in side
+                    for word in (fragments[token] if isinstance(token, int) else (token,))
+                )
                 for side in (x, y)
             )
             if all(side not in known for side, known in zip(filled, seen, strict=True)):

@@ -1,4 +1,6 @@
-"""Slow, obvious definitions for the n-gram language models: modified Kneser-Ney smoothing with dictionaries."""
+"""Slow, obvious definitions for the n-gram language models: modified Kneser-Ney smoothing with
+dictionaries.
+"""
 
 import math
 from collections import Counter, defaultdict
@@ -8,7 +10,9 @@ Ngram = tuple[str, ...]
 
 
 def backwards(text: Sequence[int], position: int, order: int) -> list[int]:
-    """The words at a position and before it: up to ``order`` of them, or as far as the 2 (END) before the sentence."""
+    """The words at a position and before it: up to ``order`` of them, or as far as the 2 (END)
+    before the sentence.
+    """
     words = [text[position]]
     while len(words) < order:
         words.append(text[position - len(words)])
@@ -40,7 +44,10 @@ class Model:
     """A model by definition. ``figures[ngram]`` is (probability, weight of the back-off)."""
 
     def __init__(
-        self, sentences: Iterable[Sequence[str]], order: int, fallback: tuple[float, float, float] = (0.5, 1.0, 1.5)
+        self,
+        sentences: Iterable[Sequence[str]],
+        order: int,
+        fallback: tuple[float, float, float] = (0.5, 1.0, 1.5),
     ) -> None:
         sentences = list(sentences)
         self.order = order
@@ -61,7 +68,9 @@ class Model:
         }
         self.discounts, self.problems = [], []
         for n in range(1, order + 1):
-            found = self._discounts([count for ngram, count in self.counts.items() if len(ngram) == n])
+            found = self._discounts(
+                [count for ngram, count in self.counts.items() if len(ngram) == n]
+            )
             self.problems.append(found is None)
             self.discounts.append((0.0, *(found or fallback)))
         self._begun = defaultdict(list)
@@ -97,7 +106,9 @@ class Model:
         ngram = (*context, word)
         share = 0.0
         if ngram in self.counts:
-            share = (self.counts[ngram] - self._discount(ngram)) / sum(self.counts[one] for one in self._begun[context])
+            share = (self.counts[ngram] - self._discount(ngram)) / sum(
+                self.counts[one] for one in self._begun[context]
+            )
         rest = self.probability(word, context[1:]) if context else 1 / len(self.vocabulary)
         return share + self.weight(context) * rest
 
@@ -116,7 +127,9 @@ class Model:
 
 
 def log10(value: float) -> float:
-    """The logarithm, and -99 for that of 0: discounts can be such that a context leaves nothing for other words."""
+    """The logarithm, and -99 for that of 0: discounts can be such that a context leaves nothing for
+    other words.
+    """
     return math.log10(value) if value else -99.0
 
 

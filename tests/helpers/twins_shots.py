@@ -14,7 +14,9 @@ def contains(source: Sequence[str], piece: Sequence[str]) -> bool:
 
 
 def smallest_cover(sets: Sequence[int]) -> int:
-    """The number of sets in the smallest cover of the union: every combination is tried, fewest sets first."""
+    """The number of sets in the smallest cover of the union: every combination is tried, fewest
+    sets first.
+    """
     union = 0
     for one in sets:
         union |= one
@@ -28,7 +30,9 @@ def smallest_cover(sets: Sequence[int]) -> int:
     raise AssertionError
 
 
-def bm25(query: Sequence[str], sources: Sequence[Sequence[str]], k1: float = 1.5, b: float = 0.75) -> list[float]:
+def bm25(
+    query: Sequence[str], sources: Sequence[Sequence[str]], k1: float = 1.5, b: float = 0.75
+) -> list[float]:
     """Lucene's BM25 of each source: Kamphuis et al. 2020, with the positive idf."""
     mean = sum(map(len, sources)) / len(sources)
     held = Counter(word for source in sources for word in set(source))
@@ -47,11 +51,15 @@ def masks(pieces: Sequence[Sequence[str]], sources: Sequence[str]) -> list[int]:
     """The pieces in each source as bits."""
     wanted = [f" {' '.join(piece)} " for piece in pieces]
     texts = (f" {' '.join(words_of(source))} " for source in sources)
-    return [sum(1 << place for place, piece in enumerate(wanted) if piece in text) for text in texts]
+    return [
+        sum(1 << place for place, piece in enumerate(wanted) if piece in text) for text in texts
+    ]
 
 
 def least_cover(sets: Collection[int]) -> int:
-    """:func:`smallest_cover` as an integer programme, which another program solves (HiGHS, by scipy)."""
+    """:func:`smallest_cover` as an integer programme, which another program solves (HiGHS, by
+    scipy).
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     union = 0
@@ -59,7 +67,14 @@ def least_cover(sets: Collection[int]) -> int:
         union |= one
     if not union:
         return 0
-    held = np.array([[one >> bit & 1 for one in sets] for bit in range(union.bit_length()) if union >> bit & 1])
-    found = milp(np.ones(len(sets)), constraints=LinearConstraint(held, 1), integrality=1, bounds=Bounds(0, 1))
+    held = np.array(
+        [[one >> bit & 1 for one in sets] for bit in range(union.bit_length()) if union >> bit & 1]
+    )
+    found = milp(
+        np.ones(len(sets)),
+        constraints=LinearConstraint(held, 1),
+        integrality=1,
+        bounds=Bounds(0, 1),
+    )
     assert found.success
     return round(found.fun)

@@ -15,7 +15,9 @@ def chernoff(first, second, alpha):
 
 
 def ngram_weights(lines, orders):
-    """Weights of n-grams by Keysers et al. 2020: a dict an example, over every larger n-gram, of whatever order."""
+    """Weights of n-grams by Keysers et al. 2020: a dict an example, over every larger n-gram, of
+    whatever order.
+    """
     occurrences = []  # (line, start, end, words)
     for number, line in enumerate(lines):
         words = line.split()
@@ -36,7 +38,9 @@ def ngram_weights(lines, orders):
             within[one[3], name] += 1
     weights = [{} for _ in lines]
     for one in occurrences:
-        shares = [within[one[3], whole[3]] / totals[one[3]] for whole in occurrences if holds(whole, one)]
+        shares = [
+            within[one[3], whole[3]] / totals[one[3]] for whole in occurrences if holds(whole, one)
+        ]
         weight = 1 - max(shares, default=0.0)
         found = weights[one[0]]
         found[" ".join(one[3])] = max(found.get(" ".join(one[3]), 0.0), weight)
@@ -72,7 +76,11 @@ def score(rows, side_of, goal):
     target, limit, weight, exact = goal
     excess = abs(found[0] - limit) if exact else max(0.0, found[0] - limit)
     if weight == float("inf"):  # a bound: outside it how near it is, within it the target
-        return -2_000_000_000 - round(excess * 1e9) if round(excess * 1e9) else round(-abs(found[1] - target) * 1e9)
+        return (
+            -2_000_000_000 - round(excess * 1e9)
+            if round(excess * 1e9)
+            else round(-abs(found[1] - target) * 1e9)
+        )
     return round((-abs(found[1] - target) - weight * excess) * 1e9)
 
 
@@ -88,7 +96,10 @@ def grown(rows, order, draws, goal, wanted, candidates, given=(), *, moving=Fals
         for number in range(drawn):
             place = number + draws.below(len(pool) - number)
             pool[number], pool[place] = pool[place], pool[number]
-        scores = [(-score(rows, side_of | {one: side}, goal), one, at) for at, one in enumerate(pool[:drawn])]
+        scores = [
+            (-score(rows, side_of | {one: side}, goal), one, at)
+            for at, one in enumerate(pool[:drawn])
+        ]
         _, one, at = min(scores)
         side_of[one] = side
         sizes[side] += 1
@@ -98,18 +109,25 @@ def grown(rows, order, draws, goal, wanted, candidates, given=(), *, moving=Fals
         if moving and sum(sizes) % 5 == 0:
             for source in (0, 1):
                 if sizes[source] > 1 and sizes[1 - source] < wanted[1 - source]:
-                    moved_best(rows, side_of, sizes, members, source, draws, goal, max(1, candidates // 2))
+                    moved_best(
+                        rows, side_of, sizes, members, source, draws, goal, max(1, candidates // 2)
+                    )
     return side_of
 
 
 def moved_best(rows, side_of, sizes, members, side, draws, goal, candidates):
-    """The best of some examples of a side goes to the other one, if that helps; all arguments are changed."""
+    """The best of some examples of a side goes to the other one, if that helps; all arguments are
+    changed.
+    """
     row = members[side]
     drawn = min(candidates, len(row))
     for number in range(drawn):
         place = number + draws.below(len(row) - number)
         row[number], row[place] = row[place], row[number]
-    scores = [(-score(rows, side_of | {one: 1 - side}, goal), one, at) for at, one in enumerate(row[:drawn])]
+    scores = [
+        (-score(rows, side_of | {one: 1 - side}, goal), one, at)
+        for at, one in enumerate(row[:drawn])
+    ]
     found, one, at = min(scores)
     if -found <= score(rows, side_of, goal):
         return
@@ -124,9 +142,12 @@ def moved_best(rows, side_of, sizes, members, side, draws, goal, candidates):
 def exchanged(rows, side_of, draws, goal, tries, covered, sets=None):
     """Random exchanges, each kept if it helps.
 
-    ``sets``: training and test set as lists, in the order that an earlier call left them in; changed.
+    ``sets``: training and test set as lists, in the order that an earlier call left them in;
+    changed.
     """
-    train, test = sets or [sorted(one for one, side in side_of.items() if side == which) for which in (0, 1)]
+    train, test = sets or [
+        sorted(one for one, side in side_of.items() if side == which) for which in (0, 1)
+    ]
 
     def lone(sides):
         sums = [set(), set()]

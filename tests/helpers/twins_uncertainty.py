@@ -1,4 +1,6 @@
-"""What an ensemble says of a given translation, by definition: one sentence at a time, every table in full."""
+"""What an ensemble says of a given translation, by definition: one sentence at a time, every table
+in full.
+"""
 
 import numpy as np
 import torch
@@ -9,7 +11,9 @@ from cgbench.models.uncertainty import derive_sequences, derive_tokens
 
 
 def by_definition(log_p, y):
-    """Every measure at every token, from float64 log-probabilities [members, tokens, vocabulary] and token ids."""
+    """Every measure at every token, from float64 log-probabilities [members, tokens, vocabulary]
+    and token ids.
+    """
     p = np.exp(log_p)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean_log = log_p.mean(0)
@@ -33,7 +37,9 @@ def weigh(p, x):
 
 
 def sequence_measures(log_probs, tokens):
-    """Every measure of one hypothesis, from log-probabilities [members, tokens, vocabulary] and its token ids."""
+    """Every measure of one hypothesis, from log-probabilities [members, tokens, vocabulary] and its
+    token ids.
+    """
     log_p, y = np.asarray(log_probs, np.float64), np.asarray(tokens)
     chosen = log_p[:, np.arange(len(y)), y]
     values = derive_sequences(by_definition(log_p, y), chosen, np.array([len(y)]))
@@ -46,5 +52,7 @@ def measures_of_pair(ensemble, source, target):
     packed = Ragged.pack(ensemble.subwords.encode_source([source]))
     shifted = Ragged.pack([[EOS, *ids[:-1].tolist()]])
     with torch.no_grad():
-        log_probs = torch.stack([member(packed, shifted).double().log_softmax(-1) for member in ensemble.members])
+        log_probs = torch.stack(
+            [member(packed, shifted).double().log_softmax(-1) for member in ensemble.members]
+        )
     return sequence_measures(log_probs, ids)

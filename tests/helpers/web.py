@@ -8,8 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Web:
     """Files by their path, and what goes wrong with the next answers.
 
-    ``troubles`` is used up from the front, one an answer: ``drop`` (half, then the line goes dead), ``short`` (says
-    that half is all), ``long`` (promises more than it sends), ``503``, or None for a good answer.
+    ``troubles`` is used up from the front, one an answer: ``drop`` (half, then the line goes dead),
+    ``short`` (says that half is all), ``long`` (promises more than it sends), ``503``, or None for
+    a good answer.
     """
 
     def __init__(self):
@@ -22,7 +23,9 @@ class Web:
 def listening(handler):
     """Answer requests by a handler on this machine; yields the address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    )
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -20,14 +20,21 @@ SETTINGS = {"creg": {"ramp_updates": 100, "beta": 1.0}}
 def test_a_method_learns_to_reverse(name):
     task = next(task for task in tasks() if task.name == "reverse")
     config = TransformerConfig(
-        encoder_layers=2, decoder_layers=2, width=32, feedforward_width=64, attention_heads=2, dropout=0.02
+        encoder_layers=2,
+        decoder_layers=2,
+        width=32,
+        feedforward_width=64,
+        attention_heads=2,
+        dropout=0.02,
     )
     torch.manual_seed(0)
     model = build_model(config, task.size, task.size)
     method = METHODS[name].config(name, **SETTINGS.get(name, {}))
     generator = np.random.default_rng(1)
     first = last = 0.0
-    for objective in build_objectives(model, TrainingConfig(label_smoothing=0.0), method, task.size, False):
+    for objective in build_objectives(
+        model, TrainingConfig(label_smoothing=0.0), method, task.size, False
+    ):
         optimizer = torch.optim.Adam(objective.parameters(), betas=(0.9, 0.98), fused=True)
         updates = UPDATES if objective.epochs is None else UPDATES // 5
         for update in range(1, updates + 1):

@@ -1,7 +1,8 @@
 """Which of 40 small errors in core code do the tests notice?   python tests/mutants/run.py [NAME ...]
 
-Each line of ``mutants.jsonl`` replaces a snippet of a file in a copy of this checkout; the tests that it names must
-then fail. Takes 10 to 30 minutes. A mutant that survives is a rule that no test holds.
+Each line of ``mutants.jsonl`` replaces a snippet of a file in a copy of this checkout; the tests
+that it names must then fail. Takes 10 to 30 minutes. A mutant that survives is a rule that no test
+holds.
 """
 
 import json
@@ -24,13 +25,31 @@ def outcome(copy: Path, mutant: dict) -> str:
     if text.count(mutant["old"]) != 1 or not all(test.is_file() for test in tests):
         return "NOT FOUND"  # the code has changed: mend mutants.jsonl
     path.write_text(text.replace(mutant["old"], mutant["new"]), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not slow",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(copy / ".numba")}
     try:
         run = subprocess.run(
-            [*command, *map(str, tests)], cwd=copy, env=environment, capture_output=True, timeout=TIMEOUT
+            [*command, *map(str, tests)],
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            timeout=TIMEOUT,
         )
-        return {0: "SURVIVED", 1: "killed", 2: "killed"}.get(run.returncode, f"NOT RUN ({run.returncode})")
+        return {0: "SURVIVED", 1: "killed", 2: "killed"}.get(
+            run.returncode, f"NOT RUN ({run.returncode})"
+        )
     except subprocess.TimeoutExpired:
         return "killed"
     finally:

@@ -1,4 +1,5 @@
-"""Public functions refuse an argument of the wrong kind with one line: its name, what was given, what is allowed.
+"""Public functions refuse an argument of the wrong kind with one line: its name, what was given,
+what is allowed.
 
 The fields of requests are walked in test_requests.py.
 """
@@ -64,7 +65,12 @@ def import_scores(**more):
 
 CASES = [
     # function, the argument, what goes with it, values that are refused
-    (evaluate, "bins", {"by": "length"}, (0, -1, 1.5, True, math.nan, "x", "0", [math.nan], ["a"], [3, 2])),
+    (
+        evaluate,
+        "bins",
+        {"by": "length"},
+        (0, -1, 1.5, True, math.nan, "x", "0", [math.nan], ["a"], [3, 2]),
+    ),
     (evaluate, "groups", {"by": "length"}, ("table7", 6, True)),
     (evaluate, "baseline", {}, ("nobody", 1)),
     *((metric, "lowercase", {}, NO_TRUTH) for metric in (evaluate, "bleu", cter)),
@@ -92,7 +98,9 @@ CASES = [
     CASES,
     ids=[f"{getattr(one[0], '__name__', one[0])}-{one[1]}" for one in CASES],
 )
-def test_an_argument_of_the_wrong_kind(request, function, name, more, values, tmp_path, monkeypatch):
+def test_an_argument_of_the_wrong_kind(
+    request, function, name, more, values, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     if function in ("bleu", "chrf", "exact_match"):
         which = getattr(cgbench, function)
@@ -125,7 +133,9 @@ def test_a_device_and_a_lexicon(tmp_path):
         with pytest.raises(InputError, match="device="):
             cgbench.Ensemble.open(tmp_path, device=device)
     for value in (math.nan, math.inf, "x", None):
-        with pytest.raises(InputError, match="entries: the value of each entry must be a finite number"):
+        with pytest.raises(
+            InputError, match="entries: the value of each entry must be a finite number"
+        ):
             cgbench.Lexicon.of({"dax": {"RED": value}})
     assert len(cgbench.Lexicon.of({"dax": {"RED": 6, "BLUE": 0.5}, "lug": {}})) == 2
 

@@ -1,4 +1,6 @@
-"""Functions of ``import cgbench`` that do what a command does: the same figures; a wrong value is one line."""
+"""Functions of ``import cgbench`` that do what a command does: the same figures; a wrong value is
+one line.
+"""
 
 import json
 
@@ -21,9 +23,15 @@ def files(tmp_path_factory):
 
 
 def test_degree(files, run):
-    printed = run("degree", "--train", files / "train.en", "--cover", "--format", "json", files / "text.en").stdout
+    printed = run(
+        "degree", "--train", files / "train.en", "--cover", "--format", "json", files / "text.en"
+    ).stdout
     expected = [json.loads(line) for line in printed.splitlines()]
-    assert cgbench.degree(TEXT, LINES) == cgbench.degree(files / "text.en", str(files / "train.en")) == expected
+    assert (
+        cgbench.degree(TEXT, LINES)
+        == cgbench.degree(files / "text.en", str(files / "train.en"))
+        == expected
+    )
     lowered = cgbench.degree(["BUT we"], [line.upper() for line in LINES], lowercase=True)
     assert lowered[0]["pieces"] == 1
 
@@ -34,7 +42,17 @@ def test_split_and_export(files, tmp_path, run):
         (tmp_path / f"c.{side}").write_text("".join(f"{pair}\n" for pair in pairs))
     corpus = (tmp_path / "c.aa", tmp_path / "c.bb")
     made = cgbench.split(corpus, tmp_path / "ours", method="random", seed=3)
-    run("split", "--corpus", *corpus, "--out", tmp_path / "theirs", "--method", "random", "--seed", "3")
+    run(
+        "split",
+        "--corpus",
+        *corpus,
+        "--out",
+        tmp_path / "theirs",
+        "--method",
+        "random",
+        "--seed",
+        "3",
+    )
     assert made.release.signature == cgbench.Release.open(tmp_path / "theirs").signature
     with pytest.warns(InputWarning, match="no licence"):
         names = cgbench.export(tmp_path / "ours", "mt-metrics-eval", tmp_path / "out")
@@ -43,10 +61,22 @@ def test_split_and_export(files, tmp_path, run):
 
 def test_power_is_that_of_the_command(run):
     found = cgbench.power(variance=2500, examples=[1000], differences=[5.0])
-    words = ("power", "--variance", "2500", "--examples", "1000", "--difference", "5", "--format", "json")
+    words = (
+        "power",
+        "--variance",
+        "2500",
+        "--examples",
+        "1000",
+        "--difference",
+        "5",
+        "--format",
+        "json",
+    )
     printed = json.loads(run(*words).stdout)
     assert [one.examples for one in found.needs] == [one["examples"] for one in printed["needs"]]
-    assert [list(one) for one in found.smallest] == [list(one.values()) for one in printed["smallest"]]
+    assert [list(one) for one in found.smallest] == [
+        list(one.values()) for one in printed["smallest"]
+    ]
     pilot = cgbench.evaluate("exact", {"a": ["x", "y"] * 20, "b": ["x"] * 40}, ["x", "y"] * 20)
     assert cgbench.power(pilot, differences=[10]).metric == "exact"
 
@@ -55,7 +85,11 @@ def test_train_translate_uncertainty(files, tmp_path, run):
     pytest.importorskip("torch")
     settings = {"training.max_updates": 2, "text.merges": 5}
     summary = cgbench.train(
-        (files / "s.de", files / "s.en"), tmp_path / "m", model="tiny", settings=settings, device="cpu"
+        (files / "s.de", files / "s.en"),
+        tmp_path / "m",
+        model="tiny",
+        settings=settings,
+        device="cpu",
     )
     assert summary["finished"] and summary["updates"] == 2
     subwords = learn_subwords(tmp_path / "text")
@@ -67,7 +101,17 @@ def test_train_translate_uncertainty(files, tmp_path, run):
     assert run(*words, files / "s.de").stdout.splitlines() == ours
     rows = cgbench.uncertainty(SOURCE, members, beam=2, device="cpu")
     said = [word for member in members for word in ("--member", member)]
-    run("uncertainty", files / "s.de", *said, "--beam", "2", "--device", "cpu", "--output", tmp_path / "u.jsonl")
+    run(
+        "uncertainty",
+        files / "s.de",
+        *said,
+        "--beam",
+        "2",
+        "--device",
+        "cpu",
+        "--output",
+        tmp_path / "u.jsonl",
+    )
     assert rows == [json.loads(line) for line in (tmp_path / "u.jsonl").read_text().splitlines()]
     with pytest.raises(cgbench.InputError, match="truncate with truncate"):
         cgbench.translate(["der " * 400], members, device="cpu")
@@ -75,13 +119,20 @@ def test_train_translate_uncertainty(files, tmp_path, run):
 
 def test_a_plot_on_axes_that_are_there():
     figures = pytest.importorskip("matplotlib.figure")
-    found = cgbench.exact_match(["a b", "a"] * 5, ["a b", "b"] * 5, by="length", breakdown={"bins": [2]})
+    found = cgbench.exact_match(
+        ["a b", "a"] * 5, ["a b", "b"] * 5, by="length", breakdown={"bins": [2]}
+    )
     ax = figures.Figure().subplots()
     assert found.plot(ax=ax) is ax.figure
     assert len(found.plot().axes) == 1
     assert len(ax.get_legend_handles_labels()[0]) == 1 and ax.get_ylabel() == "exact (%)"
-    whole = cgbench.exact_match({"one": ["a b"] * 3, "two": ["a"] * 3}, ["a b"] * 3).plot()  # all examples
-    assert whole._repr_png_().startswith(b"\x89PNG") and len(whole.axes[0].get_legend_handles_labels()[0]) == 2
+    whole = cgbench.exact_match(
+        {"one": ["a b"] * 3, "two": ["a"] * 3}, ["a b"] * 3
+    ).plot()  # all examples
+    assert (
+        whole._repr_png_().startswith(b"\x89PNG")
+        and len(whole.axes[0].get_legend_handles_labels()[0]) == 2
+    )
     assert [text.get_text() for text in whole.axes[0].get_yticklabels()] == ["one", "two"]
     assert [text.get_text() for text in whole.axes[0].texts] == ["100.0", "0.0"]
     # Intervals are drawn though only scores were asked for: 2 of 4 right.

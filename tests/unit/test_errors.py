@@ -18,7 +18,9 @@ PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 def test_the_table_of_extras_is_that_of_pyproject():
     tomllib = pytest.importorskip("tomllib")
-    stated = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    stated = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     found = {
         extra: tuple(re.match(r"[\w-]+", line)[0] for line in lines)
         for extra, lines in stated.items()
@@ -66,7 +68,9 @@ def test_what_no_extra_brings_stays_a_traceback():
 )
 def test_every_command_says_what_to_install(tmp_path, words):
     code = "import sys; sys.modules['torch'] = None; from cgbench.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: torch is not installed; run: pip install torch\n"
     assert not any(tmp_path.iterdir())

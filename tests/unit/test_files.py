@@ -73,9 +73,13 @@ def test_every_reader_of_json_refuses_alike(tmp_path, row, said):
     (tmp_path / "x.json").write_text(f"[{row}]")
     readers = [
         lambda: list(read_text(f"{tmp_path / 'x.jsonl'}:text")),
-        lambda: [list(read_shard(shard)) for shard in find_files([str(tmp_path / "x.jsonl")], "text")],
+        lambda: [
+            list(read_shard(shard)) for shard in find_files([str(tmp_path / "x.jsonl")], "text")
+        ],
     ]
-    if "number" not in said:  # scores of other programs: NaN and infinity are scores that are missing
+    if (
+        "number" not in said
+    ):  # scores of other programs: NaN and infinity are scores that are missing
         readers.append(lambda: read_systems_file(tmp_path / "x.json", "score", ReadOptions()))
     for read in readers:
         with pytest.raises(InputError, match=said) as caught:

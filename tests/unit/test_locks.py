@@ -22,5 +22,8 @@ def test_a_disk_without_locks_is_refused(tmp_path, monkeypatch, wait):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(InputError, match="this disk has no file locks"), locked(tmp_path / "lock", wait=wait):
+    with (
+        pytest.raises(InputError, match="this disk has no file locks"),
+        locked(tmp_path / "lock", wait=wait),
+    ):
         raise AssertionError

@@ -22,7 +22,11 @@ def test_free_memory_is_what_the_system_says(monkeypatch, tmp_path):
         (1 << 20, 2 << 20, 0, 0),
         ("max", 0, 0, None),
     ):
-        for name, said in (("max", most), ("current", used), ("stat", f"anon 7\ninactive_file {files}")):
+        for name, said in (
+            ("max", most),
+            ("current", used),
+            ("stat", f"anon 7\ninactive_file {files}"),
+        ):
             (tmp_path / f"memory.{name}").write_text(f"{said}\n")
         monkeypatch.setattr(machine, "_GROUP", tmp_path)
         assert free_memory() == free if free is not None else free_memory() > 1 << 20
@@ -39,10 +43,14 @@ def test_a_setting_says_otherwise(monkeypatch):
     monkeypatch.setenv("CGBENCH_MEMORY", "3G")
     assert free_memory() == 3 << 30
     check_memory("x", 3 << 30, "use less")
-    with pytest.raises(InputError, match=r"^x needs about 3\.3 GB of memory but 3\.2 GB are free; use less, or set"):
+    with pytest.raises(
+        InputError, match=r"^x needs about 3\.3 GB of memory but 3\.2 GB are free; use less, or set"
+    ):
         check_memory("x", 3.3e9, "use less")
     monkeypatch.setenv("CGBENCH_MEMORY", "much")
-    with pytest.raises(InputError, match=r"CGBENCH_MEMORY=much: a number above 0 is needed, such as 8G"):
+    with pytest.raises(
+        InputError, match=r"CGBENCH_MEMORY=much: a number above 0 is needed, such as 8G"
+    ):
         free_memory()
 
 
@@ -74,7 +82,10 @@ def test_commands_say_so_before_they_start(tmp_path, run, monkeypatch, words):
     words = [word.replace("{}", str(tmp_path)) for word in words]
     said = run(*words, status=2).stderr.splitlines()[-1]
     known = 24_000 if "lexicon" in words else 12_000  # of both sides
-    assert f"about {known:,} words needs about 0.0 GB of memory" in said and "set CGBENCH_MEMORY (such as 32G)" in said
+    assert (
+        f"about {known:,} words needs about 0.0 GB of memory" in said
+        and "set CGBENCH_MEMORY (such as 32G)" in said
+    )
     assert not (tmp_path / "m.arpa").exists() and not (tmp_path / "l.tsv").exists()
 
 

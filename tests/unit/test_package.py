@@ -23,7 +23,9 @@ def test_every_name_resolves(name):
 
 def test_no_name_is_that_of_a_module():
     folder = Path(cgbench.__file__).parent
-    modules = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    modules = {path.stem for path in folder.glob("*.py")} | {
+        path.parent.name for path in folder.glob("*/__init__.py")
+    }
     assert not modules & set(cgbench.__all__)
     # importing a module of a like name below does not put itself in its place
     import_module("cgbench.benchmark.stats")
@@ -32,7 +34,9 @@ def test_no_name_is_that_of_a_module():
 
 def test_an_import_loads_nothing_heavy():
     code = "import sys, cgbench; dir(cgbench); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert "cgbench" in loaded
     assert not [name for name in HEAVY if name in loaded]
     assert not [name for name in loaded if name.startswith("cgbench.")]
@@ -40,16 +44,36 @@ def test_an_import_loads_nothing_heavy():
 
 @pytest.mark.parametrize("metric", ["bleu", "exact"])
 def test_scores_load_what_they_need(metric, tmp_path):
-    """``score bleu`` and ``score exact`` take as long as their imports: nothing that builds, and no compiler."""
+    """``score bleu`` and ``score exact`` take as long as their imports: nothing that builds, and no
+    compiler.
+    """
     text = tmp_path / "text"
     text.write_text("the dog ran\n")
     words = ["score", metric, "--ref", str(text), "--hyp", f"a={text}"]
-    code = "import sys; from cgbench.cli import main; main(sys.argv[1:], standalone_mode=False); print(*sys.modules)"
+    code = (
+        "import sys; from cgbench.cli import main; main(sys.argv[1:], standalone_mode=False);"
+        " print(*sys.modules)"
+    )
     command = [sys.executable, "-c", code, *words]
-    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
+    loaded = (
+        subprocess.run(command, capture_output=True, text=True, check=True)
+        .stdout.splitlines()[-1]
+        .split()
+    )
     assert "cgbench.benchmark.score.evaluate" in loaded
-    heavy = ("numba", "pyarrow", "pandas", "torch", "scipy", "multiprocessing", "cgbench.models", "cgbench.engines")
-    heavy += tuple(f"cgbench.benchmark.{name}" for name in ("release", "candidates", "parts", "react"))
+    heavy = (
+        "numba",
+        "pyarrow",
+        "pandas",
+        "torch",
+        "scipy",
+        "multiprocessing",
+        "cgbench.models",
+        "cgbench.engines",
+    )
+    heavy += tuple(
+        f"cgbench.benchmark.{name}" for name in ("release", "candidates", "parts", "react")
+    )
     assert not [name for name in heavy if name in loaded]
 
 
@@ -72,7 +96,10 @@ def test_a_missing_extra_is_named(monkeypatch):
 
     monkeypatch.setattr(cgbench, "import_module", missing)
     monkeypatch.delitem(cgbench.__dict__, "Ensemble", raising=False)
-    with pytest.raises(ModuleNotFoundError, match="cgbench.Ensemble: torch is not installed; run: pip install torch"):
+    with pytest.raises(
+        ModuleNotFoundError,
+        match="cgbench.Ensemble: torch is not installed; run: pip install torch",
+    ):
         _ = cgbench.Ensemble
 
 

@@ -13,7 +13,10 @@ from cgbench.plots import COLOURS, Chart, Series, check_picture, draw_charts, in
 from cgbench.report.page import asset
 
 NAN = float("nan")
-POINTS = [Series("$ours", [1, NAN, 3], [0, NAN, 2], [2, NAN, NAN]), Series("theirs", [2, 2, 2], [2, 2, 2], [2, 2, 2])]
+POINTS = [
+    Series("$ours", [1, NAN, 3], [0, NAN, 2], [2, NAN, NAN]),
+    Series("theirs", [2, 2, 2], [2, 2, 2], [2, 2, 2]),
+]
 
 
 def test_one_palette():
@@ -21,21 +24,43 @@ def test_one_palette():
     assert tuple(re.findall(r"--c\d: (#\w+)", light)) == COLOURS
 
 
-# Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as people with this colour vision see it.
+# Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as people with this colour vision
+# see it.
 SEEN = {
     "all": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    "protan": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deutan": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritan": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
 }
-TO_XYZ = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+TO_XYZ = [
+    [0.4124564, 0.3575761, 0.1804375],
+    [0.2126729, 0.7151522, 0.0721750],
+    [0.0193339, 0.1191920, 0.9503041],
+]
 
 
 @pytest.mark.parametrize("vision", SEEN)
 def test_colours_can_be_told_apart(vision):
-    """At least 15 apart in CIELAB, where 2 is just visible; the palette before had two that were 3 apart."""
+    """At least 15 apart in CIELAB, where 2 is just visible; the palette before had two that were 3
+    apart.
+    """
     rgb = np.array([[int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)] for colour in COLOURS])
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ np.array(SEEN[vision]).T
+    linear = (
+        np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        @ np.array(SEEN[vision]).T
+    )
     xyz = linear.clip(0, 1) @ np.array(TO_XYZ).T / [0.95047, 1, 1.08883]
     x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116).T
     lab = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], 1)
@@ -47,7 +72,9 @@ def test_colours_can_be_told_apart(vision):
 def figures():
     pytest.importorskip("matplotlib")
     across = Chart(["x", "y", "價錢"], POINTS, "title", "value", "label", note="what bars mean")
-    rows = Chart([""], [Series("$a$", [1.0]), Series("z", [3.0])], "title", "value", "label", rows=True)
+    rows = Chart(
+        [""], [Series("$a$", [1.0]), Series("z", [3.0])], "title", "value", "label", rows=True
+    )
     return lambda: {"across": draw_charts([across, across]), "rows": draw_charts([rows])}
 
 
@@ -67,13 +94,19 @@ def test_the_same_figure_is_the_same_bytes_and_text_stays_text(figures, tmp_path
 
 def test_a_figure_is_as_wide_as_asked_and_names_are_apart(tmp_path):
     pytest.importorskip("matplotlib")
-    same = [Series(f"system {number}", [0.0, 50.0]) for number in range(5)] + [Series("top", [0.0, 100.0])]
+    same = [Series(f"system {number}", [0.0, 50.0]) for number in range(5)] + [
+        Series("top", [0.0, 100.0])
+    ]
     figure = draw_charts([Chart(["x", "y"], same)], inches("84mm", "--plot-width"))
     save_figure(figure, tmp_path / "x.svg")
-    assert re.search(r'width="([\d.]+)pt"', (tmp_path / "x.svg").read_text())[1].startswith("238.11")
+    assert re.search(r'width="([\d.]+)pt"', (tmp_path / "x.svg").read_text())[1].startswith(
+        "238.11"
+    )
     names = [text for text in figure.axes[0].texts if text.get_text().startswith("system")]
     boxes = sorted((text.get_window_extent() for text in names), key=lambda box: box.y0)
-    assert len(boxes) == 5 and all(lower.y1 <= upper.y0 + 1 for lower, upper in itertools.pairwise(boxes))
+    assert len(boxes) == 5 and all(
+        lower.y1 <= upper.y0 + 1 for lower, upper in itertools.pairwise(boxes)
+    )
     assert max(box.x1 for box in boxes) <= figure.bbox.x1
 
 
@@ -87,7 +120,9 @@ def test_widths():
     assert [inches(text, "") for text in ("3.3in", "25.4mm", "2.54cm")] == [3.3, 1.0, 1.0]
 
 
-@pytest.mark.parametrize(("form", "begin"), [("png", b"\x89PNG"), pytest.param("pdf", b"%PDF", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("form", "begin"), [("png", b"\x89PNG"), pytest.param("pdf", b"%PDF", marks=pytest.mark.slow)]
+)
 def test_other_forms(figures, tmp_path, form, begin):
     for _ in range(2):
         save_figure(figures()["rows"], path := tmp_path / f"x.{form}")
@@ -104,7 +139,10 @@ def test_what_draws_itself():
     figure = stats(["a b c"], {"one": ["a b c"], "other": ["a c c b"]}).plot()
     assert figure._repr_png_().startswith(b"\x89PNG") and figure._repr_png_() == figure._repr_png_()
     (ax,) = figure.axes
-    assert [list(line.get_ydata()) for line in ax.lines if len(line.get_xdata()) > 1] == [[0.0, 0.0], [100.0, 100.0]]
+    assert [list(line.get_ydata()) for line in ax.lines if len(line.get_xdata()) > 1] == [
+        [0.0, 0.0],
+        [100.0, 100.0],
+    ]
 
 
 def test_names_of_files():

@@ -40,11 +40,19 @@ def test_a_notebook_has_its_own(monkeypatch):
 @pytest.mark.parametrize(
     ("total", "unit", "done", "postfix", "line"),
     [
-        (2000, "update", 800, "loss 3.1", "train: 800 of 2.00k, 10.0update/s, 02:00 left, loss 3.1"),
+        (
+            2000,
+            "update",
+            800,
+            "loss 3.1",
+            "train: 800 of 2.00k, 10.0update/s, 02:00 left, loss 3.1",
+        ),
         (None, "B", 7_400_000, "", "train: 7.40M, 92.5kB/s, 01:20 so far"),
     ],
 )
-def test_without_a_terminal_a_line_at_intervals(monkeypatch, capsys, total, unit, done, postfix, line):
+def test_without_a_terminal_a_line_at_intervals(
+    monkeypatch, capsys, total, unit, done, postfix, line
+):
     monkeypatch.setenv(progress.EVERY, "30")
     now = [100.0]
     with bar(total, "train", unit, smoothing=0) as shown:
@@ -79,7 +87,10 @@ def test_a_bar_fits_the_terminal_with_its_rate_whole(monkeypatch, width):
         shown.update(8000)
         shown.set_postfix_str("loss 3.1415, valid 2.7182")
     last = stream.getvalue().split("\r")[-1].rstrip()
-    assert len(last) <= width and "step 12 of 15: train member 3 of 4 of…:   0%, 100update/s, 27:45:20 left" in last
+    assert (
+        len(last) <= width
+        and "step 12 of 15: train member 3 of 4 of…:   0%, 100update/s, 27:45:20 left" in last
+    )
     assert ("loss 3.1" in last) is (width == 120)
 
 

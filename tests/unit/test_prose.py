@@ -63,7 +63,9 @@ def test_a_habit_is_found(text):
 
 
 def test_every_pattern_has_its_example():
-    unused = [rule.pattern for rule, _ in PROSE["RULES"] if not any(rule.search(text) for text in HABITS)]
+    unused = [
+        rule.pattern for rule, _ in PROSE["RULES"] if not any(rule.search(text) for text in HABITS)
+    ]
     assert not unused
 
 
@@ -82,8 +84,18 @@ def test_what_is_read_in_a_module(tmp_path):
         'name = "mend"\n'
     )
     hits = PROSE["hits"]
-    found = [(line, words) for line, text, is_help in PROSE["texts"](path) for _, words, _ in hits(text, is_help)]
-    assert sorted(found) == [(1, "One a line"), (2, "goes on"), (3, "."), (3, "Of"), (4, "of others")]
+    found = [
+        (line, words)
+        for line, text, is_help in PROSE["texts"](path)
+        for _, words, _ in hits(text, is_help)
+    ]
+    assert sorted(found) == [
+        (1, "One a line"),
+        (2, "goes on"),
+        (3, "."),
+        (3, "Of"),
+        (4, "of others"),
+    ]
 
 
 def test_only_the_newest_section_of_the_changelog_is_read(tmp_path):

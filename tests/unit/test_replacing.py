@@ -1,4 +1,6 @@
-"""A folder is replaced as a whole, by one command at a time, whatever an earlier one that was killed has left."""
+"""A folder is replaced as a whole, by one command at a time, whatever an earlier one that was
+killed has left.
+"""
 
 import os
 import signal
@@ -28,7 +30,10 @@ def test_what_a_killed_command_leaves_is_cleared(tmp_path, when):
     out = tmp_path / "out"
     out.mkdir()
     (out / "old").write_text("old")
-    assert subprocess.run([sys.executable, "-c", KILLED, out, when], check=False).returncode == -signal.SIGKILL
+    assert (
+        subprocess.run([sys.executable, "-c", KILLED, out, when], check=False).returncode
+        == -signal.SIGKILL
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) != ["out"]
     (tmp_path / ".out.b.1.tmp").touch()  # of another output, out.b
     with replacing(out) as making:
@@ -42,7 +47,10 @@ def test_a_folder_is_written_by_one_command_at_a_time(tmp_path):
     out = tmp_path / "out"
     with replacing(out) as making:
         (making / "one").touch()
-        with pytest.raises(InputError, match="out: another cgbench command is writing this folder"), replacing(out):
+        with (
+            pytest.raises(InputError, match="out: another cgbench command is writing this folder"),
+            replacing(out),
+        ):
             raise AssertionError
     assert [path.name for path in out.iterdir()] == ["one"] and os.listdir(tmp_path) == ["out"]
     with pytest.raises(ZeroDivisionError), replacing(out) as making:

@@ -1,4 +1,6 @@
-"""Requests: the same error for the same mistake, in every field, from Python and from the command line."""
+"""Requests: the same error for the same mistake, in every field, from Python and from the command
+line.
+"""
 
 import dataclasses
 import importlib
@@ -20,7 +22,17 @@ import cgbench
 from cgbench.argument_types import File, Files, Systems, Text
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
-from cgbench.requests import KW_ONLY, accepts, changed, fields_of, given_values, leaves_of, option, read_values, request
+from cgbench.requests import (
+    KW_ONLY,
+    accepts,
+    changed,
+    fields_of,
+    given_values,
+    leaves_of,
+    option,
+    read_values,
+    request,
+)
 
 
 @request
@@ -28,7 +40,9 @@ class Job:
     source: Text = option(help="A text")
     _: KW_ONLY
     mode: Literal["fast", "slow"] = option(default="fast", help="How", group="Speed")
-    beam: int = option(default=5, help="Size of the beam", least=1, most=100, unit="hypotheses", group="Speed")
+    beam: int = option(
+        default=5, help="Size of the beam", least=1, most=100, unit="hypotheses", group="Speed"
+    )
     rate: float | None = option(default=None, help="A rate", least=0)
     orders: list[int] = option(default=(2, 3), help="Lengths", least=1)
     names: tuple[str, ...] = option(default=(), help="Names")
@@ -44,8 +58,16 @@ def do(job: Job) -> Job:
 
 
 def test_values_are_converted_once():
-    made = do(["a"], beam=np.int64(3), rate="0.5", orders=[2, np.int32(5)], deep=np.True_, merges="1_000")
-    assert (made.beam, made.rate, made.orders, made.deep, made.merges) == (3, 0.5, [2, 5], True, 1000)
+    made = do(
+        ["a"], beam=np.int64(3), rate="0.5", orders=[2, np.int32(5)], deep=np.True_, merges="1_000"
+    )
+    assert (made.beam, made.rate, made.orders, made.deep, made.merges) == (
+        3,
+        0.5,
+        [2, 5],
+        True,
+        1000,
+    )
     assert made.mode == "fast" and made.given >= {"beam", "rate"} and "mode" not in made.given
     assert do(made) is made
     assert list(inspect.signature(do).parameters)[:2] == ["source", "mode"]
@@ -88,10 +110,29 @@ def test_a_command_has_the_fields_as_options(run_command):
     @click.command()
     @takes(Job)
     def job(made: Job) -> None:
-        click.echo(f"{made.source} {made.beam} {made.orders} {made.names} {made.deep} {made.table} {made.merges}")
+        click.echo(
+            f"{made.source} {made.beam} {made.orders} {made.names} {made.deep} {made.table}"
+            f" {made.merges}"
+        )
 
-    words = ["--source", "f", "--beam", "3", "--orders", "2,5", "--names", "a", "--names", "b", "--deep", "--rows", "t"]
-    assert run_command(job, [*words, "--set", "merges=7"]).output == "f 3 [2, 5] ('a', 'b') True t 7\n"
+    words = [
+        "--source",
+        "f",
+        "--beam",
+        "3",
+        "--orders",
+        "2,5",
+        "--names",
+        "a",
+        "--names",
+        "b",
+        "--deep",
+        "--rows",
+        "t",
+    ]
+    assert (
+        run_command(job, [*words, "--set", "merges=7"]).output == "f 3 [2, 5] ('a', 'b') True t 7\n"
+    )
     page = run_command(job, ["--help"]).output
     assert "--mode [fast|slow]" in page and "[default: 5]" in page and "--merges" not in page
 
@@ -99,7 +140,9 @@ def test_a_command_has_the_fields_as_options(run_command):
 @request
 class Comparing:
     _: KW_ONLY
-    paired: Literal["bootstrap", "mcnemar"] | None = option(default=None, help="Test", group="Tests")
+    paired: Literal["bootstrap", "mcnemar"] | None = option(
+        default=None, help="Test", group="Tests"
+    )
     samples: int = option(default=1000, help="Number of resamples", least=1, flag="resamples")
     seed: int = option(default=1, help="Random seed", is_setting=True)
 
@@ -117,7 +160,9 @@ class Scoring:
     _: KW_ONLY
     by: str | None = option(default=None, help="Bins")
     tables: Files | None = option(default=None, help="Tables")
-    comparison: Comparing = option(default=Comparing(), help="How systems are compared", group="Comparison")
+    comparison: Comparing = option(
+        default=Comparing(), help="How systems are compared", group="Comparison"
+    )
     control: Controlling | None = option(default=None, help="A control set", group="Control")
 
 
@@ -129,17 +174,34 @@ def measure(scoring: Scoring) -> Scoring:
 
 def test_a_part_is_an_instance_or_a_mapping():
     plain = measure(["a"])
-    assert plain.comparison == Comparing() and plain.comparison.samples == 1000 and plain.control is None
-    for values in ({"comparison": Comparing(samples=5)}, {"comparison": {"samples": "5"}}, {"samples": 5}):
+    assert (
+        plain.comparison == Comparing()
+        and plain.comparison.samples == 1000
+        and plain.control is None
+    )
+    for values in (
+        {"comparison": Comparing(samples=5)},
+        {"comparison": {"samples": "5"}},
+        {"samples": 5},
+    ):
         assert measure(["a"], **values).comparison == Comparing(samples=5)
     assert measure(["a"], comparison=Comparing(samples=5)) != plain
     assert measure(["a"], control={"references": "r"}).control.references == "r"
     for values, message in (
-        ({"comparison": 5}, r"comparison=5: it must be Comparing\(\.\.\.\), or a mapping of its arguments"),
+        (
+            {"comparison": 5},
+            r"comparison=5: it must be Comparing\(\.\.\.\), or a mapping of its arguments",
+        ),
         ({"comparison": None}, "comparison=None: it must be Comparing"),
         ({"comparison": {"samples": 0}}, "samples=0: it must be a whole number, at least 1"),
-        ({"comparison": {"sampels": 3}}, "sampels: there is no such argument; did you mean samples?"),
-        ({"control": {}}, "references: it is missing; it must be the name of a file, or a list of strings"),
+        (
+            {"comparison": {"sampels": 3}},
+            "sampels: there is no such argument; did you mean samples?",
+        ),
+        (
+            {"control": {}},
+            "references: it is missing; it must be the name of a file, or a list of strings",
+        ),
         ({"sampels": 3}, "sampels: there is no such argument; did you mean samples?"),
     ):
         with pytest.raises(InputError, match=f"^{message}"):
@@ -155,24 +217,35 @@ def test_the_fields_of_parts_are_flat_on_the_command_line(run_command, tmp_path)
     page = run_command(score, ["--help"]).output
     assert "--resamples N" in page and "--control-ref FILE" in page and "--comparison" not in page
     assert {leaf.name: leaf.group for leaf in leaves_of(Scoring).values()} == {
-        "systems": "", "by": "", "tables": "", "paired": "Tests", "samples": "Comparison", "seed": "Comparison",
-        "references": "Control", "strict": "Control",
-    }  # fmt: skip
+        "systems": "",
+        "by": "",
+        "tables": "",
+        "paired": "Tests",
+        "samples": "Comparison",
+        "seed": "Comparison",
+        "references": "Control",
+        "strict": "Control",
+    }
     words = ["--hyp", "a=x", "--resamples", "7", "--set", "seed=4"]
     assert run_command(score, words).output == "systems:\n  a:\n  - x\nsamples: 7\nseed: 4\n\n"
-    (tmp_path / "s.yaml").write_text("comparison: {samples: 3, paired: mcnemar}\ncomparison.seed: 5\nstrict: true\n")
+    (tmp_path / "s.yaml").write_text(
+        "comparison: {samples: 3, paired: mcnemar}\ncomparison.seed: 5\nstrict: true\n"
+    )
     words += ["--config", tmp_path / "s.yaml"]
     printed = yaml.safe_load(run_command(score, [*words, "--control-ref", "r"]).output)
     values = {"paired": "mcnemar", "samples": 7, "seed": 4, "references": "r", "strict": True}
     assert printed == {"systems": {"a": ["x"]}} | values
-    assert str(run_command(score, words).exception) == (
-        "references: it is missing; it must be the name of a file, or a list of strings"
+    assert (
+        str(run_command(score, words).exception)
+        == "references: it is missing; it must be the name of a file, or a list of strings"
     )
 
 
 def test_given_values_of_parts():
     made = measure(["a"], comparison={"samples": 5}, control=Controlling("r"))
-    assert made.given == {"systems", "comparison", "control"} and made.comparison.given == {"samples"}
+    assert made.given == {"systems", "comparison", "control"} and made.comparison.given == {
+        "samples"
+    }
     assert given_values(made) == {"systems": ["a"], "samples": 5, "references": "r"}
     again = changed(made, seed=3, by="length")
     assert (again.comparison.samples, again.comparison.seed, again.by) == (5, 3, "length")
@@ -184,7 +257,11 @@ def test_given_values_of_parts():
     "values",
     [
         {"systems": "x"},
-        {"systems": {"a": [Path("x"), "y"], "b: c": ["010"]}, "by": "1/30", "tables": (Path("t"), "yes")},
+        {
+            "systems": {"a": [Path("x"), "y"], "b: c": ["010"]},
+            "by": "1/30",
+            "tables": (Path("t"), "yes"),
+        },
         {"systems": ["a", "b"], "comparison": Comparing(paired="mcnemar", samples=3)},
         {"systems": ["ä", "- b", "2020-01-01"], "control": Controlling("r", strict=True)},
         {"systems": ["a"], "comparison": {}, "control": None, "by": None},
@@ -201,13 +278,40 @@ def test_a_request_written_to_yaml_and_read_again_is_equal(values, tmp_path):
 @pytest.mark.parametrize(
     ("name", "most", "values"),
     [
-        ("build_react", 16, {"train": ["a"], "pools": "p", "out": Path("o"), "preset": "demo", "candidates": "1/4",
-                             "min_length": 2, "device": "cpu", "training.max_updates": 5, "licence": "MIT"}),
-        ("translate", 14, {"sources": "s", "beam": 2, "prompt": ["{source}"], "dry_run": True, "nbest": 2}),
-        ("train", 14, {"corpus": ["a", "b"], "out": "o", "arch": "lstm", "lowercase": True, "training.patience": 1}),
+        (
+            "build_react",
+            16,
+            {
+                "train": ["a"],
+                "pools": "p",
+                "out": Path("o"),
+                "preset": "demo",
+                "candidates": "1/4",
+                "min_length": 2,
+                "device": "cpu",
+                "training.max_updates": 5,
+                "licence": "MIT",
+            },
+        ),
+        (
+            "translate",
+            14,
+            {"sources": "s", "beam": 2, "prompt": ["{source}"], "dry_run": True, "nbest": 2},
+        ),
+        (
+            "train",
+            14,
+            {
+                "corpus": ["a", "b"],
+                "out": "o",
+                "arch": "lstm",
+                "lowercase": True,
+                "training.patience": 1,
+            },
+        ),
         ("train_ensemble", 14, {"corpus": ["a", "b"], "out": "o", "members": 3, "jobs": 2}),
     ],
-)  # fmt: skip
+)
 def test_requests_of_several_parts(name, most, values, tmp_path):
     function = getattr(cgbench, name)
     assert len(inspect.signature(function).parameters) <= most
@@ -256,9 +360,15 @@ def _requests():
     found = {}
     for module in pkgutil.walk_packages(cgbench.__path__, "cgbench."):
         path = module.module_finder.find_spec(module.name).origin
-        if module.name != "cgbench.requests" and "@request" in Path(path).read_text(encoding="utf-8"):
+        if module.name != "cgbench.requests" and "@request" in Path(path).read_text(
+            encoding="utf-8"
+        ):
             for cls in vars(importlib.import_module(module.name)).values():
-                if isinstance(cls, type) and dataclasses.is_dataclass(cls) and getattr(cls, "is_request", False):
+                if (
+                    isinstance(cls, type)
+                    and dataclasses.is_dataclass(cls)
+                    and getattr(cls, "is_request", False)
+                ):
                     found[cls.__name__] = cls
     return list(found.values())
 
@@ -267,7 +377,11 @@ def _requests():
 def test_every_field_of_every_request_refuses_what_it_is_not(kind):
     fields = fields_of(kind)
     assert fields
-    others = {one.name: one.choices[0] if one.choices else "text" for one in fields.values() if one.required}
+    others = {
+        one.name: one.choices[0] if one.choices else "text"
+        for one in fields.values()
+        if one.required
+    }
     for field in fields.values():
         assert field.help and field.help[-1] not in ".:", field.name
         wrong = [object()]
@@ -281,13 +395,21 @@ def test_every_field_of_every_request_refuses_what_it_is_not(kind):
         wrong += [] if field.takes_none else [None]
         for value in wrong:
             with pytest.raises(InputError) as error:
-                kind(**{field.name: value} | others | {field.name: value})  # it is read first, or fails alone
-            assert str(error.value).startswith(f"{field.name}="), (field.name, value, str(error.value))
+                kind(
+                    **{field.name: value} | others | {field.name: value}
+                )  # it is read first, or fails alone
+            assert str(error.value).startswith(f"{field.name}="), (
+                field.name,
+                value,
+                str(error.value),
+            )
             assert "it must be" in str(error.value)
 
 
 def test_every_request_has_a_table_in_the_reference():
     pages = (Path(__file__).parents[2] / "docs/reference/options").glob("*.md")
     page = "".join(path.read_text(encoding="utf-8") for path in pages)
-    for kind in (kind for kind in _requests() if kind.__name__.endswith("Request")):  # others are shared fields
+    for kind in (
+        kind for kind in _requests() if kind.__name__.endswith("Request")
+    ):  # others are shared fields
         assert f"<!-- request: {kind.__module__}.{kind.__name__} -->" in page

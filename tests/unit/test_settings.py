@@ -96,18 +96,30 @@ def test_what_is_not_of_the_type_is_refused(key, value, message):
 
 
 def test_a_class_is_made_of_names_and_values():
-    values = {"name": "n", "part": {"count": "2"}, "words": ["a", 1], "by_name": {"x": ["1"]}, "anything": {"y": None}}
+    values = {
+        "name": "n",
+        "part": {"count": "2"},
+        "words": ["a", 1],
+        "by_name": {"x": ["1"]},
+        "anything": {"y": None},
+    }
     made = make_settings(Whole, values)
     assert made == Whole("n", Settings(count=2), ["a", "1"], {"x": [1]}, {"y": None})
     assert make_settings(Whole, {"name": "n", "part": made.part}).part is made.part
     for wrong, message in (
         ({}, "top.name: missing"),
         ({"name": "n", "prat": {}}, "unknown setting top.prat; did you mean top.part"),
-        ({"name": "n", "part": {"cuont": 1}}, "unknown setting top.part.cuont; did you mean top.part.count"),
+        (
+            {"name": "n", "part": {"cuont": 1}},
+            "unknown setting top.part.cuont; did you mean top.part.count",
+        ),
         ({"name": "n", "part": {"count": "x"}}, "top.part.count: 'x' is not a whole number"),
         ({"name": "n", "part": 3}, "top.part: 3 is not settings"),
         ({"name": "n", "words": "ab"}, "top.words: 'ab' is not a list"),
-        ({"name": "n", "by_name": {"x": ["b"]}}, r"top.by_name.x: ..b.. is not a list of whole numbers"),
+        (
+            {"name": "n", "by_name": {"x": ["b"]}},
+            r"top.by_name.x: ..b.. is not a list of whole numbers",
+        ),
         ({"name": "n", "by_name": []}, "is not a mapping of names to values"),
     ):
         with pytest.raises(InputError, match=message):
@@ -120,8 +132,18 @@ def test_every_setting_says_what_it_is_in_a_whole_phrase(kind):
     assert texts.keys() == {field.name for field in fields(kind)}
     for name, text in texts.items():
         assert not text[0].islower() and text[-1] not in ".:" and len(text.split()) > 2, name
-        assert text.split()[0] not in ("of", "for", "and", "or", "as", "to", "in"), f"{name}: the end of a phrase"
-        assert text.count("(") == text.count(")") and text.count("``") % 2 == 0 and "  " not in text, name
+        assert text.split()[0] not in (
+            "of",
+            "for",
+            "and",
+            "or",
+            "as",
+            "to",
+            "in",
+        ), f"{name}: the end of a phrase"
+        assert (
+            text.count("(") == text.count(")") and text.count("``") % 2 == 0 and "  " not in text
+        ), name
     assert ":param" not in kind.__doc__
 
 

@@ -34,7 +34,9 @@ def test_a_field_that_is_missing_is_named():
         check_shape({"a": 1}, SHAPE, "f", "mend it")
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/../b", "/a", "a\\b", "a\0", "a//b", "./a", 1, None])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/../b", "/a", "a\\b", "a\0", "a//b", "./a", 1, None]
+)
 def test_what_is_no_name_of_a_file_inside(name):
     assert not file_name(name)
 

@@ -37,7 +37,12 @@ def test_a_step_runs_once_and_again_when_its_recipe_changes(tmp_path):
 
 @pytest.mark.parametrize(
     "other",
-    [Step("a", {"k": 1}, {}, 2), Step("a", {"k": 1}, {"i": "x"}), Step("a", {"k": 2}, {}), Step("b", {"k": 1}, {})],
+    [
+        Step("a", {"k": 1}, {}, 2),
+        Step("a", {"k": 1}, {"i": "x"}),
+        Step("a", {"k": 2}, {}),
+        Step("b", {"k": 1}, {}),
+    ],
 )
 def test_the_key_covers_everything(other):
     assert Step("a", {"k": 1}, {}).key != other.key
@@ -54,7 +59,9 @@ def test_a_failed_step_leaves_no_result_and_starts_afresh(tmp_path):
     with pytest.raises(ValueError):
         workspace.run(step, fail)
     assert not workspace.done(step)
-    result = workspace.run(step, lambda out: (out / "names").write_text(" ".join(os.listdir(out))) and None)
+    result = workspace.run(
+        step, lambda out: (out / "names").write_text(" ".join(os.listdir(out))) and None
+    )
     assert (result / "names").read_text() == ""
 
 
@@ -116,7 +123,9 @@ def test_files_are_hashed_once_a_process(tmp_path, monkeypatch):
     checksums._known.clear()
     read = []
     monkeypatch.setattr(
-        checksums, "hash_file", lambda path, real=checksums.hash_file: (read.append(path.name), real(path))[1]
+        checksums,
+        "hash_file",
+        lambda path, real=checksums.hash_file: (read.append(path.name), real(path))[1],
     )
     for _ in range(3):
         assert workspace.done(step)
@@ -154,7 +163,8 @@ def test_a_step_that_grows_starts_from_the_next_smaller_whole_result(tmp_path):
     assert workspace.smaller(step(2)) is None and other not in folders.values()
     assert "continues an earlier result (changed: config.size 4 -> 6)" in workspace.why(step(6))
     assert workspace.smaller(replace(step(6), grows=None)) is None
-    # Spare files are no part of a result, and without them it is no start; a damaged one is none either.
+    # Spare files are no part of a result, and without them it is no start; a damaged one is none
+    # either.
     (folders[4] / "state").unlink()
     assert workspace.done(step(4)) and workspace.smaller(step(6)) == step(2)
     (folders[2] / "out").write_text("0ut")

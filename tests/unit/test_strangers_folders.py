@@ -1,4 +1,6 @@
-"""Folders that this project reads may come from strangers: a link, a device or a pipe in one is refused at once."""
+"""Folders that this project reads may come from strangers: a link, a device or a pipe in one is
+refused at once.
+"""
 
 import os
 
@@ -20,14 +22,21 @@ from cgbench.models.checkpoints import ensemble_identity, load_checkpoint
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.lexicons.lexicon import Lexicon
 
-LINES = [f"the cat sees {thing} {number}" for number in range(12) for thing in ("the dog", "a bird")]
+LINES = [
+    f"the cat sees {thing} {number}" for number in range(12) for thing in ("the dog", "a bird")
+]
 KINDS = ("link", "device", "pipe")
 
 
 def read_split(folder):
     split = Release.open(folder)
     split.sets()
-    return [split.train_lines("source"), split.train_lines("target"), split.lines("source"), split.lines("target")]
+    return [
+        split.train_lines("source"),
+        split.train_lines("target"),
+        split.lines("source"),
+        split.lines("target"),
+    ]
 
 
 @pytest.fixture
@@ -54,9 +63,17 @@ def folders(tmp_path):
     return {
         "model": (make_checkpoint, load_checkpoint),
         "": (make_ensemble, Ensemble.open),
-        "ngrams": (lambda: KnownNgrams.learn(LINES, min_count=1).save(tmp_path / "x/ngrams"), KnownNgrams.load),
+        "ngrams": (
+            lambda: KnownNgrams.learn(LINES, min_count=1).save(tmp_path / "x/ngrams"),
+            KnownNgrams.load,
+        ),
         "result": (
-            lambda: overlap(LINES, write_lines(tmp_path / "corpus", LINES), out=tmp_path / "x/result", engine=Local(1)),
+            lambda: overlap(
+                LINES,
+                write_lines(tmp_path / "corpus", LINES),
+                out=tmp_path / "x/result",
+                engine=Local(1),
+            ),
             KnownOfTest.load,
         ),
         "split": (make_split, read_split),
@@ -69,8 +86,19 @@ def folders(tmp_path):
     [
         ("model", ("config.json", "model.safetensors", "subwords.json", "SHA256SUMS")),
         ("", ("member-0/config.json", "member-1/subwords.json")),
-        ("ngrams", ("ngrams.json", "words.json", "trie.slots.npy", "words.arena.npy", "tail.text.npy")),
-        ("result", ("known/known.json", "known/matches.npy", "known/automaton.table.npy", "known/SHA256SUMS")),
+        (
+            "ngrams",
+            ("ngrams.json", "words.json", "trie.slots.npy", "words.arena.npy", "tail.text.npy"),
+        ),
+        (
+            "result",
+            (
+                "known/known.json",
+                "known/matches.npy",
+                "known/automaton.table.npy",
+                "known/SHA256SUMS",
+            ),
+        ),
         ("split", ("manifest.json", "split.tsv", "train.de", "test.en")),
     ],
 )
@@ -84,7 +112,8 @@ def test_what_is_no_ordinary_file_is_refused(folders, tmp_path, name, files, kin
         with pytest.raises(InputError) as caught:
             read(folder)
         said = str(caught.value)
-        # What has a digest elsewhere is found damaged first; either way it is one line that names the file.
+        # What has a digest elsewhere is found damaged first; either way it is one line that names
+        # the file.
         assert said.startswith(str(folder / file)) and "\n" not in said
         assert "not a regular file" in said or (kind != "link" and "no such file" in said), said
         (folder / file).unlink()

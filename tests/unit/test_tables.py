@@ -14,7 +14,10 @@ def test_tsv_keeps_every_column():
 
 def test_markdown_and_latex_escape_what_has_a_meaning():
     assert render(HEAD, ROWS, "markdown").splitlines()[3] == "| c\\|d &lt;x> | ± 2 |"
-    assert render(HEAD, ROWS, "latex").splitlines()[4:6] == [r"a\_b & 1.5 \\", r"c|d $<$x$>$ & $\pm$ 2 \\"]
+    assert render(HEAD, ROWS, "latex").splitlines()[4:6] == [
+        r"a\_b & 1.5 \\",
+        r"c|d $<$x$>$ & $\pm$ 2 \\",
+    ]
 
 
 def test_no_escape_code_and_no_row_that_latex_reads_as_an_option():
@@ -28,14 +31,22 @@ def test_text_is_as_wide_as_the_terminal(monkeypatch):
     rows = [("scan", "commands and their actions, in order", "20,910"), ("cogs", "forms", "1")]
     shown = render(("name", "contents", "number of rows"), rows, left=2)
     assert max(map(len, shown.splitlines())) <= 30
-    assert shown.splitlines()[1:3] == ["                        rows", "scan  commands        20,910"]
+    assert shown.splitlines()[1:3] == [
+        "                        rows",
+        "scan  commands        20,910",
+    ]
     monkeypatch.setenv("COLUMNS", "80")
-    assert render(("name", "contents", "number of rows"), rows, left=2).splitlines()[1].split("  ")[0] == "scan"
+    assert (
+        render(("name", "contents", "number of rows"), rows, left=2).splitlines()[1].split("  ")[0]
+        == "scan"
+    )
 
 
 def test_columns_that_do_not_fit_follow_below(monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
-    shown = render(("system", "one", "two", "three"), [("first", "1.25", "2.25", "3.25"), ("b", "1", "2", "3")])
+    shown = render(
+        ("system", "one", "two", "three"), [("first", "1.25", "2.25", "3.25"), ("b", "1", "2", "3")]
+    )
     assert shown.splitlines()[:2] == ["system   one   two", "first   1.25  2.25"]
     assert shown.splitlines()[3:5] == ["", "system  three"] and len(shown.splitlines()) == 7
 

@@ -1,4 +1,6 @@
-"""YAML from anybody: data is read, all else is one line; the package's own files may use aliases."""
+"""YAML from anybody: data is read, all else is one line; the package's own files may use
+aliases.
+"""
 
 import sys
 from importlib import resources
@@ -10,7 +12,9 @@ import yaml
 from cgbench.errors import InputError
 from cgbench.yaml_text import DEEPEST, LARGEST_FILE, load_yaml
 
-BOMB = "a: &a [x, x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}, *{a}]\n" for a, b in pairwise("abcdefghi"))
+BOMB = "a: &a [x, x, x]\n" + "".join(
+    f"{b}: &{b} [*{a}, *{a}, *{a}]\n" for a, b in pairwise("abcdefghi")
+)
 
 
 @pytest.fixture(params=["C", "Python"])
@@ -41,7 +45,12 @@ def test_data_is_read(read):
     found = read(text)
     assert found["count"] == 1000 and found["rates"] == [0.5, -0.0015, "5e-4", 7, 0]
     assert found["yes"] == [True, False, True, False, None, None]
-    assert found["text"] == {"plain": "1/30", "quoted": "2020-01-01", "double": "0x10", "folded": "a b"}
+    assert found["text"] == {
+        "plain": "1/30",
+        "quoted": "2020-01-01",
+        "double": "0x10",
+        "folded": "a b",
+    }
     assert found["ünïcode"] == "ä"
     assert read("") is None and read("# nothing\n") is None
     assert read(b"\xef\xbb\xbfa: 1\n") == {"a": 1}
@@ -59,7 +68,11 @@ def test_data_is_read(read):
         ("a: 1\nno: 2\n", 2, "no: a key must be text; put it in quotes"),
         ("a: 1\nb: 2\na: 3\n", 3, "a is also set in line 1; keep one"),
         ("a:\n  b: 2\n  b: 3\n", 3, "b is also set in line 2"),
-        ("a: !!python/object/apply:os.system ['true']\n", 1, "the tag tag:yaml.org,2002:python/object/apply:os..."),
+        (
+            "a: !!python/object/apply:os.system ['true']\n",
+            1,
+            "the tag tag:yaml.org,2002:python/object/apply:os...",
+        ),
         ("a: 1\n---\nb: 2\n", 2, "found another document"),
         ("a: 1\n? [b, c]\n: 2\n", 2, "a key must be text"),
         ("a: 1\nb: [\n", 3, "not valid YAML"),
@@ -108,10 +121,20 @@ def test_the_packages_own_files_have_aliases(read):
 
 
 def test_every_file_of_the_package_says_what_pyyaml_reads():
-    folders = (("models/config/presets", False), ("benchmark/react/presets", False), ("reproduction/benchmarks", True))
-    files = [(file, own) for folder, own in folders for file in resources.files("cgbench").joinpath(folder).iterdir()]
+    folders = (
+        ("models/config/presets", False),
+        ("benchmark/react/presets", False),
+        ("reproduction/benchmarks", True),
+    )
+    files = [
+        (file, own)
+        for folder, own in folders
+        for file in resources.files("cgbench").joinpath(folder).iterdir()
+    ]
     files.append((resources.files("cgbench").joinpath("reproduction/tables.yaml"), True))
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     assert len(files) > 90
     for file, own in files:
-        assert repr(load_yaml(file, aliases=own)) == repr(yaml.load(file.read_text("utf-8"), Loader=loader)), file
+        assert repr(load_yaml(file, aliases=own)) == repr(
+            yaml.load(file.read_text("utf-8"), Loader=loader)
+        ), file

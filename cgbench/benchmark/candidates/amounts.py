@@ -26,11 +26,17 @@ def _read(value: Any) -> int | str:
 
 
 Amount: TypeAlias = Annotated[
-    int | str, Kind("amount", "a whole number, or a share such as 1/30", _fits(Fraction(0)), read=_read)
+    int | str,
+    Kind("amount", "a whole number, or a share such as 1/30", _fits(Fraction(0)), read=_read),
 ]
 PositiveAmount: TypeAlias = Annotated[
     int | str,
-    Kind("amount", "a whole number above 0, or a share such as 1/30", _fits(Fraction(1, 1 << 63)), read=_read),
+    Kind(
+        "amount",
+        "a whole number above 0, or a share such as 1/30",
+        _fits(Fraction(1, 1 << 63)),
+        read=_read,
+    ),
 ]
 
 

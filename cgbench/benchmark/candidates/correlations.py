@@ -1,12 +1,14 @@
-"""Correlations between the measures of the candidates: is the test set compositional, or only long, rare or odd?
+"""Correlations between the measures of the candidates: is the test set compositional, or only long,
+rare or odd?
 
-Spearman's correlation of every measure with the central ones (:data:`CENTRAL`, and the measure that selects), plain and
-given length (among sentences of the same length). Ties share the mean of their ranks. The coefficient is a ratio of
-whole numbers, so every machine computes the same.
+Spearman's correlation of every measure with the central ones (:data:`CENTRAL`, and the measure that
+selects), plain and given length (among sentences of the same length). Ties share the mean of their
+ranks. The coefficient is a ratio of whole numbers, so every machine computes the same.
 
-Intervals (95%): Fisher's transformation with the variance of Bonett and Wright (2000, "Sample size requirements for
-estimating Pearson, Kendall and Spearman correlations", Psychometrika 65), (1 + r² / 2) / (n - 3 - k) with ``k``
-variables held constant. They assume that the candidates are independent draws. Their coverage is tested in
+Intervals (95%): Fisher's transformation with the variance of Bonett and Wright (2000, "Sample size
+requirements for estimating Pearson, Kendall and Spearman correlations", Psychometrika 65), (1 + r²
+/ 2) / (n - 3 - k) with ``k`` variables held constant. They assume that the candidates are
+independent draws. Their coverage is tested in
 ``tests/unit/benchmark/candidates/test_correlations.py``.
 """
 
@@ -23,8 +25,8 @@ from cgbench.benchmark.candidates.matching import LENGTHS, RAREST
 from cgbench.benchmark.candidates.strata import COLUMNS
 
 CENTRAL = ("degree", *LENGTHS, *RAREST, "perplexity", "difficulty", "reference_pe_stu")
-"""Measures that every other is correlated with, if the release has them. ``reference_pe_stu`` is the negative
-log-likelihood of the reference under the ensemble, per token."""
+"""Measures that every other is correlated with, if the release has them. ``reference_pe_stu`` is
+the negative log-likelihood of the reference under the ensemble, per token."""
 PLACES = ("line", "pool", "pool_line", "content", "pieces", "rank", *COLUMNS)
 """Columns that locate a candidate or describe its draw, or are contained in others."""
 Interval = tuple[float, float] | None
@@ -38,8 +40,8 @@ _BLOCK = 1 << 12  # ranks whose products fit a sum of 64 bits, for up to forty m
 class Correlation:
     """Spearman's correlation of two measures of the same ``n`` candidates, with its 95% interval.
 
-    None: a measure is constant (``rho``), nothing is left given length (``given_length``), or there are too few
-    candidates for an interval.
+    None: a measure is constant (``rho``), nothing is left given length (``given_length``), or there
+    are too few candidates for an interval.
     """
 
     first: str
@@ -57,7 +59,11 @@ class Correlation:
         return {
             **{"first": self.first, "second": self.second, "n": self.n},
             **{"rho": self.rho, "low": low, "high": high},
-            **{"given_length": self.given_length, "given_length_low": given_low, "given_length_high": given_high},
+            **{
+                "given_length": self.given_length,
+                "given_length_low": given_low,
+                "given_length_high": given_high,
+            },
         }
 
 
@@ -94,17 +100,25 @@ def correlations_of(table: Any, measure: str | None) -> list[Correlation]:
 def correlation_table(
     measured: Sequence[Correlation], measure: str | None
 ) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """The columns and rows of a table: the central measures with the degree and ``measure``, plain and given length."""
+    """The columns and rows of a table: the central measures with the degree and ``measure``, plain
+    and given length.
+    """
     by_names = {(pair.first, pair.second): pair for pair in measured}
     by_names |= {names[::-1]: pair for names, pair in by_names.items()}
     columns, rows = ["degree", *([measure] if measure else [])], []
     for name in dict.fromkeys([*CENTRAL, *columns[1:]]):
         if any(chosen := [by_names.get((name, column)) for column in columns]):
             values = [
-                ((pair.rho, pair.interval), (pair.given_length, pair.given_length_interval)) if pair else ()
+                (
+                    ((pair.rho, pair.interval), (pair.given_length, pair.given_length_interval))
+                    if pair
+                    else ()
+                )
                 for pair in chosen
             ]
-            cells = ([with_interval(*pair) for pair in estimates] or ["", ""] for estimates in values)
+            cells = (
+                [with_interval(*pair) for pair in estimates] or ["", ""] for estimates in values
+            )
             rows.append((name, list(itertools.chain.from_iterable(cells))))
     return columns, rows
 
@@ -118,7 +132,9 @@ def with_interval(value: float | None, interval: Interval, digits: int = 2) -> s
     """A value with its interval, for a table."""
     if value is None or math.isnan(value):
         return "-"
-    return f"{value:.{digits}f}" + (f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]" if interval else "")
+    return f"{value:.{digits}f}" + (
+        f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]" if interval else ""
+    )
 
 
 def numeric(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[float]]:
@@ -151,11 +167,17 @@ def partial(first: float, second: float, between: float) -> float | None:
     None if z determines x or y.
     """
     unexplained = (1 - first * first) * (1 - second * second)
-    return None if unexplained < 1e-12 else max(-1.0, min(1.0, (between - first * second) / math.sqrt(unexplained)))
+    return (
+        None
+        if unexplained < 1e-12
+        else max(-1.0, min(1.0, (between - first * second) / math.sqrt(unexplained)))
+    )
 
 
 def rho_interval(rho: float, n: int, controls: int = 0) -> Interval:
-    """The 95% interval of a correlation of ``n`` pairs with ``controls`` variables held constant."""
+    """The 95% interval of a correlation of ``n`` pairs with ``controls`` variables held
+    constant.
+    """
     free = n - 3 - controls
     if free < 1:
         return None
@@ -171,14 +193,16 @@ def _correlate(first: str, second: str, ranks: Mapping[str, np.ndarray]) -> Corr
     partial_rho, controls = None, [name for name in LENGTHS if name in ranks]
     if rho is not None and controls and first not in controls and second not in controls:
         partial_rho, controls = _partial_given(first, second, controls, ranks)
-    return Correlation(first, second, n, *_estimate(rho, n), *_estimate(partial_rho, n, len(controls)))
+    return Correlation(
+        first, second, n, *_estimate(rho, n), *_estimate(partial_rho, n, len(controls))
+    )
 
 
 def _partial_given(
     first: str, second: str, controls: Sequence[str], ranks: Mapping[str, np.ndarray]
 ) -> tuple[float | None, list[str]]:
-    """The partial correlation given one control after another, and the controls used: constant and redundant ones are
-    left out."""
+    """The partial correlation given one control after another, and the controls used: constant and
+    redundant ones are left out."""
     matrix: dict[tuple[str, str], float] = {}
     names = [first, second, *controls]
     for pair in itertools.combinations(names, 2):
@@ -194,7 +218,9 @@ def _partial_given(
         used.append(control)
         reduced = {}
         for name, second_name in itertools.permutations(names, 2):
-            rho_given = partial(matrix[name, control], matrix[second_name, control], matrix[name, second_name])
+            rho_given = partial(
+                matrix[name, control], matrix[second_name, control], matrix[name, second_name]
+            )
             if rho_given is None:
                 return None, used
             reduced[name, second_name] = rho_given
@@ -210,7 +236,8 @@ def _ratio(first: np.ndarray, second: np.ndarray) -> float | None:
 
 def _product(first: np.ndarray, second: np.ndarray) -> int:
     return sum(
-        int(first[start : start + _BLOCK] @ second[start : start + _BLOCK]) for start in range(0, len(first), _BLOCK)
+        int(first[start : start + _BLOCK] @ second[start : start + _BLOCK])
+        for start in range(0, len(first), _BLOCK)
     )
 
 
@@ -218,5 +245,7 @@ def _estimate(rho: float | None, n: int, controls: int = 0) -> tuple[float | Non
     """A correlation and its interval, rounded."""
     if rho is None:
         return None, None
-    rounded, *ends = (round(value, DIGITS) + 0.0 for value in (rho, *(rho_interval(rho, n, controls) or ())))
+    rounded, *ends = (
+        round(value, DIGITS) + 0.0 for value in (rho, *(rho_interval(rho, n, controls) or ()))
+    )
     return rounded, interval_of(*ends) if ends else None  # + 0.0: no -0.0

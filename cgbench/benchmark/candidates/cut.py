@@ -1,8 +1,8 @@
 """Cut a scanned pool to its candidates: the highest degrees, without repeats and without seen text.
 
 The pool cut of ReaCT (Zheng and Lapata 2023, section 4). It reads the files of
-:mod:`cgbench.benchmark.candidates.scan`, and only the text of rows that may become candidates. Memory grows with the
-number of candidates, not with the pool.
+:mod:`cgbench.benchmark.candidates.scan`, and only the text of rows that may become candidates.
+Memory grows with the number of candidates, not with the pool.
 """
 
 import os
@@ -23,7 +23,9 @@ from cgbench.text.corpus import ParallelText, TextFile
 
 @dataclass(frozen=True)
 class Cut:
-    """The candidates in order: ``rows`` (a scan's columns, by name) and their texts, words joined by one blank."""
+    """The candidates in order: ``rows`` (a scan's columns, by name) and their texts, words joined
+    by one blank.
+    """
 
     rows: dict[str, np.ndarray]
     sources: list[bytes]
@@ -31,7 +33,9 @@ class Cut:
     counts: dict[str, int]
 
     def save(self, folder: Path) -> None:
-        """Write ``candidates.parquet``, ``candidates.source``, ``candidates.target`` and ``counts.json``."""
+        """Write ``candidates.parquet``, ``candidates.source``, ``candidates.target`` and
+        ``counts.json``.
+        """
         pyarrow = arrow()
         for side, texts in (("source", self.sources), ("target", self.targets)):
             write_atomic(folder / f"candidates.{side}", b"\n".join([*texts, b""]))
@@ -55,15 +59,22 @@ class Bounds:
 
 
 def count_lengths(lengths: Iterable[Mapping[str, int]], bounds: Bounds) -> dict[str, int]:
-    """The numbers of rows that are too short, too long and within the bounds, and of all: ``known_words``.
+    """The numbers of rows that are too short, too long and within the bounds, and of all:
+    ``known_words``.
 
-    :param lengths: the counts of :func:`~cgbench.benchmark.candidates.scan.scan` for each corpus of the pool.
+    :param lengths: the counts of :func:`~cgbench.benchmark.candidates.scan.scan` for each corpus of
+        the pool.
     """
     pairs = [(int(length), count) for counts in lengths for length, count in counts.items()]
     known = sum(count for _, count in pairs)
     short = sum(count for length, count in pairs if length < bounds.min_length)
     long = sum(count for length, count in pairs if length > (bounds.max_length or NO_LIMIT))
-    return {"known_words": known, "too_short": short, "too_long": long, "within_length": known - short - long}
+    return {
+        "known_words": known,
+        "too_short": short,
+        "too_long": long,
+        "within_length": known - short - long,
+    }
 
 
 def cut(
@@ -77,14 +88,15 @@ def cut(
 ) -> Cut:
     """The ``size`` pairs of the highest degree, without repeats and without seen text.
 
-    Rows are taken by falling degree. Ties are broken by a seeded hash of the pair's words, so the order of the pool's
-    lines does not matter (of equal pairs the first line counts). A pair is skipped when its source or its target
-    belongs to a pair taken before, or is a line of the same side of a ``seen`` corpus. Rows with the same ``content``,
-    lengths and pieces are treated as equal pairs without reading them.
+    Rows are taken by falling degree. Ties are broken by a seeded hash of the pair's words, so the
+    order of the pool's lines does not matter (of equal pairs the first line counts). A pair is
+    skipped when its source or its target belongs to a pair taken before, or is a line of the same
+    side of a ``seen`` corpus. Rows with the same ``content``, lengths and pieces are treated as
+    equal pairs without reading them.
 
     :param parts: the files of :func:`scan`, for all ``pools``.
-    :returns: fewer than ``size`` only if the pool is exhausted. Counts: ``candidates``, and the ``seen`` and
-        ``duplicates`` skipped before the last candidate.
+    :returns: fewer than ``size`` only if the pool is exhausted. Counts: ``candidates``, and the
+        ``seen`` and ``duplicates`` skipped before the last candidate.
     """
     limit = size + size // 8 + 1000
     while True:
@@ -97,8 +109,16 @@ def cut(
 
 
 COLUMNS = (
-    "line", "pool", "source_offset", "target_offset", "source_length", "target_length", "pieces", "degree", "content",
-)  # fmt: skip
+    "line",
+    "pool",
+    "source_offset",
+    "target_offset",
+    "source_length",
+    "target_length",
+    "pieces",
+    "degree",
+    "content",
+)
 
 
 def scan_parts(scans: Sequence[Path]) -> list[Path]:
@@ -119,10 +139,13 @@ def read_parts(files: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
     return in_threads(read, files, 2, 2)
 
 
-def _best_rows(files: Sequence[Path], limit: int, bounds: Bounds, seed: int) -> tuple[dict[str, np.ndarray], bool]:
+def _best_rows(
+    files: Sequence[Path], limit: int, bounds: Bounds, seed: int
+) -> tuple[dict[str, np.ndarray], bool]:
     """The first ``limit`` distinct rows in the order of the cut, and whether there were more.
 
-    ``copies`` counts the rows equal to each. At most ``1.5 * limit`` rows and those of one part are in memory.
+    ``copies`` counts the rows equal to each. At most ``1.5 * limit`` rows and those of one part are
+    in memory.
     """
     salt = mix(np.array([seed], np.uint64))
     blocks: list[dict[str, np.ndarray]] = []
@@ -133,7 +156,9 @@ def _best_rows(files: Sequence[Path], limit: int, bounds: Bounds, seed: int) -> 
         within = bounds.hold(block)
         block["tie"] = mix(block["content"] ^ salt)
         if last is not None:
-            before = (block["degree"] > last[0]) | ((block["degree"] == last[0]) & (block["tie"] <= last[1]))
+            before = (block["degree"] > last[0]) | (
+                (block["degree"] == last[0]) & (block["tie"] <= last[1])
+            )
             has_more |= bool(np.any(within & ~before))
             within &= before
         block = {name: values[within] for name, values in block.items()}
@@ -165,14 +190,21 @@ def _in_order(blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     if not len(order):
         return rows
     fresh = np.ones(len(order), bool)
-    fresh[1:] = np.any([rows[key][1:] != rows[key][:-1] for key in ("tie", "degree", *keys)], axis=0)
+    fresh[1:] = np.any(
+        [rows[key][1:] != rows[key][:-1] for key in ("tie", "degree", *keys)], axis=0
+    )
     copies = np.add.reduceat(rows["copies"], np.flatnonzero(fresh))
     rows = {name: values[fresh] for name, values in rows.items()}
     rows["copies"] = copies
     return rows
 
 
-def _take(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText], size: int) -> Cut:
+def _take(
+    rows: dict[str, np.ndarray],
+    pools: Sequence[ParallelText],
+    seen: Sequence[ParallelText],
+    size: int,
+) -> Cut:
     """Take rows from the top that are neither seen nor repeats."""
     # The texts, and the order of rows.
     (sources, targets), known = read_texts(rows, pools, seen)
@@ -180,7 +212,9 @@ def _take(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequ
     same = (rows["tie"][1:] == rows["tie"][:-1]) & (rows["degree"][1:] == rows["degree"][:-1])
     if np.any(same):  # different texts with one hash: compare the texts
         first, last = [-rows["degree"], rows["tie"]], [rows["pool"], rows["line"]]
-        before, after = (list(zip(*(column.tolist() for column in keys), strict=True)) for keys in (first, last))
+        before, after = (
+            list(zip(*(column.tolist() for column in keys), strict=True)) for keys in (first, last)
+        )
         order = sorted(order, key=lambda i: (before[i], sources[i], targets[i], after[i]))
     # Skip rows of seen text, and of a source or target that was taken before.
     copies = rows["copies"].tolist()
@@ -214,11 +248,15 @@ def _take(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequ
 def read_texts(
     rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText]
 ) -> tuple[list[list[bytes]], list[set[bytes]]]:
-    """The texts of rows on both sides, words joined by one blank; and those of them that are lines of ``seen``."""
+    """The texts of rows on both sides, words joined by one blank; and those of them that are lines
+    of ``seen``.
+    """
 
     def read(side: str) -> tuple[list[bytes], set[bytes]]:
         texts_and_hashes = fetch_texts(rows, pools, side)
-        return texts_and_hashes[0], seen_texts(texts_and_hashes, [getattr(corpus, side) for corpus in seen])
+        return texts_and_hashes[0], seen_texts(
+            texts_and_hashes, [getattr(corpus, side) for corpus in seen]
+        )
 
     with ThreadPoolExecutor(2) as threads:
         sides = list(threads.map(read, ("source", "target")))
@@ -228,7 +266,10 @@ def read_texts(
 def fetch_texts(
     rows: dict[str, np.ndarray], pools: Sequence[ParallelText], side: str
 ) -> tuple[list[bytes], np.ndarray]:
-    """The texts of rows on one side, words joined by one blank, and their hashes. Reads nearby lines together."""
+    """The texts of rows on one side, words joined by one blank, and their hashes.
+
+    Reads nearby lines together.
+    """
     texts: list[bytes] = [b""] * len(rows["line"])
     codes = np.zeros(len(texts), np.uint64)
     for pool_number, pool in enumerate(pools):
@@ -243,7 +284,9 @@ _WINDOW = 1 << 20
 _GAP = 64 << 10
 
 
-def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: list[bytes], codes: np.ndarray) -> None:
+def _fetch_from(
+    text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: list[bytes], codes: np.ndarray
+) -> None:
     from cgbench.text import word_kernels
 
     breaks = [0, *(np.flatnonzero(np.diff(offsets) > _GAP) + 1).tolist(), len(offsets)]
@@ -261,10 +304,14 @@ def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: l
                 out = np.empty(len(chunk), np.uint8)
                 bounds = np.empty(stop - begin + 1, np.int64)
                 hashes = np.empty(stop - begin, np.uint64)
-                word_kernels.gather_lines(padded_text(chunk), offsets[begin:stop] - start, out, bounds, hashes)
+                word_kernels.gather_lines(
+                    padded_text(chunk), offsets[begin:stop] - start, out, bounds, hashes
+                )
                 data = out[: bounds[-1]].tobytes()
                 codes[where[begin:stop]] = hashes
-                for row, (low, high) in zip(where[begin:stop].tolist(), pairwise(bounds.tolist()), strict=True):
+                for row, (low, high) in zip(
+                    where[begin:stop].tolist(), pairwise(bounds.tolist()), strict=True
+                ):
                     texts[row] = data[low:high]
                 begin = stop
     finally:
@@ -272,7 +319,9 @@ def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: l
 
 
 def seen_texts(candidates: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]) -> set[bytes]:
-    """The texts of :func:`fetch_texts` that are lines of ``files``: looked up by hash, then compared."""
+    """The texts of :func:`fetch_texts` that are lines of ``files``: looked up by hash, then
+    compared.
+    """
     from cgbench.text import word_kernels
 
     texts, codes = candidates

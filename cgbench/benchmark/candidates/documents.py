@@ -1,4 +1,6 @@
-"""The document of each pair: from a column of the pool's table, or counted between empty lines (``--document``)."""
+"""The document of each pair: from a column of the pool's table, or counted between empty lines
+(``--document``).
+"""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -26,13 +28,20 @@ def check_documents(column: str, specs: Sequence[CorpusSpec]) -> None:
         if column != BLANK_LINES:
             next(_named(column, spec), None)
         elif all(words_of(source) or words_of(target) for source, target in read_pairs(spec)):
-            raise InputError(f"{argument(DOCUMENT, column)}: no line is empty on both sides of {spec}")
+            raise InputError(
+                f"{argument(DOCUMENT, column)}: no line is empty on both sides of {spec}"
+            )
 
 
 def documents_of(
-    column: str, specs: Sequence[CorpusSpec], pools: Sequence[ParallelText], pool: np.ndarray, line: np.ndarray
+    column: str,
+    specs: Sequence[CorpusSpec],
+    pools: Sequence[ParallelText],
+    pool: np.ndarray,
+    line: np.ndarray,
 ) -> list[str]:
-    """The document of each pair. If there are several corpora, it begins with the number of the corpus (``2:name``).
+    """The document of each pair. If there are several corpora, it begins with the number of the
+    corpus (``2:name``).
 
     :param pool: the number of each pair's corpus, from 1; ``line``: its line there, from 1.
     :raises InputError: a pair has no document.
@@ -47,7 +56,8 @@ def documents_of(
             name = cell_text(value, column, spec.files[0], file_row).strip()
             if not name:
                 raise InputError(
-                    f"{spec.files[0]}, row {file_row}: {column!r} is empty; name the document of every pair"
+                    f"{spec.files[0]}, row {file_row}: {column!r} is empty; name the document of"
+                    " every pair"
                 )
             names[row] = f"{corpus_number}:{name}" if len(specs) > 1 else name
     return names
@@ -58,7 +68,9 @@ def _named(column: str, spec: CorpusSpec) -> Iterator[Row]:
 
 
 def _counted(text: ParallelText) -> Iterator[Row]:
-    """The line and the document of each pair, from 1; an empty line on both sides ends a document."""
+    """The line and the document of each pair, from 1; an empty line on both sides ends a
+    document.
+    """
     with text.source.path.open("rb") as source, text.target.path.open("rb") as target:
         source.seek(text.source.begin)
         target.seek(text.target.begin)
@@ -72,5 +84,8 @@ def _counted(text: ParallelText) -> Iterator[Row]:
 
 def hash_documents(documents: Sequence[str]) -> np.ndarray:
     """A hash of each document's name, uint64."""
-    names = {name: int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") for name in {*documents}}
+    names = {
+        name: int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
+        for name in {*documents}
+    }
     return np.array([names[name] for name in documents], np.uint64)

@@ -1,9 +1,10 @@
 """How well the ensemble of a build translates, to detect an ensemble that has learned nothing.
 
-Knowledge uncertainty ranks pairs by the disagreement of members. Members that cannot translate also disagree, about
-which word to repeat. So a build records the validation loss of each member, chrF and BLEU on pairs that no member has
-seen, and the shape of the translations. It warns if these show that the uncertainties mean nothing
-(docs/reference/build-react.md, "How well the ensemble translates").
+Knowledge uncertainty ranks pairs by the disagreement of members. Members that cannot translate also
+disagree, about which word to repeat. So a build records the validation loss of each member, chrF
+and BLEU on pairs that no member has seen, and the shape of the translations. It warns if these show
+that the uncertainties mean nothing (docs/reference/build-react.md, "How well the ensemble
+translates").
 """
 
 from __future__ import annotations
@@ -38,14 +39,21 @@ UNIGRAMS = 20_000  # maximum number of training sentences for the unigram model,
 MOST = 0.5  # a share above this is "most"
 
 MEANING = {
-    "unigram": "the ensemble predicts translations no better than a unigram model of the training targets, which does "
-    "not read the source",
+    "unigram": (
+        "the ensemble predicts translations no better than a unigram model of the training targets,"
+        " which does not read the source"
+    ),
     "cut": "most translations were cut at the length limit",
     "equal": "fewer than half of the translations are distinct, though all sources are",
-    "repetitive": "most translations repeat themselves (at most half of their word pairs are distinct)",
+    "repetitive": (
+        "most translations repeat themselves (at most half of their word pairs are distinct)"
+    ),
 }
 """The warnings by their names in the manifest."""
-REMEDY = "the ensemble has learned too little for its uncertainty to mean anything; train it longer or on more text"
+REMEDY = (
+    "the ensemble has learned too little for its uncertainty to mean anything; train it longer or"
+    " on more text"
+)
 
 
 def quality_step(uncertainty: Step) -> Step:
@@ -70,9 +78,12 @@ def measure_quality(
 ) -> None:
     """Write the quality of the ensemble to ``out/quality.json``.
 
-    :param measures: of the candidates by name, from the step ``uncertainty``; ``texts``: their sources and targets.
-    :param members: checkpoints of one ensemble; empty for external models, where only the outputs are measured.
-    :param train: the target side of the training text, of ``train_lines`` lines; ``held_out``: the validation pairs.
+    :param measures: of the candidates by name, from the step ``uncertainty``; ``texts``: their
+        sources and targets.
+    :param members: checkpoints of one ensemble; empty for external models, where only the outputs
+        are measured.
+    :param train: the target side of the training text, of ``train_lines`` lines; ``held_out``: the
+        validation pairs.
     :param search: arguments of :meth:`.Ensemble.translate`.
     :param scores: chrF and BLEU of hypotheses and references, by name.
     """
@@ -85,20 +96,41 @@ def measure_quality(
     quality: dict[str, Any] = {
         "members": [validation_of(member) for member in members],
         "held_out": None,
-        "candidates": {"pairs": len(hypotheses), **scored(hypotheses, references), **shape_of(hypotheses)},
+        "candidates": {
+            "pairs": len(hypotheses),
+            **scored(hypotheses, references),
+            **shape_of(hypotheses),
+        },
     }
     quality["candidates"]["repetitive_references"] = shape_of(references)["repetitive"]
     if members:
-        held_out_texts = tuple(_spread(list(read_lines(path)), HELD_OUT) for path in held_out) if held_out else ([], [])
+        held_out_texts = (
+            tuple(_spread(list(read_lines(path)), HELD_OUT) for path in held_out)
+            if held_out
+            else ([], [])
+        )
         lengths = list(map(token_count, measures["log_prob"], measures["pe_stu"]))
         totals = measures[f"{REFERENCE}log_prob"]
         step = max(1, train_lines // UNIGRAMS)
         targets = list(islice(read_lines(train), 0, step * UNIGRAMS, step))
-        task = (tuple(members), device, targets, sources, references, lengths, totals, *held_out_texts, dict(search))
+        task = (
+            tuple(members),
+            device,
+            targets,
+            sources,
+            references,
+            lengths,
+            totals,
+            *held_out_texts,
+            dict(search),
+        )
         for measured, translations in engine.run(_measure, [task], shard_needs(device)):
             quality["candidates"] |= measured["candidates"]
             if translations:
-                quality["held_out"] = {"pairs": len(translations), **scored(translations, held_out_texts[1])}
+                quality["held_out"] = {
+                    "pairs": len(translations),
+                    **scored(translations, held_out_texts[1]),
+                }
                 quality["held_out"] |= shape_of(translations) | measured["held_out"]
     quality["warnings"] = warnings_in(quality)
     write_json(out / QUALITY, quality)
@@ -107,9 +139,10 @@ def measure_quality(
 def warnings_in(quality: Mapping[str, Any]) -> list[str]:
     """The names of the warnings (:data:`MEANING`) that apply.
 
-    The loss is measured on held-out pairs if there are any, because references of candidates may be noise. The outputs
-    are the candidates' translations, whose uncertainty selects. Repetitive references (as in SCAN) are subtracted from
-    the share of repetitive translations. No two references are equal, by the cut.
+    The loss is measured on held-out pairs if there are any, because references of candidates may be
+    noise. The outputs are the candidates' translations, whose uncertainty selects. Repetitive
+    references (as in SCAN) are subtracted from the share of repetitive translations. No two
+    references are equal, by the cut.
     """
     outputs, losses = quality["candidates"], quality["held_out"] or quality["candidates"]
     loss, unigram = losses.get("loss"), losses.get("unigram_loss")
@@ -131,11 +164,12 @@ def warning_of(quality: Mapping[str, Any]) -> str | None:
 
 
 def shape_of(hypotheses: Sequence[str]) -> dict[str, float]:
-    """``distinct``: distinct hypotheses over all; ``repetitive``: the share of hypotheses in which at most half of
-    the word pairs (bigrams) are distinct.
+    """``distinct``: distinct hypotheses over all; ``repetitive``: the share of hypotheses in which
+    at most half of the word pairs (bigrams) are distinct.
 
-    Distinct bigrams over all bigrams is distinct-2 of Li et al. 2016, "A Diversity-Promoting Objective Function for
-    Neural Conversation Models" (section 5), here per hypothesis. Languages without blanks use characters.
+    Distinct bigrams over all bigrams is distinct-2 of Li et al. 2016, "A Diversity-Promoting
+    Objective Function for Neural Conversation Models" (section 5), here per hypothesis. Languages
+    without blanks use characters.
     """
     if not hypotheses:
         return {"distinct": 1.0, "repetitive": 0.0}
@@ -145,31 +179,44 @@ def shape_of(hypotheses: Sequence[str]) -> dict[str, float]:
         units = [letter for letter in line if not letter.isspace()] if solid else words_of(line)
         pairs = list(pairwise(units))
         repeated += bool(pairs) and len(set(pairs)) <= MOST * len(pairs)
-    return {"distinct": len(set(hypotheses)) / len(hypotheses), "repetitive": repeated / len(hypotheses)}
+    return {
+        "distinct": len(set(hypotheses)) / len(hypotheses),
+        "repetitive": repeated / len(hypotheses),
+    }
 
 
 def token_count(total: float, mean: float) -> int:
-    """The tokens of a hypothesis, with its end, from its total and mean log-probability; 0 if unknown."""
+    """The tokens of a hypothesis, with its end, from its total and mean log-probability; 0 if
+    unknown.
+    """
     known = math.isfinite(total) and math.isfinite(mean) and mean != 0
     return round(-total / mean) if known else 0
 
 
 def validation_of(member: Path) -> dict[str, float | None]:
-    """``valid_loss`` (nats per token) and ``valid_perplexity`` of a checkpoint's parameters; None if not validated."""
+    """``valid_loss`` (nats per token) and ``valid_perplexity`` of a checkpoint's parameters; None
+    if not validated.
+    """
     validation: dict[str, float | None] = {"valid_loss": None, "valid_perplexity": None}
     path = member / METRICS
     if not path.is_file():
         return validation
     entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     entries = [entry for entry in entries if "valid_loss" in entry]
-    of_checkpoint = [entry for entry in entries if entry.get("update") == read_config(member).updates]
+    of_checkpoint = [
+        entry for entry in entries if entry.get("update") == read_config(member).updates
+    ]
     for entry in (of_checkpoint or entries)[-1:]:
         validation = {name: _finite(entry.get(name)) for name in validation}
     return validation
 
 
-def unigram_loss(training: Sequence[np.ndarray], ids: Sequence[np.ndarray], vocabulary_size: int) -> float:
-    """The cross entropy of ``ids`` (nats per token) under the unigrams of ``training``, with add-one smoothing."""
+def unigram_loss(
+    training: Sequence[np.ndarray], ids: Sequence[np.ndarray], vocabulary_size: int
+) -> float:
+    """The cross entropy of ``ids`` (nats per token) under the unigrams of ``training``, with
+    add-one smoothing.
+    """
     counts = np.ones(vocabulary_size)
     if training:
         np.add.at(counts, np.concatenate(list(training)), 1)
@@ -211,22 +258,32 @@ def _measure(
     losses["held_out"] = {
         "loss": _finite(-float(scored.sum()) / sum(map(len, truth))),
         "unigram_loss": unigram_loss(learned, truth, vocabulary_size),
-        "cut": _share_cut(ensemble, held_sources, [len(translation.tokens) for translation in translated], search),
+        "cut": _share_cut(
+            ensemble, held_sources, [len(translation.tokens) for translation in translated], search
+        ),
     }
     return losses, [translation.text for translation in translated]
 
 
-def _loss_of_shuffled(ensemble: Ensemble, sources: Sequence[str], references: Sequence[str]) -> float | None:
-    """The median of -log P per token of pairs that do not belong together: sources with the reference of another."""
+def _loss_of_shuffled(
+    ensemble: Ensemble, sources: Sequence[str], references: Sequence[str]
+) -> float | None:
+    """The median of -log P per token of pairs that do not belong together: sources with the
+    reference of another.
+    """
     lines, references_spread = _spread(sources, PAIRED_ANEW), _spread(references, PAIRED_ANEW)
     if len(lines) < 2:
         return None
     half = len(references_spread) // 2
     turned = [*references_spread[half:], *references_spread[:half]]
-    return _finite(np.median(ensemble.score(lines, ensemble.subwords.encode_target(turned))["pe_stu"]))
+    return _finite(
+        np.median(ensemble.score(lines, ensemble.subwords.encode_target(turned))["pe_stu"])
+    )
 
 
-def _share_cut(ensemble: Ensemble, sources: Sequence[str], lengths: Sequence[int], search: Mapping[str, Any]) -> float:
+def _share_cut(
+    ensemble: Ensemble, sources: Sequence[str], lengths: Sequence[int], search: Mapping[str, Any]
+) -> float:
     """The share of hypotheses that reach the length limit; ``lengths`` in tokens, with the end."""
     from cgbench.models.search import limits_of
 
@@ -246,9 +303,11 @@ def _finite(value: Any) -> float | None:
 
 
 def table_of(quality: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The measurements as a table: its head; rows of a name and the values on held-out pairs and on the candidates.
+    """The measurements as a table: its head; rows of a name and the values on held-out pairs and on
+    the candidates.
 
-    External models have no held-out pairs, and no column for them; what was not measured has no row.
+    External models have no held-out pairs, and no column for them; what was not measured has no
+    row.
     """
 
     def cell(measured: Mapping[str, Any] | None, name: str, form: str) -> str:
@@ -259,7 +318,9 @@ def table_of(quality: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[st
     visible_columns = list(columns) if quality["held_out"] or quality["members"] else ["candidates"]
     rows: list[tuple[str, ...]] = []
     for index, member in enumerate(quality["members"]):
-        loss, perplexity = (cell(member, name, ",.3f") for name in ("valid_loss", "valid_perplexity"))
+        loss, perplexity = (
+            cell(member, name, ",.3f") for name in ("valid_loss", "valid_perplexity")
+        )
         rows.append((f"member {index}: validation loss, perplexity", f"{loss}, {perplexity}", ""))
     for name, text, form in (
         ("pairs", "pairs", ","),

@@ -1,10 +1,11 @@
 """Match a control set to a test set: the covariates, the greedy choice, and the balance achieved.
 
-Pairs are matched on the covariates that make a sentence hard apart from its combinations: on both sides, the length,
-the mean frequency of the words, and the frequency of the rarest word. The balance is the usual table of matched studies
-(Austin 2011, "An Introduction to Propensity Score Methods", section "Balance diagnostics"): the two means of each
-covariate, their standardised difference, the ratio of the variances and the Kolmogorov-Smirnov statistic. A difference
-below 0.1 counts as negligible; equal means can hide different spreads, which the last two show.
+Pairs are matched on the covariates that make a sentence hard apart from its combinations: on both
+sides, the length, the mean frequency of the words, and the frequency of the rarest word. The
+balance is the usual table of matched studies (Austin 2011, "An Introduction to Propensity Score
+Methods", section "Balance diagnostics"): the two means of each covariate, their standardised
+difference, the ratio of the variances and the Kolmogorov-Smirnov statistic. A difference below 0.1
+counts as negligible; equal means can hide different spreads, which the last two show.
 """
 
 import math
@@ -36,17 +37,20 @@ _STEP = 0.6931471805599453 / STEPS  # in natural logarithms
 
 
 class Frequency(NamedTuple):
-    """Of each sentence: the count of its rarest word, int64 ``[lines]`` (0 if that word is unknown, or there are no
-    words), and the mean natural logarithm of its words' counts, float64 ``[lines]``."""
+    """Of each sentence: the count of its rarest word, int64 ``[lines]`` (0 if that word is unknown,
+    or there are no words), and the mean natural logarithm of its words' counts, float64
+    ``[lines]``."""
 
     rarest: np.ndarray
     log_count: np.ndarray
 
 
 def _steps(counts: np.ndarray) -> np.ndarray:
-    """The logarithms of counts in units of :data:`_STEP` (0 counts as 1), exact to 0.011 and from whole numbers alone.
+    """The logarithms of counts in units of :data:`_STEP` (0 counts as 1), exact to 0.011 and from
+    whole numbers alone.
 
-    A library's logarithm may differ in its last digit between processors, and so would a draw that depends on it.
+    A library's logarithm may differ in its last digit between processors, and so would a draw that
+    depends on it.
     """
     values, positions = np.unique(counts, return_inverse=True)
     steps = [(max(1, value) ** STEPS).bit_length() - 1 for value in values.tolist()]
@@ -73,18 +77,24 @@ def word_frequency(vocabulary: Vocabulary, lines: Sequence[str]) -> Frequency:
 
 
 def covariates_of(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The covariates (:data:`COVARIATES`) with columns, float64 ``[pairs]`` by name. Counts of the rarest words
-    become logarithms."""
+    """The covariates (:data:`COVARIATES`) with columns, float64 ``[pairs]`` by name. Counts of the
+    rarest words become logarithms."""
     covariates = {name: np.asarray(columns[name]) for name in COVARIATES if name in columns}
-    return {name: _steps(row) * _STEP if name in RAREST else row.astype(np.float64) for name, row in covariates.items()}
+    return {
+        name: _steps(row) * _STEP if name in RAREST else row.astype(np.float64)
+        for name, row in covariates.items()
+    }
 
 
-def balance(test: Mapping[str, np.ndarray], control: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+def balance(
+    test: Mapping[str, np.ndarray], control: Mapping[str, np.ndarray]
+) -> list[dict[str, Any]]:
     """A row per covariate, which compares its distribution in the test set and in the control set.
 
-    The means ``test`` and ``control``; ``difference``, control minus test in units of their pooled standard deviation,
-    None if both are constant and differ; ``variance_ratio``, test over control, None if the control set is constant;
-    and ``ks``, the Kolmogorov-Smirnov statistic: the largest difference of the cumulative shares, from 0 to 1.
+    The means ``test`` and ``control``; ``difference``, control minus test in units of their pooled
+    standard deviation, None if both are constant and differ; ``variance_ratio``, test over control,
+    None if the control set is constant; and ``ks``, the Kolmogorov-Smirnov statistic: the largest
+    difference of the cumulative shares, from 0 to 1.
 
     :param test: of :func:`covariates_of`, as ``control``. Neither is empty.
     """
@@ -92,14 +102,19 @@ def balance(test: Mapping[str, np.ndarray], control: Mapping[str, np.ndarray]) -
     for name in test:
         test_mean, test_variance = _mean_and_variance(test[name])
         control_mean, control_variance = _mean_and_variance(control[name])
-        deviation, shift = math.sqrt((test_variance + control_variance) / 2), control_mean - test_mean
+        deviation, shift = (
+            math.sqrt((test_variance + control_variance) / 2),
+            control_mean - test_mean,
+        )
         rows.append(
             {
                 "covariate": name,
                 "test": round(test_mean, 6),
                 "control": round(control_mean, 6),
                 "difference": round(shift / deviation, 6) if deviation else None if shift else 0.0,
-                "variance_ratio": round(test_variance / control_variance, 6) if control_variance else None,
+                "variance_ratio": (
+                    round(test_variance / control_variance, 6) if control_variance else None
+                ),
                 "ks": round(_kolmogorov_smirnov(test[name], control[name]), 6),
             }
         )
@@ -124,9 +139,12 @@ def shown_balance(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def worst(rows: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
-    """The largest absolute difference in a table of :func:`balance`, and its covariate; infinite for None."""
+    """The largest absolute difference in a table of :func:`balance`, and its covariate; infinite
+    for None.
+    """
     differences = [
-        (math.inf if row["difference"] is None else abs(row["difference"]), str(row["covariate"])) for row in rows
+        (math.inf if row["difference"] is None else abs(row["difference"]), str(row["covariate"]))
+        for row in rows
     ]
     return max(differences, default=(0.0, ""))
 
@@ -140,31 +158,42 @@ def _mean_and_variance(values: np.ndarray) -> tuple[float, float]:
 def _kolmogorov_smirnov(first: np.ndarray, second: np.ndarray) -> float:
     # Right of every value the two cumulative shares are exact; between values they do not change.
     values = np.concatenate((first, second))
-    shares = [np.searchsorted(np.sort(sample), values, side="right") / len(sample) for sample in (first, second)]
+    shares = [
+        np.searchsorted(np.sort(sample), values, side="right") / len(sample)
+        for sample in (first, second)
+    ]
     return float(np.abs(shares[0] - shares[1]).max())
 
 
-def scaled_covariates(test: Mapping[str, np.ndarray], *further_sets: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """Covariates as points ``[pairs, covariates]``: lengths in words, the others in standard deviations of the test
-    set. So one word of length counts as much as one standard deviation of frequency."""
+def scaled_covariates(
+    test: Mapping[str, np.ndarray], *further_sets: Mapping[str, np.ndarray]
+) -> list[np.ndarray]:
+    """Covariates as points ``[pairs, covariates]``: lengths in words, the others in standard
+    deviations of the test set. So one word of length counts as much as one standard deviation of
+    frequency."""
     units = {
         name: 1.0 if name in LENGTHS else math.sqrt(_mean_and_variance(values)[1]) or 1.0
         for name, values in test.items()
     }
-    return [np.stack([covariates[name] / units[name] for name in units], 1) for covariates in (test, *further_sets)]
+    return [
+        np.stack([covariates[name] / units[name] for name in units], 1)
+        for covariates in (test, *further_sets)
+    ]
 
 
 def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
-    """For each test pair one nearby pair of the pool, chosen greedily so that the differences cancel out.
+    """For each test pair one nearby pair of the pool, chosen greedily so that the differences
+    cancel out.
 
-    The test pairs farthest from the pool's mean choose first. Each takes the pair with the least sum of the squared
-    distance and the squared sum of all differences so far, including this one. The nearest pair alone would always lie
-    towards the pool's mean, and the means would differ. Sums run in a fixed order, so the choice is the same on every
-    machine.
+    The test pairs farthest from the pool's mean choose first. Each takes the pair with the least
+    sum of the squared distance and the squared sum of all differences so far, including this one.
+    The nearest pair alone would always lie towards the pool's mean, and the means would differ.
+    Sums run in a fixed order, so the choice is the same on every machine.
 
-    :param test: of :func:`scaled_covariates`, ``[n, covariates]``; ``pool``: ``[m, covariates]``. The first of equally
-        good pairs is taken.
-    :returns: different places in ``pool``, in the order of the test pairs; fewer than ``n`` if the pool is smaller.
+    :param test: of :func:`scaled_covariates`, ``[n, covariates]``; ``pool``: ``[m, covariates]``.
+        The first of equally good pairs is taken.
+    :returns: different places in ``pool``, in the order of the test pairs; fewer than ``n`` if the
+        pool is smaller.
     """
     if not len(pool):
         return np.zeros(0, np.int64)
@@ -188,8 +217,10 @@ def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class MatchedControl:
-    """A control set in the order of the pool: ``rows`` (a scan's columns and the counts of the rarest words, by name)
-    and their texts; the number of pairs ``missing``; and ``balance``, one row per covariate (:func:`balance`)."""
+    """A control set in the order of the pool: ``rows`` (a scan's columns and the counts of the
+    rarest words, by name) and their texts; the number of pairs ``missing``; and ``balance``, one
+    row per covariate (:func:`balance`).
+    """
 
     rows: dict[str, np.ndarray]
     sources: list[str]
@@ -199,16 +230,21 @@ class MatchedControl:
 
     @property
     def warning(self) -> str | None:
-        """A warning if the pool could not supply a match: the largest difference, and the number of missing pairs."""
+        """A warning if the pool could not supply a match: the largest difference, and the number of
+        missing pairs.
+        """
         problems = []
         difference, name = worst(self.balance)
         if difference >= BALANCED:
             problems.append(
-                f"differs from the test set by {difference:.2f} standard deviations ({SHOWN[name]}); below {BALANCED} "
-                "is balanced"
+                f"differs from the test set by {difference:.2f} standard deviations"
+                f" ({SHOWN[name]}); below {BALANCED} is balanced"
             )
         if self.missing:
             problems.append(f"is {self.missing:,} pairs smaller than the test set")
         if not problems:
             return None
-        return f"control set: {' and '.join(problems)}; the pool has too few pairs like those of the test set"
+        return (
+            f"control set: {' and '.join(problems)}; the pool has too few pairs like those of the"
+            " test set"
+        )

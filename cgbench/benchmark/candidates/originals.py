@@ -1,7 +1,8 @@
 """The original lines of pairs, found by their places in the pool.
 
-Pairs are selected in the normalised form of their text, and published as their files have them: byte for byte, without
-the line end. If the user says that a pool is tokenised (``detokenize``), its original is the text without tokenisation.
+Pairs are selected in the normalised form of their text, and published as their files have them:
+byte for byte, without the line end. If the user says that a pool is tokenised (``detokenize``), its
+original is the text without tokenisation.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ def original_pairs(
 ) -> tuple[list[str], list[str]]:
     """The sources and targets of pairs as in their files.
 
-    :param specs: the corpora of the pool; ``pool`` and ``line``: int64 ``[pairs]``, the place of each pair, from 0.
+    :param specs: the corpora of the pool; ``pool`` and ``line``: int64 ``[pairs]``, the place of
+        each pair, from 0.
     :raises InputError: a corpus cannot be read.
     """
     sources, targets = [""] * len(line), [""] * len(line)

@@ -1,9 +1,10 @@
 """Scan a pool for pairs of known words, and measure their compositional degree.
 
-The pool filter and degree of ReaCT (Zheng and Lapata 2023, section 4). A pool is cut into shards at line boundaries.
-The rows of a shard depend only on its lines and the known n-grams, and go to one Parquet file. So any number of threads
-writes the same files, and a stopped scan resumes with the missing shards. Memory does not grow with the pool. Machines
-of an engine that can read the pool and the known n-grams scan shards as tasks.
+The pool filter and degree of ReaCT (Zheng and Lapata 2023, section 4). A pool is cut into shards at
+line boundaries. The rows of a shard depend only on its lines and the known n-grams, and go to one
+Parquet file. So any number of threads writes the same files, and a stopped scan resumes with the
+missing shards. Memory does not grow with the pool. Machines of an engine that can read the pool and
+the known n-grams scan shards as tasks.
 
 A row is a pair that passed the filter:
 
@@ -50,7 +51,9 @@ from cgbench.text.blocks import check_text, join_blocks, padded, read_range, rel
 from cgbench.text.corpus import ParallelText, TextFile
 from cgbench.text.normalisation import SIDES
 
-CHUNK = 16 << 20  # bytes of both sides per thread; with larger chunks the vocabularies alternate less in the cache
+CHUNK = (
+    16 << 20
+)  # bytes of both sides per thread; with larger chunks the vocabularies alternate less in the cache
 SHARD = 2  # chunks per file
 _KEY = b"cgbench.scan"
 NO_LIMIT = 2**31 - 1
@@ -76,7 +79,8 @@ class Scan:
     :param number: the corpus's number in the pool.
     :param ngrams: learned on the side ``degree_side``; their words decide which are rare there.
     :param other_words: the words of the other side (None: that side is not filtered).
-    :param filter_sides: ``both``, ``source``, ``target`` or ``neither``: where a rare word drops the pair.
+    :param filter_sides: ``both``, ``source``, ``target`` or ``neither``: where a rare word drops
+        the pair.
     """
 
     pool: ParallelText
@@ -88,12 +92,22 @@ class Scan:
 
     @classmethod
     def of(cls, pool: ParallelText, number: int, learned: Path, *sides: str) -> Scan:
-        """The scan with the n-grams in the folder ``learned``; ``sides`` are those of the degree and of the filter."""
-        return cls(pool, number, KnownNgrams.load(learned / NGRAMS), Vocabulary.load(learned / WORDS), *sides)
+        """The scan with the n-grams in the folder ``learned``; ``sides`` are those of the degree
+        and of the filter.
+        """
+        return cls(
+            pool,
+            number,
+            KnownNgrams.load(learned / NGRAMS),
+            Vocabulary.load(learned / WORDS),
+            *sides,
+        )
 
     @cached_property
     def _words(self) -> list[tuple[Any, ...]]:
-        """The words of each side that are known, and that are not rare, for ``word_kernels.filter_lines``."""
+        """The words of each side that are known, and that are not rare, for
+        ``word_kernels.filter_lines``.
+        """
         words = dict.fromkeys(SIDES, self.other_words) | {self.degree_side: self.ngrams.words}
         return [filter_arrays(words[side], self.filter_sides in ("both", side)) for side in SIDES]
 
@@ -102,9 +116,13 @@ class Scan:
         path, chunks = shard
         if (done := _read_counts(path, chunks)) is not None:
             return done
-        rows, counts = zip(*(self.scan_chunk(files, chunk, buffers) for chunk in chunks), strict=True)
+        rows, counts = zip(
+            *(self.scan_chunk(files, chunk, buffers) for chunk in chunks), strict=True
+        )
         total = _sum_counts(counts) | {"lines": _lines(chunks)}
-        _write_part(path, {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}, total)
+        _write_part(
+            path, {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}, total
+        )
         return total
 
     def scan_chunk(
@@ -113,7 +131,9 @@ class Scan:
         """The rows of a chunk by column, and its counts."""
         from cgbench.text import word_kernels
 
-        states, lines, ids, (source_offsets, target_offsets), lengths, codes = self.read_chunk(files, chunk, buffers)
+        states, lines, ids, (source_offsets, target_offsets), lengths, codes = self.read_chunk(
+            files, chunk, buffers
+        )
         lengths_of_side = lengths[SIDES.index(self.degree_side)]
         pieces, _ = self.ngrams.count_pieces(ids, lengths_of_side)
         values, pairs_of_length = np.unique(lengths_of_side, return_counts=True)
@@ -122,7 +142,9 @@ class Scan:
             "empty": int(np.count_nonzero(states == word_kernels.EMPTY)),
             "rare": int(np.count_nonzero(states == word_kernels.RARE)),
             "kept": len(lines),
-            "lengths": dict(zip(map(str, values.tolist()), pairs_of_length.tolist(), strict=True)),  # as JSON has them
+            "lengths": dict(
+                zip(map(str, values.tolist()), pairs_of_length.tolist(), strict=True)
+            ),  # as JSON has them
         }
         columns = {
             "line": lines,
@@ -137,12 +159,14 @@ class Scan:
         }
         return columns, counts
 
-    def read_chunk(self, files: list[int], chunk: Chunk, buffers: _Buffers | None = None) -> tuple[Any, ...]:
+    def read_chunk(
+        self, files: list[int], chunk: Chunk, buffers: _Buffers | None = None
+    ) -> tuple[Any, ...]:
         """Which lines of a chunk are kept, and what they are.
 
-        :returns: the state of every line (``word_kernels.KEPT``); of the lines that are kept: their numbers in the
-            corpus, and the words of the side of the degree, as ids; and, each of both sides, their offsets, lengths and
-            hashes
+        :returns: the state of every line (``word_kernels.KEPT``); of the lines that are kept: their
+            numbers in the corpus, and the words of the side of the degree, as ids; and, each of
+            both sides, their offsets, lengths and hashes
         """
         from cgbench.text import word_kernels
 
@@ -169,32 +193,53 @@ class Scan:
                 ids = buffers.array("ids", block.size // 2 + 1, np.int32)
             arrays = [
                 buffers.array(f"{name} {side}", count, dtype)[:count]
-                for name, dtype in (("offsets", np.int64), ("lengths", np.int32), ("codes", np.uint64))
+                for name, dtype in (
+                    ("offsets", np.int64),
+                    ("lengths", np.int32),
+                    ("codes", np.uint64),
+                )
             ]
             words = self._words[side]
-            read, filled = word_kernels.filter_lines(block.buffer, block.size, *words, states, ids, *arrays)  # type: ignore[call-arg]
+            read, filled = word_kernels.filter_lines(
+                block.buffer, block.size, *words, states, ids, *arrays
+            )  # type: ignore[call-arg]
             if read != count:
-                raise InputError(f"{texts[side].path}: the file changed while it was read; run the command again")
+                raise InputError(
+                    f"{texts[side].path}: the file changed while it was read; run the command again"
+                )
             of_side[side] = tuple(arrays)
         remaining = np.flatnonzero(states == word_kernels.KEPT)
-        offsets, lengths, codes = ([of_side[side][i][remaining] for side in (0, 1)] for i in range(3))
-        offsets = [of + (start - text.begin) for of, (start, _), text in zip(offsets, spans, texts, strict=True)]
+        offsets, lengths, codes = (
+            [of_side[side][i][remaining] for side in (0, 1)] for i in range(3)
+        )
+        offsets = [
+            of + (start - text.begin)
+            for of, (start, _), text in zip(offsets, spans, texts, strict=True)
+        ]
         return states, remaining + lines[0], ids[:filled], offsets, lengths, codes
 
 
 def scan(
-    work: Scan, out: Path, *, jobs: int = 1, spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None = None
+    work: Scan,
+    out: Path,
+    *,
+    jobs: int = 1,
+    spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None = None,
 ) -> dict[str, Any]:
     """Filter a corpus of the pool and write the remaining pairs to ``out/part-00000.parquet``, ...
 
     :param jobs: threads; the files do not depend on it. Existing parts are kept.
-    :param spread: scans shards elsewhere, by :meth:`Scan.scan_shard`, not in threads; returns their counts in order.
-    :returns: ``pairs``, ``empty`` (dropped for an empty side), ``rare`` (dropped for a rare word), ``kept``;
-        ``lengths``: the number of rows by length on the side of the degree.
+    :param spread: scans shards elsewhere, by :meth:`Scan.scan_shard`, not in threads; returns their
+        counts in order.
+    :returns: ``pairs``, ``empty`` (dropped for an empty side), ``rare`` (dropped for a rare word),
+        ``kept``; ``lengths``: the number of rows by length on the side of the degree.
     :raises InputError: a line is not UTF-8 (file and line), or a file changed while it was read.
     """
     pool, counts = work.pool, []
-    with open_sides(pool) as files, bar(pool.lines, f"scan {pool.target.path.name}", "pair") as progress:
+    with (
+        open_sides(pool) as files,
+        bar(pool.lines, f"scan {pool.target.path.name}", "pair") as progress,
+    ):
         chunks = chunks_of(pool, files)
         shards: list[Shard] = [
             (out / f"part-{shard:05d}.parquet", chunks[begin : begin + SHARD])
@@ -208,17 +253,24 @@ def scan(
 
 
 def scan_with(
-    engine: Engine, pool: ParallelText, number: int, learned: Path, sides: tuple[str, str], out: Path
+    engine: Engine,
+    pool: ParallelText,
+    number: int,
+    learned: Path,
+    sides: tuple[str, str],
+    out: Path,
 ) -> dict[str, Any]:
-    """:func:`scan` of :meth:`Scan.of`: on all machines of the engine if they can read the pool, otherwise in threads
-    here, which share the known n-grams."""
+    """:func:`scan` of :meth:`Scan.of`: on all machines of the engine if they can read the pool,
+    otherwise in threads here, which share the known n-grams."""
 
     def spread(shards: Sequence[Shard]) -> Iterator[dict[str, Any]]:
         return engine.map(functools.partial(_scan_there, (pool, number, learned, *sides)), shards)
 
     elsewhere = not engine.here and engine.sees([pool.source.path, pool.target.path])
     jobs = engine.jobs if engine.here else usable_cores()
-    return scan(Scan.of(pool, number, learned, *sides), out, jobs=jobs, spread=spread if elsewhere else None)
+    return scan(
+        Scan.of(pool, number, learned, *sides), out, jobs=jobs, spread=spread if elsewhere else None
+    )
 
 
 _last: tuple[Any, Scan] | None = None  # per process: a worker loads the known n-grams once
@@ -245,7 +297,9 @@ def open_sides(pool: ParallelText) -> Iterator[list[int]]:
         yield files
 
 
-def _by_threads(work: Scan, files: list[int], shards: Sequence[Shard], jobs: int) -> Iterator[dict[str, Any]]:
+def _by_threads(
+    work: Scan, files: list[int], shards: Sequence[Shard], jobs: int
+) -> Iterator[dict[str, Any]]:
     idle: queue.SimpleQueue[_Buffers] = queue.SimpleQueue()
     for _ in range(jobs):
         idle.put(_Buffers())
@@ -266,7 +320,9 @@ def chunk_limits(pool: ParallelText) -> list[int]:
     lines = np.unique(np.concatenate([side[:, 0] for side in sides]))
     lines = lines[lines < pool.lines]
     # The bytes before a line, to within a milestone: accurate enough here.
-    before = sum(side[np.searchsorted(side[:, 0], lines, side="right") - 1, 1] - side[0, 1] for side in sides)
+    before = sum(
+        side[np.searchsorted(side[:, 0], lines, side="right") - 1, 1] - side[0, 1] for side in sides
+    )
     limits = [0]
     last = 0
     for line, offset in zip(lines.tolist(), np.asarray(before).tolist(), strict=True):
@@ -293,7 +349,9 @@ def _find_line(file: int, text: TextFile, line: int) -> int:
     while line_number < line:
         chunk = os.pread(file, 1 << 18, offset)
         if not chunk:
-            raise InputError(f"{text.path}: the file was shortened while it was read; run the command again")
+            raise InputError(
+                f"{text.path}: the file was shortened while it was read; run the command again"
+            )
         newlines = np.flatnonzero(np.frombuffer(chunk, np.uint8) == 10)
         if line_number + len(newlines) >= line:
             return offset + int(newlines[line - line_number - 1]) + 1
@@ -303,7 +361,9 @@ def _find_line(file: int, text: TextFile, line: int) -> int:
 
 
 class _Buffers:
-    """The arrays of one shard, kept for the next: allocating new memory costs more than the work on it."""
+    """The arrays of one shard, kept for the next: allocating new memory costs more than the work on
+    it.
+    """
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
@@ -366,14 +426,18 @@ def arrow() -> Any:
 
 def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, Any]) -> None:
     pyarrow = arrow()
-    table = pyarrow.table(columns).replace_schema_metadata({_KEY: json.dumps(counts, sort_keys=True).encode()})
+    table = pyarrow.table(columns).replace_schema_metadata(
+        {_KEY: json.dumps(counts, sort_keys=True).encode()}
+    )
     with atomic_path(path) as temporary:
         pyarrow.parquet.write_table(
             table,
             temporary,
             compression="lz4",
             use_dictionary=["pool", "source_length", "target_length", "pieces", "degree"],
-            column_encoding=dict.fromkeys(("line", "source_offset", "target_offset"), "DELTA_BINARY_PACKED"),
+            column_encoding=dict.fromkeys(
+                ("line", "source_offset", "target_offset"), "DELTA_BINARY_PACKED"
+            ),
             write_statistics=False,
         )
 

@@ -1,4 +1,6 @@
-"""The candidates as a table: one row each, with every measure and its place in the pool, counted from 1."""
+"""The candidates as a table: one row each, with every measure and its place in the pool, counted
+from 1.
+"""
 
 import math
 from array import array
@@ -23,19 +25,26 @@ DIFFICULTY = "difficulty"  # of a pair, by any external model: an alternative me
 
 
 def candidate_table(
-    candidates: Path, pools: Sequence[ParallelText], perplexity: Path | None, learned: Path, degree_side: str
+    candidates: Path,
+    pools: Sequence[ParallelText],
+    perplexity: Path | None,
+    learned: Path,
+    degree_side: str,
 ) -> Any:
-    """The candidates of a cut in order (a pyarrow table). Lines count from 1, in the corpus (``pool_line``) and in the
-    pool as a whole (``line``); a scan counts them from 0.
+    """The candidates of a cut in order (a pyarrow table). Lines count from 1, in the corpus
+    (``pool_line``) and in the pool as a whole (``line``); a scan counts them from 0.
 
-    :param learned: the step with the known n-grams of ``degree_side`` and the words of the other side.
+    :param learned: the step with the known n-grams of ``degree_side`` and the words of the other
+        side.
     """
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(candidates / "candidates.parquet")
     columns = {name: table[name] for name in table.column_names if not name.endswith("_offset")}
     columns |= places(table["line"].to_numpy(), table["pool"].to_numpy(), pools)
-    texts = zip(RAREST, vocabularies_of(learned, degree_side), candidate_lines(candidates), strict=True)
+    texts = zip(
+        RAREST, vocabularies_of(learned, degree_side), candidate_lines(candidates), strict=True
+    )
     columns |= {name: word_frequency(vocabulary, lines).rarest for name, vocabulary, lines in texts}
     names = [*ROW_KEYS, "content", *RAREST]
     if perplexity:
@@ -44,7 +53,9 @@ def candidate_table(
     return pyarrow.table({name: columns[name] for name in names})
 
 
-def places(line: np.ndarray, pool: np.ndarray, pools: Sequence[ParallelText]) -> dict[str, np.ndarray]:
+def places(
+    line: np.ndarray, pool: np.ndarray, pools: Sequence[ParallelText]
+) -> dict[str, np.ndarray]:
     """``line``, ``pool`` and ``pool_line``, counted from 1, from the numbers of a scan."""
     first = np.cumsum([0] + [corpus.lines for corpus in pools])
     return {"line": line + first[pool] + 1, "pool": pool + 1, "pool_line": line + 1}
@@ -64,9 +75,13 @@ def control_table(control: MatchedControl, pools: Sequence[ParallelText]) -> Any
 def vocabularies_of(learned: Path, degree_side: str) -> tuple[Vocabulary, Vocabulary]:
     """The known words of the source and of the target in a build.
 
-    :param learned: the step with the known n-grams of ``degree_side`` and the words of the other side.
+    :param learned: the step with the known n-grams of ``degree_side`` and the words of the other
+        side.
     """
-    ngrams, other_words = Vocabulary.load(learned / "ngrams"), Vocabulary.load(learned / "other-words")
+    ngrams, other_words = (
+        Vocabulary.load(learned / "ngrams"),
+        Vocabulary.load(learned / "other-words"),
+    )
     return (ngrams, other_words) if degree_side == "source" else (other_words, ngrams)
 
 
@@ -80,11 +95,12 @@ def with_columns(table: Any, columns: Mapping[str, Sequence[Any]]) -> Any:
 def read_difficulty(
     files: Sequence[Path], pools: Sequence[ParallelText], specs: Sequence[CorpusSpec]
 ) -> tuple[np.ndarray, ...]:
-    """The difficulty of every pair: a float64 array ``[lines]`` for each corpus of the pool, from files with one number
-    per line. Such values come from Sentinel-src for a source (Proietti et al. 2025, "Estimating Machine Translation
-    Difficulty"), or are the error of some system.
+    """The difficulty of every pair: a float64 array ``[lines]`` for each corpus of the pool, from
+    files with one number per line. Such values come from Sentinel-src for a source (Proietti et al.
+    2025, "Estimating Machine Translation Difficulty"), or are the error of some system.
 
-    :raises InputError: a file has more or fewer lines than its corpus, or a line that is not a number.
+    :raises InputError: a file has more or fewer lines than its corpus, or a line that is not a
+        number.
     """
     result = []
     for path, pool, spec in zip(files, pools, specs, strict=True):
@@ -95,12 +111,14 @@ def read_difficulty(
             except ValueError:
                 value = math.nan
             if not math.isfinite(value):
-                raise InputError(f"{path}, row {row}: {line.strip()[:40]!r} is not a number; give one per pair")
+                raise InputError(
+                    f"{path}, row {row}: {line.strip()[:40]!r} is not a number; give one per pair"
+                )
             values.append(value)
         if len(values) != pool.lines:
             raise InputError(
-                f"{path}: {len(values):,} values for the {pool.lines:,} pairs of {spec}; give one per pair, in the "
-                "same order"
+                f"{path}: {len(values):,} values for the {pool.lines:,} pairs of {spec}; give one"
+                " per pair, in the same order"
             )
         result.append(np.frombuffer(values, np.float64))
     return tuple(result)

@@ -1,11 +1,14 @@
-"""How uncertain an ensemble is about each candidate: translate the source, then score the translation.
+"""How uncertain an ensemble is about each candidate: translate the source, then score the
+translation.
 
-The reference is scored in the same way: the least likely ones are mostly noise (docs/how-to/noise.md). A second
-ensemble, for the reverse direction, scores each source given its target; this gives the dual conditional cross-entropy
-of the pair (:mod:`cgbench.benchmark.candidates.pair_measures`).
+The reference is scored in the same way: the least likely ones are mostly noise
+(docs/how-to/noise.md). A second ensemble, for the reverse direction, scores each source given its
+target; this gives the dual conditional cross-entropy of the pair
+(:mod:`cgbench.benchmark.candidates.pair_measures`).
 
-Shards go to worker processes. A finished shard is a file, so a stopped build loses only the shards in progress. The
-content of a shard depends only on the candidates and the ensemble, not on the number of workers.
+Shards go to worker processes. A finished shard is a file, so a stopped build loses only the shards
+in progress. The content of a shard depends only on the candidates and the ensemble, not on the
+number of workers.
 """
 
 from __future__ import annotations
@@ -27,17 +30,24 @@ if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble
     from cgbench.text.corpus import ParallelText
 
-SHARD = 500  # maximum number of candidates; part of the step's key, because batches are formed inside a shard
+# maximum number of candidates; part of the step's key, because batches are formed inside a shard
+SHARD = 500
 LEAST = 100  # candidates of a shard, if there are enough: fewer do not fill a batch
 PLACES = 64  # workers that should all get a shard
 REFERENCE = "reference_"  # prefix of the measures of the reference
 
 
 def uncertainty_of_candidates(
-    members: Sequence[Path], candidates: Path, out: Path, *, device: str, engine: Engine, **search: Any
+    members: Sequence[Path],
+    candidates: Path,
+    out: Path,
+    *,
+    device: str,
+    engine: Engine,
+    **search: Any,
 ) -> None:
-    """Write ``out/part-*.jsonl``: one line per candidate with its hypothesis and every sequence measure of it and
-    of the reference.
+    """Write ``out/part-*.jsonl``: one line per candidate with its hypothesis and every sequence
+    measure of it and of the reference.
 
     :param candidates: the folder with the texts ``candidates.source`` and ``candidates.target``.
     :param search: ``beam``, and limits of the length, as for :meth:`.Ensemble.translate`.
@@ -54,9 +64,11 @@ def measure_shards(
     device: str,
     engine: Engine,
 ) -> None:
-    """Write the results of ``measure`` for each pair of lines to ``out/part-*.jsonl``; existing shards are kept.
+    """Write the results of ``measure`` for each pair of lines to ``out/part-*.jsonl``; existing
+    shards are kept.
 
-    :param measure: a module-level function or a partial of one, so that it can be sent to worker processes.
+    :param measure: a module-level function or a partial of one, so that it can be sent to worker
+        processes.
     :param title: the title of the progress bar.
     """
     total = len(texts[0])
@@ -68,14 +80,18 @@ def measure_shards(
         if not path.is_file()
     ]
     try:
-        with bar(total, title, "pair", initial=total - sum(len(task[2]) for task in tasks)) as progress:
+        with bar(
+            total, title, "pair", initial=total - sum(len(task[2]) for task in tasks)
+        ) as progress:
             for done in engine.run(_one_shard, tasks, shard_needs(device)):
                 progress.update(done)
     finally:
         open_ensemble.cache_clear()  # with one job this process holds it
 
 
-def _one_shard(measure: Callable[..., Sequence[Mapping[str, Any]]], path: Path, *lines: list[str]) -> int:
+def _one_shard(
+    measure: Callable[..., Sequence[Mapping[str, Any]]], path: Path, *lines: list[str]
+) -> int:
     rows = measure(*lines)
     write_json_lines(path, rows)
     return len(rows)
@@ -87,16 +103,21 @@ def shard_needs(device: str) -> Needs:
 
 
 def candidate_lines(candidates: Path, *, original: bool = False) -> tuple[list[str], list[str]]:
-    """The sources and the targets of the candidates, normalised; or as in their files (``original``)."""
+    """The sources and the targets of the candidates, normalised; or as in their files
+    (``original``).
+    """
     name = "originals" if original else "candidates"
     source, target = (
-        (candidates / f"{name}.{side}").read_bytes().decode("utf-8").split("\n")[:-1] for side in ("source", "target")
+        (candidates / f"{name}.{side}").read_bytes().decode("utf-8").split("\n")[:-1]
+        for side in ("source", "target")
     )
     return source, target
 
 
 def shard_size(candidates: int) -> int:
-    """The number of candidates per shard: small if there are few candidates, so that many workers get one."""
+    """The number of candidates per shard: small if there are few candidates, so that many workers
+    get one.
+    """
     return min(SHARD, max(LEAST, -(-candidates // PLACES)))
 
 
@@ -114,7 +135,8 @@ def measure_sources(
     device: str,
     **search: Any,
 ) -> list[dict[str, Any]]:
-    """Translate sources and score the translations: ``hypothesis`` and the measures of each by name.
+    """Translate sources and score the translations: ``hypothesis`` and the measures of each by
+    name.
 
     The ensemble of the last call stays open, so a worker loads the members once for all its shards.
 
@@ -128,7 +150,10 @@ def measure_sources(
         of_references = ensemble.score(lines, ensemble.subwords.encode_target(references))
         measures |= {f"{REFERENCE}{name}": values for name, values in of_references.items()}
     return [
-        {"hypothesis": translation.text, **{name: float(values[row]) for name, values in measures.items()}}
+        {
+            "hypothesis": translation.text,
+            **{name: float(values[row]) for name, values in measures.items()},
+        }
         for row, translation in enumerate(translations)
     ]
 
@@ -146,17 +171,20 @@ def check_reverse(ensemble: Path, train: ParallelText) -> None:
             continue
         if trained_on == train.hashes:
             raise InputError(
-                f"{folder}: this ensemble translates in the direction of the build; a reverse-direction ensemble is "
-                f"needed; train it with --train {train.target.path} {train.source.path}"
+                f"{folder}: this ensemble translates in the direction of the build; a"
+                f" reverse-direction ensemble is needed; train it with --train {train.target.path}"
+                f" {train.source.path}"
             )
         raise InputError(
-            f"{folder}: this reverse-direction ensemble was not trained on {train.target.path} and "
-            f"{train.source.path} (or they were normalised differently); train one on the same --train with its sides "
-            "swapped, and the same --tokenize and --lowercase"
+            f"{folder}: this reverse-direction ensemble was not trained on {train.target.path} and"
+            f" {train.source.path} (or they were normalised differently); train one on the same"
+            " --train with its sides swapped, and the same --tokenize and --lowercase"
         )
 
 
-def reverse_of_candidates(members: Sequence[Path], candidates: Path, out: Path, *, device: str, engine: Engine) -> None:
+def reverse_of_candidates(
+    members: Sequence[Path], candidates: Path, out: Path, *, device: str, engine: Engine
+) -> None:
     """Write ``out/part-*.jsonl``: one line per candidate with :data:`REVERSE_LIKELIHOOD`.
 
     :param candidates: the folder with the texts ``candidates.source`` and ``candidates.target``.
@@ -169,7 +197,9 @@ def reverse_of_candidates(members: Sequence[Path], candidates: Path, out: Path, 
 def measure_reverse(
     members: Sequence[Path], targets: Sequence[str], sources: Sequence[str], *, device: str
 ) -> list[dict[str, float]]:
-    """The negative log-likelihood of each source given its target, in nats per token, with the end token."""
+    """The negative log-likelihood of each source given its target, in nats per token, with the end
+    token.
+    """
     ensemble = open_ensemble(tuple(members), device)
     values = ensemble.score(targets, ensemble.subwords.encode_target(sources))["pe_stu"]
     return [{REVERSE_LIKELIHOOD: float(value)} for value in values]

@@ -1,4 +1,6 @@
-"""Which examples count, which of them depend on each other, and how they were drawn: values that are passed along."""
+"""Which examples count, which of them depend on each other, and how they were drawn: values that
+are passed along.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Clusters:
     rows: np.ndarray | None = None
 
     def of_rows(self, rows: np.ndarray) -> list[np.ndarray]:
-        """The labels of some examples, numbered from 0; for two criteria, also those of their intersection."""
+        """The labels of some examples, numbered from 0; for two criteria, also those of their
+        intersection.
+        """
         ways = [np.unique(labels[rows], return_inverse=True)[1] for labels in self.labels]
         if len(ways) == 2:
             ways.append(np.unique(ways[0] * (ways[1].max() + 1) + ways[1], return_inverse=True)[1])
@@ -32,7 +36,10 @@ class Clusters:
     def counts(self) -> dict[str, int]:
         """The number of clusters by name."""
         rows = slice(None) if self.rows is None else self.rows
-        return {name: len(np.unique(labels[rows])) for name, labels in zip(self.names, self.labels, strict=True)}
+        return {
+            name: len(np.unique(labels[rows]))
+            for name, labels in zip(self.names, self.labels, strict=True)
+        }
 
     def signature(self) -> str:
         """``document(40)``, for signatures."""
@@ -45,11 +52,12 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Design:
-    """How the examples were drawn from a population of ``pairs``: ``window``, ``candidates`` or ``pool``.
+    """How the examples were drawn from a population of ``pairs``: ``window``, ``candidates`` or
+    ``pool``.
 
-    ``inclusion`` float64 ``[n]``: the probability of each example; ``strata`` int64 ``[n]``, from 0; ``units`` int64
-    ``[n]``, from 0: what was drawn as a whole, an example or a document; ``sizes`` int64 ``[strata]``: units of the
-    population.
+    ``inclusion`` float64 ``[n]``: the probability of each example; ``strata`` int64 ``[n]``, from
+    0; ``units`` int64 ``[n]``, from 0: what was drawn as a whole, an example or a document;
+    ``sizes`` int64 ``[strata]``: units of the population.
     """
 
     population: str
@@ -82,16 +90,23 @@ class Design:
     def description(self) -> str:
         """``3,000 candidates, from 150 of them in 10 strata``."""
         strata = f" in {len(self.sizes)} strata" if len(self.sizes) > 1 else ""
-        name = {"pool": "pairs of the pool", "candidates": "candidates", "window": "candidates in the window"}
-        return f"{self.pairs:,} {name[self.population]}, from {len(self.inclusion):,} of them{strata}"
+        name = {
+            "pool": "pairs of the pool",
+            "candidates": "candidates",
+            "window": "candidates in the window",
+        }
+        return (
+            f"{self.pairs:,} {name[self.population]}, from {len(self.inclusion):,} of them{strata}"
+        )
 
 
 @dataclass(frozen=True)
 class Sampling:
     """What intervals and tests must know about the examples, besides their statistics.
 
-    ``clusters``: examples that are not independent; ``design``: how they were drawn from a population, to estimate the
-    score on it; ``rows`` int64, ascending: the examples that count, None for all.
+    ``clusters``: examples that are not independent; ``design``: how they were drawn from a
+    population, to estimate the score on it; ``rows`` int64, ascending: the examples that count,
+    None for all.
     """
 
     clusters: Clusters | None = None
@@ -99,7 +114,9 @@ class Sampling:
     rows: np.ndarray | None = None
 
     @classmethod
-    def of(cls, metric: Metric, clusters: Clusters | None = None, design: Design | None = None) -> Sampling:
+    def of(
+        cls, metric: Metric, clusters: Clusters | None = None, design: Design | None = None
+    ) -> Sampling:
         """The examples that count for a metric."""
         rows = metric.counted(np.arange(metric.n))
         return cls(clusters, design, None if len(rows) == metric.n else rows)

@@ -1,20 +1,28 @@
-"""95% confidence intervals of scores that stay within the range of the score and account for few runs.
+"""95% confidence intervals of scores that stay within the range of the score and account for few
+runs.
 
-A score is a mean over runs (training seeds), each over the same units. Its variance has two parts: that of the units,
-from the bootstrap, and that of the runs, from the scores of the runs. Each is multiplied by the quantile of Student's t
-for its number of units or runs, as in intervals of sums of variance components (Graybill and Wang 1980): three runs
-show little of the variance of runs, and percentiles of resampled runs would hide that.
+A score is a mean over runs (training seeds), each over the same units. Its variance has two parts:
+that of the units, from the bootstrap, and that of the runs, from the scores of the runs. Each is
+multiplied by the quantile of Student's t for its number of units or runs, as in intervals of sums
+of variance components (Graybill and Wang 1980): three runs show little of the variance of runs, and
+percentiles of resampled runs would hide that.
 
-Wilson's score interval (1927), with the effective number of examples as in survey statistics (Korn and Graubard 1998),
-keeps the range: the variance vanishes at 0 and 100, and the interval reaches neither unless the score does.
-``perf/interval_coverage.py`` measures the coverage; docs/reference/score.md has the results.
+Wilson's score interval (1927), with the effective number of examples as in survey statistics (Korn
+and Graubard 1998), keeps the range: the variance vanishes at 0 and 100, and the interval reaches
+neither unless the score does. ``perf/interval_coverage.py`` measures the coverage;
+docs/reference/score.md has the results.
 """
 
 import math
 
 import numpy as np
 
-from cgbench.benchmark.comparison.variance import ExampleCovariance, Functional, independent, shared_by_runs
+from cgbench.benchmark.comparison.variance import (
+    ExampleCovariance,
+    Functional,
+    independent,
+    shared_by_runs,
+)
 
 CONFIDENCE = 0.95
 FEWEST = 40
@@ -35,14 +43,17 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float] | None:
 
 
 def score_interval(
-    covariance: ExampleCovariance, figures: np.ndarray, top: float | None = 100.0, bottom: float | None = 0.0
+    covariance: ExampleCovariance,
+    figures: np.ndarray,
+    top: float | None = 100.0,
+    bottom: float | None = 0.0,
 ) -> tuple[float, float] | None:
     """The 95% confidence interval of the mean of one or more runs.
 
     :param covariance: of the scores of the runs over samples of the examples, ``[runs, runs]``.
     :param figures: ``[runs]``, scores of the runs.
-    :param top: the highest possible score, None for no limit (TER); ``bottom``: the lowest. Without a lowest score the
-        interval is symmetrical.
+    :param top: the highest possible score, None for no limit (TER); ``bottom``: the lowest. Without
+        a lowest score the interval is symmetrical.
     :returns: None if the score is undefined on a sample
     """
     if np.isnan(covariance.trace()):
@@ -50,7 +61,9 @@ def score_interval(
     mean, error = float(figures.mean()), _squared_error(covariance, figures)
     if bottom is None:
         return mean - math.sqrt(error), mean + math.sqrt(error)
-    low, high = within_scale(mean - bottom, error, covariance.units, None if top is None else top - bottom)
+    low, high = within_scale(
+        mean - bottom, error, covariance.units, None if top is None else top - bottom
+    )
     return low + bottom, high + bottom
 
 
@@ -61,11 +74,13 @@ OfRuns = tuple[ExampleCovariance, np.ndarray]
 def difference_interval(
     first: OfRuns, second: OfRuns, *, top: float | None = 100.0, bottom: float | None = 0.0
 ) -> tuple[float, float] | None:
-    """The 95% confidence interval of the first score minus the second, for the same runs on two disjoint sets.
+    """The 95% confidence interval of the first score minus the second, for the same runs on two
+    disjoint sets.
 
-    For a single run it combines the score intervals of both (Newcombe 1998, method 10; Zou and Donner 2008 for scores
-    of any kind), which is also valid near the limits. For several runs it uses the variance of their differences, since
-    a run that is good on one set is good on the other.
+    For a single run it combines the score intervals of both (Newcombe 1998, method 10; Zou and
+    Donner 2008 for scores of any kind), which is also valid near the limits. For several runs it
+    uses the variance of their differences, since a run that is good on one set is good on the
+    other.
 
     :returns: None if a score is undefined on a sample
     """
@@ -93,7 +108,9 @@ def student_quantile(degrees: float) -> float:
 
 
 def _squared_error(covariance: ExampleCovariance, figures: np.ndarray) -> float:
-    """The squared half-width of the interval of the mean of one or more runs; as for :func:`score_interval`."""
+    """The squared half-width of the interval of the mean of one or more runs; as for
+    :func:`score_interval`.
+    """
     runs = len(figures)
 
     def part(functional: Functional) -> float:
@@ -102,7 +119,8 @@ def _squared_error(covariance: ExampleCovariance, figures: np.ndarray) -> float:
 
     error = part(lambda block: block.mean(axis=(-2, -1)))
     if runs > 1:
-        # The covariance is common to runs; the rest of each run's variance is part of that between runs.
+        # The covariance is common to runs; the rest of each run's variance is part of that between
+        # runs.
         between_runs = student_quantile(runs - 1) ** 2 * float(figures.var(ddof=1)) / runs
         error = max(error, between_runs + max(part(shared_by_runs), 0.0))
     # If chance cancels out, the rest is rounding, not variance.
@@ -110,16 +128,20 @@ def _squared_error(covariance: ExampleCovariance, figures: np.ndarray) -> float:
 
 
 def within_scale(mean: float, error: float, units: int, top: float | None) -> tuple[float, float]:
-    """The ends x of the interval of a score with squared half-width ``error``: (mean - x)² = error · h(x) / h(mean).
+    """The ends x of the interval of a score with squared half-width ``error``: (mean - x)² = error
+    · h(x) / h(mean).
 
     h is the variance as a function of the score: x (top - x), or x without a top.
     """
-    mean = 0.0 if abs(mean) < _CLOSE else top if top is not None and abs(top - mean) < _CLOSE else mean
+    mean = (
+        0.0 if abs(mean) < _CLOSE else top if top is not None and abs(top - mean) < _CLOSE else mean
+    )
     height = mean if top is None else mean * (top - mean)
     error = 0.0 if error < _CLOSE**2 else error
     if height < 0 or (error > 0 and height == 0):  # outside the range
         return mean - math.sqrt(error), mean + math.sqrt(error)
-    # No variance: all units have the same value, and each counts as one draw, as in Wilson's interval.
+    # No variance: all units have the same value, and each counts as one draw, as in Wilson's
+    # interval.
     alone = student_quantile(units - 1) ** 2 * (100.0 if top is None else 1.0) / units
     ratio = error / height if error else alone
     if top is None:

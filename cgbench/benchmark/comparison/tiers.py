@@ -1,4 +1,6 @@
-"""Rank ranges, tiers and winners among systems from tests of all pairs, as in WMT (where tiers are clusters)."""
+"""Rank ranges, tiers and winners among systems from tests of all pairs, as in WMT (where tiers are
+clusters).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +14,8 @@ from cgbench.benchmark.metrics.metric import Metric
 class Rank:
     """The rank range of a system and its tier, from 1.
 
-    ``best``: one more than the number of significantly better systems; ``worst``: the number of systems, including
-    itself, that are not significantly worse.
+    ``best``: one more than the number of significantly better systems; ``worst``: the number of
+    systems, including itself, that are not significantly worse.
     """
 
     number: int
@@ -26,7 +28,8 @@ class Rank:
 class AllPairs:
     """All pairs of systems; ``order`` (best first) and ``tiers`` contain system numbers.
 
-    ``difference`` and ``p_star`` (:attr:`~cgbench.benchmark.comparison.comparison.Pair.p_star`) by (first, second).
+    ``difference`` and ``p_star`` (:attr:`~cgbench.benchmark.comparison.comparison.Pair.p_star`) by
+    (first, second).
     """
 
     order: list[int]
@@ -39,7 +42,9 @@ class AllPairs:
         return _below(self.p_star.get((first, second)))
 
 
-def compare_all(metric: Metric, names: Sequence[str], subsets: Sequence[SubsetScores]) -> AllPairs | None:
+def compare_all(
+    metric: Metric, names: Sequence[str], subsets: Sequence[SubsetScores]
+) -> AllPairs | None:
     """All pairs by the main score; None if pairs were not compared, or a system has no score."""
     scores = [subset.figures[metric.figures[0]] for subset in subsets]
     if any(score.value is None for score in scores) or not any(score.pairs for score in scores):
@@ -53,16 +58,21 @@ def compare_all(metric: Metric, names: Sequence[str], subsets: Sequence[SubsetSc
             difference[system, rival], difference[rival, system] = pair.difference, -pair.difference
             p_star[system, rival] = p_star[rival, system] = pair.p_star
     sign = 1 if metric.lower_is_better else -1
-    order = sorted(index_of.values(), key=lambda system: (sign * float(scores[system].value or 0), system))
+    order = sorted(
+        index_of.values(), key=lambda system: (sign * float(scores[system].value or 0), system)
+    )
     return AllPairs(order, tiers(order, p_star), difference, p_star)
 
 
 def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
-    """The ranks of all systems by the main score, best first; ``number`` is the index in ``results``.
+    """The ranks of all systems by the main score, best first; ``number`` is the index in
+    ``results``.
 
     Empty if pairs were not compared, or a system has no score.
     """
-    pairs = compare_all(metric, [result.system for result in results], [result.whole for result in results])
+    pairs = compare_all(
+        metric, [result.system for result in results], [result.whole for result in results]
+    )
     if pairs is None:
         return []
     tier_of = {system: tier for tier, systems in enumerate(pairs.tiers, 1) for system in systems}
@@ -77,14 +87,17 @@ def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
 
 
 def tiers(order: Sequence[int], p_star: dict[tuple[int, int], float | None]) -> list[list[int]]:
-    """Group systems, best first, so that all in a group are significantly better than all in later groups.
+    """Group systems, best first, so that all in a group are significantly better than all in later
+    groups.
 
     Systems within a group may still differ significantly.
     """
     grouped: list[list[int]] = [[]]
     for position, system in enumerate(order):
         ahead, behind = order[:position], order[position:]
-        if ahead and all(_below(p_star.get((better, worse))) for better in ahead for worse in behind):
+        if ahead and all(
+            _below(p_star.get((better, worse))) for better in ahead for worse in behind
+        ):
             grouped.append([])
         grouped[-1].append(system)
     return grouped
@@ -94,11 +107,13 @@ def _below(p: float | None) -> bool:
     return p is not None and p < LEVEL
 
 
-def winners_of(scores: Mapping[str, Score], baseline: str | None, *, lower_is_better: bool) -> set[str]:
+def winners_of(
+    scores: Mapping[str, Score], baseline: str | None, *, lower_is_better: bool
+) -> set[str]:
     """The system with the best score and those that the test does not find worse.
 
-    Empty unless the test compared the best system with every other: without a test, or if the best of three or more
-    systems was compared with the baseline only.
+    Empty unless the test compared the best system with every other: without a test, or if the best
+    of three or more systems was compared with the baseline only.
 
     :param scores: of each system, compared with ``baseline``, or in all pairs.
     """
@@ -111,7 +126,9 @@ def winners_of(scores: Mapping[str, Score], baseline: str | None, *, lower_is_be
     if len(defined) < 2:
         return set()
     best = (min if lower_is_better else max)(defined, key=defined.__getitem__)
-    p_values = {system: p_star.get(frozenset((best, system))) for system in defined if system != best}
+    p_values = {
+        system: p_star.get(frozenset((best, system))) for system in defined if system != best
+    }
     if None in p_values.values():
         return set()
     return {best, *(system for system, p in p_values.items() if not _below(p))}

@@ -1,1 +1,3 @@
-"""Consistency of translations without references: sentences that share a piece, and how alike it is translated."""
+"""Consistency of translations without references: sentences that share a piece, and how alike it is
+translated.
+"""

@@ -1,15 +1,15 @@
 """How alike a system translates what the sentences of an item share, without references.
 
-The sentences of an item have a part in common, such as a piece in five contexts. IBM Model 1 (Brown et al. 1993),
-learned from the sources and the system's own outputs, finds what became of it: the n-grams of characters of the output
-that are linked to its words. The consistency of an output is the share of the n-grams linked in the item's other
-outputs that it also has.
+The sentences of an item have a part in common, such as a piece in five contexts. IBM Model 1 (Brown
+et al. 1993), learned from the sources and the system's own outputs, finds what became of it: the
+n-grams of characters of the output that are linked to its words. The consistency of an output is
+the share of the n-grams linked in the item's other outputs that it also has.
 
-Any two outputs have some n-grams in common. The ``floor`` is the consistency of the same outputs shuffled among the
-sentences, and ``rescaled`` is the score between this floor (0) and 100.
+Any two outputs have some n-grams in common. The ``floor`` is the consistency of the same outputs
+shuffled among the sentences, and ``rescaled`` is the score between this floor (0) and 100.
 
-docs/lab/consistency.md compares the score with human judgements. Alignment is better with more sentences, so scores are
-comparable between systems on the same items, not between sets of items.
+docs/lab/consistency.md compares the score with human judgements. Alignment is better with more
+sentences, so scores are comparable between systems on the same items, not between sets of items.
 """
 
 import warnings
@@ -26,7 +26,13 @@ from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.outputs.systems import check_same_runs, read_systems, same_systems
 from cgbench.benchmark.parts.folder import PartsFolder
 from cgbench.benchmark.parts.own_translations import ORDERS, linked_to, linked_words, units_of
-from cgbench.benchmark.score.by_outputs import by_chance, judge_run, left_out, no_residual, source_parts
+from cgbench.benchmark.score.by_outputs import (
+    by_chance,
+    judge_run,
+    left_out,
+    no_residual,
+    source_parts,
+)
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.example_sets import MetricContext
 from cgbench.benchmark.score.request import ScoreRequest
@@ -43,8 +49,8 @@ _CLOSE = 1e-9
 
 
 class Consistency(Metric):
-    """The mean consistency of the outputs, that of shuffled outputs (``floor``), and the first between the second and
-    100 (``rescaled``), in percent."""
+    """The mean consistency of the outputs, that of shuffled outputs (``floor``), and the first
+    between the second and 100 (``rescaled``), in percent."""
 
     name = "consistency"
     figures = ("consistency", "floor", "rescaled")
@@ -63,7 +69,9 @@ class Consistency(Metric):
             items.setdefault(row.item, []).append(index)
         self.items = [np.array(indices) for indices in items.values() if len(indices) > 1]
         if not self.items:
-            raise InputError(f"{argument('items')}: no piece is in two sentences, which consistency needs")
+            raise InputError(
+                f"{argument('items')}: no piece is in two sentences, which consistency needs"
+            )
         self._used = np.isin(np.arange(len(rows)), np.concatenate(self.items))
         if alone := int((~self._used).sum()):
             self.notes = (f"{alone:,} sentences are the only ones of their item and are left out",)
@@ -75,7 +83,9 @@ class Consistency(Metric):
 
     def context(self) -> MetricContext:
         """The item and the piece of each sentence, for bins and clusters."""
-        return MetricContext(columns={name: [getattr(row, name) for row in self.rows] for name in ("item", "piece")})
+        return MetricContext(
+            columns={name: [getattr(row, name) for row in self.rows] for name in ("item", "piece")}
+        )
 
     def signature(self) -> Signature:
         """The number of items, and the units."""
@@ -97,7 +107,9 @@ class Consistency(Metric):
         consistent, count, floor = sums.T
         above = np.where(count - floor > _CLOSE * count, count - floor, np.nan)
         with np.errstate(invalid="ignore"):
-            return 100 * np.stack([consistent / count, floor / count, (consistent - floor) / above], axis=1)
+            return 100 * np.stack(
+                [consistent / count, floor / count, (consistent - floor) / above], axis=1
+            )
 
     def limits(self, figure: str) -> tuple[float | None, float | None]:
         """Outputs may agree less than shuffled ones, so ``rescaled`` has no lowest value."""
@@ -124,8 +136,11 @@ class Consistency(Metric):
         ]
 
 
-def link_agreement(linked: Sequence[set[str]], present: Sequence[set[str]], items: Sequence[np.ndarray]) -> np.ndarray:
-    """The share of the units linked in an item's other outputs that each output has, float64 ``[outputs]``.
+def link_agreement(
+    linked: Sequence[set[str]], present: Sequence[set[str]], items: Sequence[np.ndarray]
+) -> np.ndarray:
+    """The share of the units linked in an item's other outputs that each output has, float64
+    ``[outputs]``.
 
     :param linked: of each output, the units linked to the shared part; ``present``: all its units.
     :param items: the outputs of each item. An output is 0 if nothing is linked in the others.
@@ -136,7 +151,9 @@ def link_agreement(linked: Sequence[set[str]], present: Sequence[set[str]], item
         for row in rows:
             linked_elsewhere = together - Counter(linked[row])
             if linked_elsewhere:
-                values[row] = sum(linked_elsewhere[unit] for unit in present[row]) / linked_elsewhere.total()
+                values[row] = (
+                    sum(linked_elsewhere[unit] for unit in present[row]) / linked_elsewhere.total()
+                )
     return values
 
 
@@ -144,17 +161,21 @@ def link_agreement(linked: Sequence[set[str]], present: Sequence[set[str]], item
 def consistency(request: ConsistencyRequest) -> Evaluation:
     """Score how consistently systems translate the shared parts of sentences, without references.
 
-    Intervals and tests are those of :func:`cgbench.evaluate`, with pieces as clusters. For a folder of
-    :func:`~cgbench.benchmark.parts.parts.parts`, the score is the residual composition error.
+    Intervals and tests are those of :func:`cgbench.evaluate`, with pieces as clusters. For a folder
+    of :func:`~cgbench.benchmark.parts.parts.parts`, the score is the residual composition error.
 
     :raises InputError: the items or outputs cannot be read or do not fit together.
     """
     if as_path(request.items).is_dir():
         return _composition(request)
     if request.probe_systems is not None:
-        raise InputError(f"{argument('probe_systems')} has no effect on a table of items; leave it out")
+        raise InputError(
+            f"{argument('probe_systems')} has no effect on a table of items; leave it out"
+        )
     metric = Consistency(read_items(request.items))
-    comparison = changed(request.comparison, cluster=tuple(dict.fromkeys(("piece", *request.comparison.cluster))))
+    comparison = changed(
+        request.comparison, cluster=tuple(dict.fromkeys(("piece", *request.comparison.cluster)))
+    )
     sources = [row.source for row in metric.rows]
     scored = ScoreRequest(metric, request.systems, sources=sources, comparison=comparison)
     return evaluation_of(scored, metric.context())
@@ -167,28 +188,42 @@ def _composition(request: ConsistencyRequest) -> Evaluation:
     """
     folder = PartsFolder.open(request.items)
     if folder.match != "outputs":
-        raise InputError(f"{folder.folder}: not for outputs alone; run cgbench parts with {argument('side', 'source')}")
+        raise InputError(
+            f"{folder.folder}: not for outputs alone; run cgbench parts with"
+            f" {argument('side', 'source')}"
+        )
     if request.probe_systems is None:
-        raise InputError(f"{folder.folder}: needs the translations of its probes; give {argument('probe_systems')}")
+        raise InputError(
+            f"{folder.folder}: needs the translations of its probes; give"
+            f" {argument('probe_systems')}"
+        )
     for name in ("cluster", "anytime", "samples"):
         if getattr(request.comparison, name):
             raise InputError(
-                f"{argument(name)} has no effect on a folder: intervals leave out a piece or a sentence at a time"
+                f"{argument(name)} has no effect on a folder: intervals leave out a piece or a"
+                " sentence at a time"
             )
     systems = read_systems(request.systems, len(folder.rows), f"{folder.folder}/rows.jsonl")
     probe_outputs = same_systems("probe_systems", request.probe_systems, request.systems)
-    probe_systems = read_systems(probe_outputs, len(folder.probes), f"{folder.folder}/probes.source")
+    probe_systems = read_systems(
+        probe_outputs, len(folder.probes), f"{folder.folder}/probes.source"
+    )
     parts = source_parts(folder, folder.rows)
     outcomes = []
     check_same_runs("probe_systems", probe_systems, systems)
     for system, probes in zip(systems, probe_systems, strict=True):
-        runs = [judge_run(folder, folder.rows, parts, run) for run in zip(probes.runs, system.runs, strict=True)]
+        runs = [
+            judge_run(folder, folder.rows, parts, run)
+            for run in zip(probes.runs, system.runs, strict=True)
+        ]
         outcomes.append((system.name, runs))
     scored = compare_composition(parts, outcomes, KNOWN, request.comparison)
     lines = [*left_out(folder, parts), by_chance([runs for _, runs in outcomes])]
     for result, (name, runs) in zip(scored.results, outcomes, strict=True):
         if result.whole.figures["residual"].value is None:
-            lines.append(no_residual(name, parts, runs, KNOWN, result.whole.figures["given"].value or 0.0))
+            lines.append(
+                no_residual(name, parts, runs, KNOWN, result.whole.figures["given"].value or 0.0)
+            )
     for line in lines:
         warnings.warn(InputWarning(line), stacklevel=3)
     return Evaluation(scored, tuple(systems))

@@ -1,7 +1,9 @@
-"""``make_items()``: sentences that share a piece, a word or a sentence, to translate and to score for consistency.
+"""``make_items()``: sentences that share a piece, a word or a sentence, to translate and to score
+for consistency.
 
-Dankers, Bruni and Hupkes (2022) change sentences by a swapped noun phrase, a synonym and a conjunction, from templates;
-here they come from any text. A hash of the sentences decides which are drawn, so their order does not.
+Dankers, Bruni and Hupkes (2022) change sentences by a swapped noun phrase, a synonym and a
+conjunction, from templates; here they come from any text. A hash of the sentences decides which are
+drawn, so their order does not.
 """
 
 import re
@@ -32,7 +34,9 @@ Cells = tuple[str, str, str, str]
 
 
 class Found(NamedTuple):
-    """A sentence with a piece: where that begins and ends, in characters, and the words before and after it."""
+    """A sentence with a piece: where that begins and ends, in characters, and the words before and
+    after it.
+    """
 
     text: str
     begin: int
@@ -40,8 +44,8 @@ class Found(NamedTuple):
     near: tuple[str, str]
 
     def changed(self, replacement: str) -> tuple[str, str] | None:
-        """Another piece with the capital of this one, and the sentence with that in its place; None where it occurs
-        earlier in that sentence, or is all of it."""
+        """Another piece with the capital of this one, and the sentence with that in its place; None
+        where it occurs earlier in that sentence, or is all of it."""
         if self.begin == 0 and self.text[0].isupper():
             replacement = replacement[:1].upper() + replacement[1:]
         text = self.text[: self.begin] + replacement + self.text[self.end :]
@@ -53,7 +57,9 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Items:
-    """The sentences of a consistency test in a table; ``left_out``: pieces with too few contexts."""
+    """The sentences of a consistency test in a table; ``left_out``: pieces with too few
+    contexts.
+    """
 
     rows: list[ItemRow]
     left_out: list[str]
@@ -62,10 +68,15 @@ class Items:
     def report(self) -> str:
         """The counts."""
         items, pieces = len({row.item for row in self.rows}), len({row.piece for row in self.rows})
-        few = f"; {counted(len(self.left_out), 'piece')} with too few contexts left out" if self.left_out else ""
+        few = (
+            f"; {counted(len(self.left_out), 'piece')} with too few contexts left out"
+            if self.left_out
+            else ""
+        )
         return (
-            f"{counted(items, 'item')} of {counted(pieces, 'piece')}, {counted(len(self.rows), 'sentence')}{few}\n"
-            f"translate {self.out}:source, then run cgbench consistency score {self.out}"
+            f"{counted(items, 'item')} of {counted(pieces, 'piece')},"
+            f" {counted(len(self.rows), 'sentence')}{few}\ntranslate {self.out}:source, then run"
+            f" cgbench consistency score {self.out}"
         )
 
 
@@ -73,7 +84,8 @@ class Items:
 def make_items(request: ItemsRequest) -> Items:
     """Draw or change sentences of a monolingual text that share pieces, and write them to a table.
 
-    Case is ignored, and the text may be tokenised or raw. Only the first occurrence in a sentence counts.
+    Case is ignored, and the text may be tokenised or raw. Only the first occurrence in a sentence
+    counts.
 
     :raises InputError: a text cannot be read, options do not fit together, or no item can be made.
     """
@@ -82,12 +94,15 @@ def make_items(request: ItemsRequest) -> Items:
         raise InputError(f"give either {argument('pieces')} or {argument('conjunction')}")
     if request.swap + (request.synonyms is not None) > (request.pieces is not None):
         raise InputError(
-            f"{argument('swap')} or {argument('synonyms')}, not both, can be given with {argument('pieces')}"
+            f"{argument('swap')} or {argument('synonyms')}, not both, can be given with"
+            f" {argument('pieces')}"
         )
     if out.suffix != ".tsv":
         raise InputError(f"{argument('out')} {out}: give a name that ends in .tsv")
     check_output(out, files_of(request.text, request.pieces, request.synonyms))
-    cells = list(_of_pieces(request, left_out) if request.conjunction is None else _conjoined(request))
+    cells = list(
+        _of_pieces(request, left_out) if request.conjunction is None else _conjoined(request)
+    )
     if not cells:
         raise InputError("no item can be made from this text; give a longer text or other pieces")
     write_atomic(out, render(HEAD, cells, "tsv") + "\n")
@@ -99,7 +114,9 @@ def _of_pieces(request: ItemsRequest, left_out: list[str]) -> Iterator[Cells]:
     pieces = _pieces(request)
     changes = request.swap or request.synonyms is not None
     drawn = _occurrences(request.text, pieces, request.contexts * (POOL if changes else 1))
-    near: dict[tuple[str, str], set[str]] = defaultdict(set)  # as in GECA (Andreas 2020) with a window of one word
+    near: dict[tuple[str, str], set[str]] = defaultdict(
+        set
+    )  # as in GECA (Andreas 2020) with a window of one word
     for words, sentences in drawn.items():
         for sentence in sentences:
             near[sentence.near].add(pieces[words][0])
@@ -111,10 +128,14 @@ def _of_pieces(request: ItemsRequest, left_out: list[str]) -> Iterator[Cells]:
             if not changes:
                 rows.append((name, name, "", sentence.text))
                 continue
-            changed_sentences = {_key(sentence.text, word): sentence.changed(word) for word in replacements}
+            changed_sentences = {
+                _key(sentence.text, word): sentence.changed(word) for word in replacements
+            }
             if fitting := {key: change for key, change in changed_sentences.items() if change}:
                 item, (replacement, text) = f"{name}:{len(rows) // 2 + 1}", fitting[min(fitting)]
-                rows.append((item, name, sentence.text[sentence.begin : sentence.end], sentence.text))
+                rows.append(
+                    (item, name, sentence.text[sentence.begin : sentence.end], sentence.text)
+                )
                 rows.append((item, name, replacement, text))
         if len(rows) > 1:
             yield from rows[: 2 * request.contexts]
@@ -126,26 +147,39 @@ def _pieces(request: ItemsRequest) -> dict[Words, tuple[str, str]]:
     """The distinct pieces that have a letter or digit, each with its synonym or itself."""
     examples = Examples()
     pieces = examples.join(as_column(request.pieces, "pieces", "piece", "compound"))  # type: ignore[arg-type]
-    synonyms = pieces if request.synonyms is None else as_column(request.synonyms, "synonyms", "synonym")
+    synonyms = (
+        pieces if request.synonyms is None else as_column(request.synonyms, "synonyms", "synonym")
+    )
     synonyms = examples.join(synonyms)
     if len(pieces) != len(synonyms):
-        raise InputError(f"{synonyms.name}: {len(synonyms):,} synonyms of {len(pieces):,} pieces; give one for each")
+        raise InputError(
+            f"{synonyms.name}: {len(synonyms):,} synonyms of {len(pieces):,} pieces; give one for"
+            " each"
+        )
     names_by_words = {
         Tokens.of(piece).words: (" ".join(words_of(piece)), " ".join(words_of(synonym)))
         for piece, synonym in zip(pieces, synonyms, strict=True)
     }
-    return {words: names for words, names in names_by_words.items() if any(word[0].isalnum() for word in words)}
+    return {
+        words: names
+        for words, names in names_by_words.items()
+        if any(word[0].isalnum() for word in words)
+    }
 
 
 def _sentences(text_or_lines: Any) -> Iterator[tuple[str, Tokens]]:
     """The sentences of a text that are short enough, with one blank between words."""
-    for line in read_text(text_or_lines, "text", "source") if is_path(text_or_lines) else text_or_lines:
+    for line in (
+        read_text(text_or_lines, "text", "source") if is_path(text_or_lines) else text_or_lines
+    ):
         tokens = Tokens.of(text := " ".join(words_of(line)))
         if 0 < len(tokens.words) <= LONGEST:
             yield text, tokens
 
 
-def _occurrences(text_or_lines: Any, pieces: Collection[Words], most: int) -> dict[Words, list[Found]]:
+def _occurrences(
+    text_or_lines: Any, pieces: Collection[Words], most: int
+) -> dict[Words, list[Found]]:
     """The distinct sentences with each piece, by hash; at most ``most``."""
     sizes = sorted({len(piece) for piece in pieces})
     by_piece: dict[Words, dict[Words, Found]] = {piece: {} for piece in pieces}
@@ -169,16 +203,24 @@ def _occurrences(text_or_lines: Any, pieces: Collection[Words], most: int) -> di
 def _conjoined(request: ItemsRequest) -> Iterator[Cells]:
     """A sentence alone, and joined with another that follows it."""
     sentences = {text: tokens.spans for text, tokens in _sentences(request.text)}
-    within = Counter(text[begin:end] for text, spans in sentences.items() for begin, end in spans[1:])
+    within = Counter(
+        text[begin:end] for text, spans in sentences.items() for begin, end in spans[1:]
+    )
     drawn = sorted(sentences, key=_key)
     for first, second in zip(drawn[::2], drawn[1::2], strict=False):
         clause, (begin, end) = _END.sub("", first), sentences[second][0]
         word = second[begin:end]
-        # The first word keeps its capital only if it mostly has one within sentences: a name, a German noun.
+        # The first word keeps its capital only if it mostly has one within sentences: a name, a
+        # German noun.
         word = word if within[word] > within[word.lower()] else word.lower()
         if Tokens.of(clause).words:
             yield clause, clause, "", first
-            yield clause, clause, "", f"{clause}{request.conjunction}{second[:begin]}{word}{second[end:]}"
+            yield (
+                clause,
+                clause,
+                "",
+                f"{clause}{request.conjunction}{second[:begin]}{word}{second[end:]}",
+            )
 
 
 def _key(*words: str) -> str:

@@ -1,8 +1,8 @@
 """Elements (atoms and compounds) of each example, by type: words, syntax, logical forms, a table.
 
-``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs`` and ``lispress`` are read from the text.
-``triples:FILE`` and ``lemmas:FILE`` read a CoNLL-U file with one sentence per example, ``table:FILE`` a table with one
-row per example.
+``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs`` and ``lispress`` are read
+from the text. ``triples:FILE`` and ``lemmas:FILE`` read a CoNLL-U file with one sentence per
+example, ``table:FILE`` a table with one row per example.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,8 +38,8 @@ class Elements:
 
 @dataclass(frozen=True)
 class ElementType:
-    """The type of atoms and compounds: one of :data:`TYPES`, lengths of n-grams, files, and the weights of
-    compounds."""
+    """The type of atoms and compounds: one of :data:`TYPES`, lengths of n-grams, files, and the
+    weights of compounds."""
 
     name: str
     orders: tuple[int, ...] = (2,)
@@ -67,7 +67,10 @@ def element_type(value: str, weights: str = "specific", name: str = "compounds")
         return ElementType(kind, (), tuple(map(Path, detail.split(","))), weights)
     if kind != "words":
         if sign:
-            raise InputError(f"{argument(name, value)}: {kind} is read from the text itself; leave {sign}{detail} out")
+            raise InputError(
+                f"{argument(name, value)}: {kind} is read from the text itself; leave"
+                f" {sign}{detail} out"
+            )
         return ElementType(kind, (), (), weights)
     try:
         orders = tuple(sorted({int(length) for length in detail.split(",")})) if sign else (2,)
@@ -75,7 +78,8 @@ def element_type(value: str, weights: str = "specific", name: str = "compounds")
         orders = ()
     if not orders or orders[0] < 2 or orders[-1] > LONGEST:
         raise InputError(
-            f"{argument(name, value)}: lengths of n-grams are numbers from 2 to {LONGEST}, such as words:2,3"
+            f"{argument(name, value)}: lengths of n-grams are numbers from 2 to {LONGEST}, such as"
+            " words:2,3"
         )
     return ElementType("words", orders, (), weights)
 
@@ -83,14 +87,16 @@ def element_type(value: str, weights: str = "specific", name: str = "compounds")
 def elements_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -> Elements:
     """The elements of several texts, concatenated, with common numbers.
 
-    :param texts: each with its name, one line per example; types with files need one file per text, in this order.
-    :raises InputError: a file and its text differ in examples, a line is invalid for the type (with its number), or no
-        example has a compound.
+    :param texts: each with its name, one line per example; types with files need one file per text,
+        in this order.
+    :raises InputError: a file and its text differ in examples, a line is invalid for the type (with
+        its number), or no example has a compound.
     """
     if kind.name in OF_FILES and len(kind.files) != len(texts):
         raise InputError(
-            f"{kind.name}: {len(texts)} file(s) are needed, one per text ({', '.join(name for name, _ in texts)}), "
-            f"separated by commas; {len(kind.files)} given"
+            f"{kind.name}: {len(texts)} file(s) are needed, one per text"
+            f" ({', '.join(name for name, _ in texts)}), separated by commas; {len(kind.files)}"
+            " given"
         )
     specific = kind.weights == "specific"
     if kind.name == "words":
@@ -101,8 +107,8 @@ def elements_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -
         elements = Elements(*atoms_and_compounds(graphs, specific=specific))
     if not len(elements.compounds.ids):
         raise InputError(
-            f"{', '.join(name for name, _ in texts)}: no example has a compound of {kind.label}; choose other "
-            f"{argument('compounds')}"
+            f"{', '.join(name for name, _ in texts)}: no example has a compound of {kind.label};"
+            f" choose other {argument('compounds')}"
         )
     return elements
 
@@ -122,17 +128,22 @@ def _graphs_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) ->
     read = {"triples": _triples, "lemmas": _lemmas}.get(kind.name)
     for path, (name, text) in zip(kind.files, texts, strict=True):
         count = 0
-        for count, graph in enumerate(read(read_sentences(path), path) if read else _table(path), 1):
+        for count, graph in enumerate(
+            read(read_sentences(path), path) if read else _table(path), 1
+        ):
             if count <= len(text):
                 yield graph
         if count != len(text):
             raise InputError(
-                f"{path} has {count:,} examples and {name} {len(text):,}: give the same examples, in the same order"
+                f"{path} has {count:,} examples and {name} {len(text):,}: give the same examples,"
+                " in the same order"
             )
 
 
 def _triples(sentences: Iterable[ParsedSentence], where: object) -> Iterator[Graph]:
-    """Lemmas and relations as atoms, (head, relation, dependent) as compounds (Moisio et al. 2023, GenBench)."""
+    """Lemmas and relations as atoms, (head, relation, dependent) as compounds (Moisio et al. 2023,
+    GenBench).
+    """
     for sentence in sentences:
         graph = Graph(rules=False)
         relations = sentence.column(DEPREL)
@@ -141,7 +152,9 @@ def _triples(sentences: Iterable[ParsedSentence], where: object) -> Iterator[Gra
         for child, head in enumerate(sentence.heads(where)):
             if relations[child] in ("", "_"):
                 line = sentence.lines[child]
-                raise InputError(f"{where}, line {line}: no relation (column 8); parse the text first")
+                raise InputError(
+                    f"{where}, line {line}: no relation (column 8); parse the text first"
+                )
             graph.atoms.append(relations[child])
             if head:
                 graph.edge(head - 1, relations[child], child)
@@ -149,8 +162,8 @@ def _triples(sentences: Iterable[ParsedSentence], where: object) -> Iterator[Gra
 
 
 def _lemmas(sentences: Iterable[ParsedSentence], where: object) -> Iterator[Graph]:
-    """Lemmas and morphological features as atoms, a lemma with all its features as a compound (Moisio et al. 2023,
-    NoDaLiDa); universal tags replace missing features."""
+    """Lemmas and morphological features as atoms, a lemma with all its features as a compound
+    (Moisio et al. 2023, NoDaLiDa); universal tags replace missing features."""
     for sentence in sentences:
         graph = Graph(rules=False)
         for fields, line in zip(sentence.words, sentence.lines, strict=True):
@@ -167,13 +180,19 @@ def _lemmas(sentences: Iterable[ParsedSentence], where: object) -> Iterator[Grap
 
 
 def _table(path: Path) -> Iterator[Graph]:
-    """One row per example: its name, then tab-separated atoms and compounds (entries of several words)."""
+    """One row per example: its name, then tab-separated atoms and compounds (entries of several
+    words).
+    """
     for row, line in enumerate(read_lines(path), 1):
         fields = line.rstrip("\r").split("\t")
         names = [" ".join(name.split()) for name in fields[1:]]
         if len(fields) < 2 or not all(names):
             raise InputError(
-                f"{path}, row {row}: give an example, then its atoms and compounds (of several words), tab-separated"
+                f"{path}, row {row}: give an example, then its atoms and compounds (of several"
+                " words), tab-separated"
             )
-        atoms, compounds = ([name for name in names if (" " in name) == is_compound] for is_compound in (False, True))
+        atoms, compounds = (
+            [name for name in names if (" " in name) == is_compound]
+            for is_compound in (False, True)
+        )
         yield Graph(atoms, extra=compounds, rules=False)

@@ -27,7 +27,11 @@ def scan_graph(line: str) -> Graph:
     numbers = []
     for phrase in phrases:
         match = _SCAN_PHRASE.fullmatch(phrase)
-        if match is None or (match["way"] and not match["side"]) or (match["verb"] == "turn" and not match["side"]):
+        if (
+            match is None
+            or (match["way"] and not match["side"])
+            or (match["verb"] == "turn" and not match["side"])
+        ):
             raise InputError(f"{phrase[:60]!r} is not a phrase of a SCAN command")
         node = graph.node(match["verb"])
         if match["side"]:
@@ -49,8 +53,8 @@ def scan_graph(line: str) -> Graph:
 
 
 def cogs_graph(line: str) -> Graph:
-    """A logical form of COGS (Kim and Linzen 2020): predicates, with roles to the nouns, names and predicates that
-    their variables stand for.
+    """A logical form of COGS (Kim and Linzen 2020): predicates, with roles to the nouns, names and
+    predicates that their variables stand for.
 
     LAMBDA terms and single names are one node.
     """
@@ -66,7 +70,9 @@ def cogs_graph(line: str) -> Graph:
     graph = Graph()
     # The nodes of nouns by variable, and all roles.
     words: dict[str, int] = {}
-    roles: list[tuple[str, str, str, str]] = []  # variable and word of the predicate, role, argument
+    roles: list[
+        tuple[str, str, str, str]
+    ] = []  # variable and word of the predicate, role, argument
     for term in re.split(r" (?:;|AND) ", form):
         if match := _COGS_NOUN.fullmatch(term):
             words.setdefault(match[2], graph.node(match[1]))
@@ -94,12 +100,16 @@ def cogs_graph(line: str) -> Graph:
 
 
 def lispress_graph(line: str) -> Graph:
-    """An S-expression (Lispress, the plans of SMCalFlow): functions with arguments, by ``:name`` or by position."""
+    """An S-expression (Lispress, the plans of SMCalFlow): functions with arguments, by ``:name`` or
+    by position.
+    """
     tokens = re.findall(r"\"(?:[^\"\\]|\\.)*\"|[()]|[^\s()\"]+", line)
     graph = Graph()
     if not tokens:
         raise InputError("the form is empty")
-    functions: list[list[int]] = []  # those that are open: node, and number of arguments by position
+    functions: list[
+        list[int]
+    ] = []  # those that are open: node, and number of arguments by position
     role, expects_head, done = "", False, False
 
     def attach(node: int) -> int:
@@ -139,4 +149,8 @@ def lispress_graph(line: str) -> Graph:
     return graph
 
 
-FORMS: dict[str, Callable[[str], Graph]] = {"scan": scan_graph, "cogs": cogs_graph, "lispress": lispress_graph}
+FORMS: dict[str, Callable[[str], Graph]] = {
+    "scan": scan_graph,
+    "cogs": cogs_graph,
+    "lispress": lispress_graph,
+}

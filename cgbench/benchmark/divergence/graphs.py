@@ -1,8 +1,10 @@
-"""Atoms and compounds of graphs: labels of nodes, edges between them, and nodes with all their children.
+"""Atoms and compounds of graphs: labels of nodes, edges between them, and nodes with all their
+children.
 
-Dependencies and logical forms are such graphs. An atom is a label (or a role, if the caller lists roles as atoms). A
-compound is an edge (parent, role, child), or a node with two or more children, of which its edges are parts. Shaw et
-al. 2021 (TMCD) use the edges; the weights of Keysers et al. 2020 concern the larger compounds.
+Dependencies and logical forms are such graphs. An atom is a label (or a role, if the caller lists
+roles as atoms). A compound is an edge (parent, role, child), or a node with two or more children,
+of which its edges are parts. Shaw et al. 2021 (TMCD) use the edges; the weights of Keysers et al.
+2020 concern the larger compounds.
 """
 
 from collections.abc import Iterable
@@ -10,13 +12,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cgbench.benchmark.divergence.occurrences import Occurrences, from_entries, numbering, occurrence_weights
+from cgbench.benchmark.divergence.occurrences import (
+    Occurrences,
+    from_entries,
+    numbering,
+    occurrence_weights,
+)
 
 
 @dataclass
 class Graph:
-    """``labels`` of nodes; ``edges`` as (parent, role, child) with numbers of nodes; more ``atoms`` (roles), and more
-    compounds (``extra``).
+    """``labels`` of nodes; ``edges`` as (parent, role, child) with numbers of nodes; more ``atoms``
+    (roles), and more compounds (``extra``).
 
     ``rules``: whether nodes with all their children are also compounds.
     """
@@ -38,7 +45,10 @@ class Graph:
 
     def compounds(self) -> tuple[list[str], list[tuple[int, int]]]:
         """The compounds, edges first; and pairs (part, whole) of their positions in that list."""
-        names = [f"{self.labels[parent]} {role} {self.labels[child]}" for parent, role, child in self.edges]
+        names = [
+            f"{self.labels[parent]} {role} {self.labels[child]}"
+            for parent, role, child in self.edges
+        ]
         within = []
         children: dict[int, list[int]] = {}
         for edge, (parent, _, _) in enumerate(self.edges):
@@ -52,11 +62,13 @@ class Graph:
         return names + self.extra, within
 
 
-def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occurrences, Occurrences]:
+def atoms_and_compounds(
+    graphs: Iterable[Graph], *, specific: bool
+) -> tuple[Occurrences, Occurrences]:
     """Atoms and compounds of graphs, one row per graph.
 
-    :param specific: weight the compounds (:func:`occurrence_weights`), the greatest weight in a graph; otherwise each
-        occurrence counts 1.
+    :param specific: weight the compounds (:func:`occurrence_weights`), the greatest weight in a
+        graph; otherwise each occurrence counts 1.
     """
     atom_numbers, compound_numbers = numbering(), numbering()
     atoms: list[list[int]] = []

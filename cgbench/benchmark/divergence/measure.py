@@ -1,8 +1,9 @@
 """The divergence of a training and a test set, in their atoms and in their compounds.
 
-Keysers et al., "Measuring Compositional Generalization", ICLR 2020: the Chernoff coefficient ``C_a(P || Q) = sum_k
-p_k^a q_k^(1-a)`` goes from 0 (nothing in common) to 1; the divergence is ``1 - C``. Alpha is 0.5 for atoms, whose
-distributions should be similar, and 0.1 for compounds, whose presence in training matters more than their frequency.
+Keysers et al., "Measuring Compositional Generalization", ICLR 2020: the Chernoff coefficient
+``C_a(P || Q) = sum_k p_k^a q_k^(1-a)`` goes from 0 (nothing in common) to 1; the divergence is ``1
+- C``. Alpha is 0.5 for atoms, whose distributions should be similar, and 0.1 for compounds, whose
+presence in training matters more than their frequency.
 """
 
 from collections.abc import Sequence
@@ -20,13 +21,17 @@ ATOM_ALPHA, COMPOUND_ALPHA = 0.5, 0.1
 
 
 def divergence(train: np.ndarray, test: np.ndarray, alpha: float) -> float:
-    """``1 - C_alpha(train || test)``: 0 for the same distribution, 1 if they have nothing in common or one is empty.
+    """``1 - C_alpha(train || test)``: 0 for the same distribution, 1 if they have nothing in common
+    or one is empty.
 
-    :param train: counts or weights from 0 on, which need not sum to 1; ``test``: those of the same elements.
+    :param train: counts or weights from 0 on, which need not sum to 1; ``test``: those of the same
+        elements.
     """
     if not train.sum() or not test.sum():
         return 1.0
-    shared = (train > 0) & (test > 0)  # an element that one of them lacks counts 0, even with an exponent of 0
+    shared = (train > 0) & (
+        test > 0
+    )  # an element that one of them lacks counts 0, even with an exponent of 0
     p, q = train[shared] / train.sum(), test[shared] / test.sum()
     return 1.0 - min(1.0, float((p**alpha * q ** (1 - alpha)).sum()))
 
@@ -35,9 +40,9 @@ def divergence(train: np.ndarray, test: np.ndarray, alpha: float) -> float:
 class Divergences:
     """The divergences of a training and a test set.
 
-    ``lone_atoms``: atom types of the test set that are not in training, the most frequent first. Of its ``compounds``
-    (types), ``novel_compounds`` are not in training. ``atom_chance`` and ``compound_chance``: random splits; None if
-    not requested.
+    ``lone_atoms``: atom types of the test set that are not in training, the most frequent first. Of
+    its ``compounds`` (types), ``novel_compounds`` are not in training. ``atom_chance`` and
+    ``compound_chance``: random splits; None if not requested.
     """
 
     elements: str
@@ -60,18 +65,29 @@ class Divergences:
 
 
 def divergences(
-    elements: Elements, train: np.ndarray, test: np.ndarray, kind: ElementType,
-    *, fixed: np.ndarray | None = None, splits: int = 0, seed: int = 1,
-) -> Divergences:  # fmt: skip
+    elements: Elements,
+    train: np.ndarray,
+    test: np.ndarray,
+    kind: ElementType,
+    *,
+    fixed: np.ndarray | None = None,
+    splits: int = 0,
+    seed: int = 1,
+) -> Divergences:
     """The divergences of two sets of examples.
 
-    :param train: whether each example is in training, bool ``[examples]``; ``test``: in the test set.
-    :param fixed: a part of training that random splits keep, bool ``[examples]``; by default they assign all examples.
-    :param splits: the number of random splits to compare with, 0 or at least 2; split k depends on ``seed``
-        and k alone.
+    :param train: whether each example is in training, bool ``[examples]``; ``test``: in the test
+        set.
+    :param fixed: a part of training that random splits keep, bool ``[examples]``; by default they
+        assign all examples.
+    :param splits: the number of random splits to compare with, 0 or at least 2; split k depends on
+        ``seed`` and k alone.
     """
     train_atoms, test_atoms = elements.atoms.counts(train), elements.atoms.counts(test)
-    train_compounds, test_compounds = elements.compounds.counts(train), elements.compounds.counts(test)
+    train_compounds, test_compounds = (
+        elements.compounds.counts(train),
+        elements.compounds.counts(test),
+    )
     lone = np.flatnonzero((test_atoms > 0) & (train_atoms == 0))
     lone = lone[np.argsort(-test_atoms[lone], kind="stable")]
     atom = divergence(train_atoms, test_atoms, ATOM_ALPHA)
@@ -96,7 +112,12 @@ def divergences(
 
 
 def _random_divergences(
-    elements: Elements, train: np.ndarray, test: np.ndarray, fixed: np.ndarray | None, splits: int, seed: int
+    elements: Elements,
+    train: np.ndarray,
+    test: np.ndarray,
+    fixed: np.ndarray | None,
+    splits: int,
+    seed: int,
 ) -> np.ndarray:
     """Atom and compound divergence of random splits, ``[splits, 2]``.
 
@@ -122,7 +143,11 @@ def _random_divergences(
 
 
 def text_divergences(
-    train: tuple[str, Sequence[str]], test: tuple[str, Sequence[str]], kind: ElementType, *, splits: int = 0
+    train: tuple[str, Sequence[str]],
+    test: tuple[str, Sequence[str]],
+    kind: ElementType,
+    *,
+    splits: int = 0,
 ) -> Divergences:
     """The divergences of two texts, each with its name; ``splits`` as for :func:`divergences`.
 

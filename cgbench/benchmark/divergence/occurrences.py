@@ -1,7 +1,7 @@
 """Elements (atoms or compounds) of each example with their weights, as sparse rows.
 
-A row has each element once. Weights are multiples of 2^-20, so their sums are exact in any order, and a subtracted
-weight leaves exactly 0: a rest of 1e-17 would count for 0.02 at alpha 0.1.
+A row has each element once. Weights are multiples of 2^-20, so their sums are exact in any order,
+and a subtracted weight leaves exactly 0: a rest of 1e-17 would count for 0.02 at alpha 0.1.
 """
 
 from collections import defaultdict
@@ -15,8 +15,8 @@ GRAIN = float(1 << 20)
 
 @dataclass(frozen=True)
 class Occurrences:
-    """``starts`` int64 ``[examples + 1]``: where each row begins; ``ids`` int32 and ``weights`` float32 ``[entries]``;
-    ``names``: the elements by number."""
+    """``starts`` int64 ``[examples + 1]``: where each row begins; ``ids`` int32 and ``weights``
+    float32 ``[entries]``; ``names``: the elements by number."""
 
     starts: np.ndarray
     ids: np.ndarray
@@ -34,20 +34,28 @@ class Occurrences:
         return np.repeat(np.arange(self.examples), np.diff(self.starts))
 
     def counts(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """The sum of all rows, or of some (bool ``[examples]``, or their numbers). float64 ``[elements]``."""
+        """The sum of all rows, or of some (bool ``[examples]``, or their numbers). float64
+        ``[elements]``.
+        """
         if rows is None:
             return np.bincount(self.ids, self.weights, minlength=len(self.names))
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         lengths = self.starts[rows + 1] - self.starts[rows]
-        entries = np.arange(lengths.sum()) + np.repeat(self.starts[rows] - np.cumsum(lengths) + lengths, lengths)
+        entries = np.arange(lengths.sum()) + np.repeat(
+            self.starts[rows] - np.cumsum(lengths) + lengths, lengths
+        )
         return np.bincount(self.ids[entries], self.weights[entries], minlength=len(self.names))
 
 
 def from_entries(
-    rows: np.ndarray, ids: np.ndarray, examples: int, names: Sequence[str], weights: np.ndarray | None = None
+    rows: np.ndarray,
+    ids: np.ndarray,
+    examples: int,
+    names: Sequence[str],
+    weights: np.ndarray | None = None,
 ) -> Occurrences:
-    """Occurrences ``[occurrences]`` in any order: of each element in a row how many there are, or with ``weights`` the
-    greatest of them (Keysers et al. 2020), without weights of 0."""
+    """Occurrences ``[occurrences]`` in any order: of each element in a row how many there are, or
+    with ``weights`` the greatest of them (Keysers et al. 2020), without weights of 0."""
     size = max(len(names), 1)
     keys = rows.astype(np.int64) * size + ids
     if weights is None:
@@ -57,20 +65,28 @@ def from_entries(
         order = np.lexsort((-weights, keys))
         first = order[np.concatenate([[True], np.diff(keys[order]) != 0])] if len(order) else order
         positive = first[np.rint(weights[first] * GRAIN) > 0]
-        keys, values = keys[positive], (np.rint(weights[positive] * GRAIN) / GRAIN).astype(np.float32)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(keys // size, minlength=examples))]).astype(np.int64)
+        keys, values = (
+            keys[positive],
+            (np.rint(weights[positive] * GRAIN) / GRAIN).astype(np.float32),
+        )
+    starts = np.concatenate([[0], np.cumsum(np.bincount(keys // size, minlength=examples))]).astype(
+        np.int64
+    )
     return Occurrences(starts, (keys % size).astype(np.int32), values, names)
 
 
 def occurrence_weights(ids: np.ndarray, contained: np.ndarray, wholes: np.ndarray) -> np.ndarray:
-    """The weight of every occurrence of a compound: ``1 - max P(G' | G)``, low if it is part of a larger compound.
+    """The weight of every occurrence of a compound: ``1 - max P(G' | G)``, low if it is part of a
+    larger compound.
 
-    Keysers et al. 2020: ``w(G, x) = max over occurrences g of G in x of (1 - max over G' with an occurrence in x that g
-    is a true part of, of P(G' | G))``, where ``P(G' | G)`` is the share of all occurrences of G that lie in one of G'.
-    A compound that only ever occurs within one larger compound weighs 0.
+    Keysers et al. 2020: ``w(G, x) = max over occurrences g of G in x of (1 - max over G' with an
+    occurrence in x that g is a true part of, of P(G' | G))``, where ``P(G' | G)`` is the share of
+    all occurrences of G that lie in one of G'. A compound that only ever occurs within one larger
+    compound weighs 0.
 
     :param ids: the compound of each occurrence, ``[occurrences]``.
-    :param contained: occurrences, and ``wholes`` the compounds that they are true parts of, ``[pairs]``.
+    :param contained: occurrences, and ``wholes`` the compounds that they are true parts of,
+        ``[pairs]``.
     :returns: float64 ``[occurrences]``.
     """
     weights = np.ones(len(ids))

@@ -1,1 +1,3 @@
-"""Scores, verdicts and judgements that others gave, as a metric: their requests become an Evaluation."""
+"""Scores, verdicts and judgements that others gave, as a metric: their requests become an
+Evaluation.
+"""

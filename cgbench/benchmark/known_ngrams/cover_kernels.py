@@ -7,15 +7,21 @@ With the known n-grams of the example in ``trie_kernels.py`` (``a b c d e`` and 
     begins    1 0 0 1 1 0 0 0 1
     pieces    4
 
-``x`` is in no known n-gram of two words or more, so it is a piece of its own. Unknown words are also single pieces. The
-lookup table is described in ``trie_table.py``.
+``x`` is in no known n-gram of two words or more, so it is a piece of its own. Unknown words are
+also single pieces. The lookup table is described in ``trie_table.py``.
 """
 
 # mypy: ignore-errors
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams.trie_table import BUCKET, entry_of, find_entry, home_slot, match_bucket
+from cgbench.benchmark.known_ngrams.trie_table import (
+    BUCKET,
+    entry_of,
+    find_entry,
+    home_slot,
+    match_bucket,
+)
 from cgbench.engines.compiled import kernel, part
 from cgbench.text.word_kernels import _0, trailing_zeros
 
@@ -39,25 +45,45 @@ def _find_tail(slot, tail_nodes):
     return low
 
 
-def cover_greedy(ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengths, tail_text, begins, pieces):
+def cover_greedy(
+    ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengths, tail_text, begins, pieces
+):
     """Leftmost-longest covers of sentences by a set of n-grams that is closed under substrings.
 
-    A piece that cannot be extended ends, and the current word begins the next one, so each word costs one lookup. Each
-    lookup depends on the one before it, so sentences are interleaved: one computes while another waits for memory.
+    A piece that cannot be extended ends, and the current word begins the next one, so each word
+    costs one lookup. Each lookup depends on the one before it, so sentences are interleaved: one
+    computes while another waits for memory.
 
     :param ids: int32, the words of all sentences; ``lengths`` int32, words per sentence.
     :param begins: uint8 out, 1 where a piece begins; ``pieces`` int32 out, pieces per sentence.
     """
     tails = tail_nodes, tail_starts, tail_lengths, tail_text
     lanes = (np.zeros(_LANES, np.int64) for _ in range(6))
-    _cover_greedy(ids, lengths, words, slots, *tails, begins, pieces, np.full(_LANES, -1, np.int64), *lanes)
+    _cover_greedy(
+        ids, lengths, words, slots, *tails, begins, pieces, np.full(_LANES, -1, np.int64), *lanes
+    )
 
 
 @kernel
 def _cover_greedy(
-    ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengths, tail_text, begins, pieces,
-    sentence, position, end, node, count, tail, tail_end,
-):  # fmt: skip
+    ids,
+    lengths,
+    words,
+    slots,
+    tail_nodes,
+    tail_starts,
+    tail_lengths,
+    tail_text,
+    begins,
+    pieces,
+    sentence,
+    position,
+    end,
+    node,
+    count,
+    tail,
+    tail_end,
+):
     next_sentence = 0
     next_position = 0
     working = _LANES
@@ -89,11 +115,14 @@ def _cover_greedy(
                 tail_end[lane] *= extends
                 longer = node[lane]
             else:
-                # Whether a piece is extended cannot be predicted: multiply by 0 or 1 instead of branching.
+                # Whether a piece is extended cannot be predicted: multiply by 0 or 1 instead of
+                # branching.
                 entry = entry_of(node[lane], word)
                 slot = home_slot(entry, slots.size)
                 match = match_bucket(slots, slot, entry)
-                if slots[slot + BUCKET - 1] != _0 and match == _0:  # in this order: full buckets are rare
+                if (
+                    slots[slot + BUCKET - 1] != _0 and match == _0
+                ):  # in this order: full buckets are rare
                     slot = max(find_entry(entry, slots), 0)
                     match = match_bucket(slots, slot - slot % BUCKET, entry)
                 else:

@@ -1,14 +1,16 @@
 """Known n-grams of a training corpus, and the fewest known pieces that cover a sentence.
 
-A known n-gram is a sequence of words, of any length and within one sentence, that occurs at least ``min_count`` times
-in training. The compositional degree of a sentence is the least number of known n-grams that concatenate to it, divided
-by its length in words (Zheng and Lapata 2023, section 4). Single words always count as pieces.
+A known n-gram is a sequence of words, of any length and within one sentence, that occurs at least
+``min_count`` times in training. The compositional degree of a sentence is the least number of known
+n-grams that concatenate to it, divided by its length in words (Zheng and Lapata 2023, section 4).
+Single words always count as pieces.
 
 Known n-grams are closed under taking substrings, so the greedy leftmost-longest cover is minimal
 (``cover_kernels.py``).
 
-Saved layout (:meth:`KnownNgrams.save`; :meth:`Vocabulary.save` writes the files that begin with ``words``). All arrays
-are ``.npy``, little-endian, C order, read by memory mapping; V is the number of words:
+Saved layout (:meth:`KnownNgrams.save`; :meth:`Vocabulary.save` writes the files that begin with
+``words``). All arrays are ``.npy``, little-endian, C order, read by memory mapping; V is the number
+of words:
 
 ====================== ======== ========= ====================================================================
 file                   type     shape     content
@@ -18,8 +20,8 @@ words.arena.npy        uint8    [B + 16]  the words' UTF-8 bytes, concatenated b
 words.starts.npy       int64    [V + 1]   word i is arena[starts[i]:starts[i + 1]]
 words.counts.npy       int64    [V]       occurrences in training
 words.table.npy        uint64   [R, 3]    hash table, one row per word: 24 bits of its hash << 40 | min(its bytes,
-                                          255) << 32 | i + 1; its first 8 bytes and its next 8, each as a
-                                          little-endian number moved to the high end
+                                          255) << 32 | i + 1; its first 8 bytes and its next 8, each
+                                          as a little-endian number moved to the high end
 trie.slots.npy         uint64   [S]       hash table in buckets of 8 slots: parent node << 32 |
                                           (word + 1) << 1 | flag; 0 is empty, an entry is in the first free slot
                                           from the start of its bucket on (``trie_table.home_slot``).
@@ -55,16 +57,20 @@ from cgbench.text.word_counts import estimate_words
 
 _SIZES = {"longest": int, "min_count": int, "ngrams": int}  # in ngrams.json
 BYTES_A_WORD = 18  # memory for learning the n-grams of a text; measured in perf/load.py
-LARGER = f"count a larger text with cgbench overlap, and pass its output folder as {argument('known_from')}"
+LARGER = (
+    "count a larger text with cgbench overlap, and pass its output folder as"
+    f" {argument('known_from')}"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownNgrams:
     """A set of known n-grams with its vocabulary.
 
-    ``ngrams`` is their number (single words included) and ``longest`` the length of the longest, in words. ``slots``
-    and ``tails`` (nodes, starts, lengths, text) are the arrays of the layout above. Two sets are equal if they hold the
-    same n-grams with the same word ids; one text always gives the same ids.
+    ``ngrams`` is their number (single words included) and ``longest`` the length of the longest, in
+    words. ``slots`` and ``tails`` (nodes, starts, lengths, text) are the arrays of the layout
+    above. Two sets are equal if they hold the same n-grams with the same word ids; one text always
+    gives the same ids.
     """
 
     words: Vocabulary
@@ -88,8 +94,9 @@ class KnownNgrams:
         :param text: the name of a plain text file, one sentence per line; or a list of sentences.
         :param word_min_count: a word below this count is rare (default: ``min_count``).
         :param jobs: threads (default: one per core); the result does not depend on it.
-        :raises InputError: the file is missing or not UTF-8, the list has items that are not strings, a threshold is
-            below 1, the index cannot hold the n-grams or words, or there is not enough memory.
+        :raises InputError: the file is missing or not UTF-8, the list has items that are not
+            strings, a threshold is below 1, the index cannot hold the n-grams or words, or there is
+            not enough memory.
         """
         from cgbench.benchmark.known_ngrams import trie_kernels
 
@@ -97,7 +104,9 @@ class KnownNgrams:
         if isinstance(text, (str, os.PathLike)):
             expected_words = estimate_words(Path(text)) or 0
             check_memory(
-                f"{text}: learning the n-grams of about {expected_words:,} words", BYTES_A_WORD * expected_words, LARGER
+                f"{text}: learning the n-grams of about {expected_words:,} words",
+                BYTES_A_WORD * expected_words,
+                LARGER,
             )
         least = min_count if word_min_count is None else word_min_count
         words, tokens, ids = read_training(blocks_of(text), min_count, least, keep=True)
@@ -115,7 +124,9 @@ class KnownNgrams:
             return NotImplemented
         if self._sizes() != other._sizes():
             return False
-        own_arrays, other_arrays = ([ngrams.slots, *ngrams.tails, *ngrams.words.arrays()] for ngrams in (self, other))
+        own_arrays, other_arrays = (
+            [ngrams.slots, *ngrams.tails, *ngrams.words.arrays()] for ngrams in (self, other)
+        )
         return all(map(np.array_equal, own_arrays, other_arrays))
 
     def __hash__(self) -> int:
@@ -141,8 +152,11 @@ class KnownNgrams:
     @overload
     def cover(self, text: Iterable[str]) -> list[list[tuple[str, ...]]]: ...
 
-    def cover(self, text: str | Iterable[str]) -> list[tuple[str, ...]] | list[list[tuple[str, ...]]]:
-        """The pieces of a smallest cover, from left to right. An unknown word is a piece of its own.
+    def cover(
+        self, text: str | Iterable[str]
+    ) -> list[tuple[str, ...]] | list[list[tuple[str, ...]]]:
+        """The pieces of a smallest cover, from left to right. An unknown word is a piece of its
+        own.
 
         :param text: a sentence; or a list of sentences, for a list of covers.
         :raises InputError: the list contains items that are not strings.
@@ -190,23 +204,30 @@ class KnownNgrams:
 
         :param ids: int32 ``[words of all sentences]``.
         :param lengths: int32 ``[sentences]``.
-        :returns: pieces per sentence, int32 ``[sentences]``; uint8 ``[words]``, 1 where a piece begins.
+        :returns: pieces per sentence, int32 ``[sentences]``; uint8 ``[words]``, 1 where a piece
+            begins.
         """
         from cgbench.benchmark.known_ngrams import cover_kernels
 
         pieces = np.empty(len(lengths), np.int32)
         begins = np.empty(len(ids), np.uint8)
-        cover_kernels.cover_greedy(ids, lengths, len(self.words), self.slots, *self.tails, begins, pieces)  # type: ignore[call-arg]
+        cover_kernels.cover_greedy(
+            ids, lengths, len(self.words), self.slots, *self.tails, begins, pieces
+        )  # type: ignore[call-arg]
         return pieces, begins
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the arrays and, last, ``ngrams.json`` into ``folder``, in the layout of the module's docstring."""
+        """Write the arrays and, last, ``ngrams.json`` into ``folder``, in the layout of the
+        module's docstring.
+        """
         folder = Path(folder)
         self.words.save(folder)
         sizes = {name: getattr(self, name) for name in _SIZES} | {"slots": len(self.slots)}
         names = [f"tail.{name}.npy" for name in saved_ngrams.TAIL_ARRAYS]
         tails = dict(zip(names, self.tails, strict=True))
-        saved_ngrams.save_arrays(folder, "ngrams.json", sizes, {"trie.slots.npy": self.slots, **tails})
+        saved_ngrams.save_arrays(
+            folder, "ngrams.json", sizes, {"trie.slots.npy": self.slots, **tails}
+        )
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> KnownNgrams:
@@ -219,23 +240,41 @@ class KnownNgrams:
         sizes = saved_ngrams.read_sizes(folder / "ngrams.json", {**_SIZES, "slots": int})
         slots = saved_ngrams.read_array(folder / "trie.slots.npy", "uint64")
         if len(slots) != sizes["slots"]:
-            raise InputError(f"{folder}: ngrams.json and trie.slots.npy do not match; {saved_ngrams.REMEDY}")
+            raise InputError(
+                f"{folder}: ngrams.json and trie.slots.npy do not match; {saved_ngrams.REMEDY}"
+            )
         tails = {
             name: saved_ngrams.read_array(folder / f"tail.{name}.npy", dtype)
             for name, dtype in saved_ngrams.TAIL_ARRAYS.items()
         }
         words = Vocabulary.load(folder)
         saved_ngrams.check_trie(folder, len(words), slots, tails)
-        return cls(words, slots=slots, tails=tuple(tails.values()), **{name: sizes[name] for name in _SIZES})
+        return cls(
+            words,
+            slots=slots,
+            tails=tuple(tails.values()),
+            **{name: sizes[name] for name in _SIZES},
+        )
 
 
 def learn_sides(
-    first: Path, second: Path, *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
+    first: Path,
+    second: Path,
+    *,
+    min_count: int = 3,
+    word_min_count: int | None = None,
+    jobs: int | None = None,
 ) -> tuple[KnownNgrams, Vocabulary]:
-    """The known n-grams of one side of a training corpus and the words of the other, read in parallel."""
+    """The known n-grams of one side of a training corpus and the words of the other, read in
+    parallel.
+    """
     with ThreadPoolExecutor(1) as thread:
         words = thread.submit(
-            Vocabulary.learn, second, min_count=min_count if word_min_count is None else word_min_count
+            Vocabulary.learn,
+            second,
+            min_count=min_count if word_min_count is None else word_min_count,
         )
-        ngrams = KnownNgrams.learn(first, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
+        ngrams = KnownNgrams.learn(
+            first, min_count=min_count, word_min_count=word_min_count, jobs=jobs
+        )
         return ngrams, words.result()

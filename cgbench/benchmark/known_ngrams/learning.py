@@ -1,4 +1,6 @@
-"""Learn the known n-grams of a training text held in memory as ids: from the text to the trie's table."""
+"""Learn the known n-grams of a training text held in memory as ids: from the text to the trie's
+table.
+"""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +21,14 @@ Trie: TypeAlias = tuple[np.ndarray, int, int, tuple[np.ndarray, ...]]
 
 
 def grow_ngrams(
-    vocabulary: Vocabulary, word_min_count: int, runs: Sequence[np.ndarray], min_count: int, jobs: int | None = None
+    vocabulary: Vocabulary,
+    word_min_count: int,
+    runs: Sequence[np.ndarray],
+    min_count: int,
+    jobs: int | None = None,
 ) -> Trie:
-    """The n-grams that occur ``min_count`` times in a text, and the words that occur ``word_min_count`` times.
+    """The n-grams that occur ``min_count`` times in a text, and the words that occur
+    ``word_min_count`` times.
 
     :param runs: the text as ``trie_kernels.collapse`` returns it.
     :param jobs: threads; the result does not depend on it.
@@ -34,10 +41,13 @@ def grow_ngrams(
     starts = np.zeros(known_words + 1, np.int64)
     trie_kernels.count_places(text, starts)
     np.cumsum(starts, out=starts)
-    groups = np.empty((2, int(starts[-1])), np.int32)  # 8 bytes per word: much of the memory that learning takes
+    groups = np.empty(
+        (2, int(starts[-1])), np.int32
+    )  # 8 bytes per word: much of the memory that learning takes
     trie_kernels.sort_first(text, starts.copy(), groups[0])
 
-    # The partition depends on the text alone, so the order of nodes does not depend on the number of threads.
+    # The partition depends on the text alone, so the order of nodes does not depend on the number
+    # of threads.
     cuts = cut_words(starts, _PARTITION)
     work = partial(_grow_words, (*runs, groups, starts), known_words, min_count)
     with ThreadPoolExecutor(jobs or usable_cores()) as pool:
@@ -50,14 +60,21 @@ def grow_ngrams(
     del partitions
     slots = empty_slots(base)
     if len(vocabulary) + len(slots) > LARGEST:
-        raise InputError(f"{base:,} known n-grams are more than the index can hold; raise min_count")
+        raise InputError(
+            f"{base:,} known n-grams are more than the index can hold; raise min_count"
+        )
     longest, *tails = trie_kernels.build_trie(nodes, text, len(vocabulary), slots)
-    ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))  # nodes stand for their tails as well
+    ngrams = (
+        known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))
+    )  # nodes stand for their tails as well
     return slots, ngrams, max(longest, min(known_words, 1)), tuple(tails)
 
 
-def _grow_words(arrays: Sequence[np.ndarray], known_words: int, min_count: int, low: int, high: int) -> np.ndarray:
-    """The nodes of the n-grams that begin with the words ``low`` to ``high - 1`` (``trie_kernels.grow_trie``).
+def _grow_words(
+    arrays: Sequence[np.ndarray], known_words: int, min_count: int, low: int, high: int
+) -> np.ndarray:
+    """The nodes of the n-grams that begin with the words ``low`` to ``high - 1``
+    (``trie_kernels.grow_trie``).
 
     :param arrays: text, weights, ends, groups and starts.
     """

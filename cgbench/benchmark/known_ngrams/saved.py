@@ -1,8 +1,9 @@
-"""Files of known n-gram arrays: written with checksums, and checked before a compiled loop reads them.
+"""Files of known n-gram arrays: written with checksums, and checked before a compiled loop reads
+them.
 
-For speed, the compiled loops do not check indices: a wrong index would crash the process. So the files of a folder are
-checked twice when it is opened: their bytes against the checksums in the JSON file (older folders have none), and the
-bounds that the loops rely on.
+For speed, the compiled loops do not check indices: a wrong index would crash the process. So the
+files of a folder are checked twice when it is opened: their bytes against the checksums in the JSON
+file (older folders have none), and the bounds that the loops rely on.
 """
 
 from collections.abc import Mapping
@@ -26,8 +27,12 @@ WORD_ARRAYS = {"arena": "uint8", "starts": "int64", "counts": "int64", "table": 
 TAIL_ARRAYS = {"nodes": "int32", "starts": "int32", "lengths": "int32", "text": "int32"}
 
 
-def save_arrays(folder: Path, name: str, sizes: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write ``arrays`` (by file name) and, last, ``sizes`` with all checksums as the JSON file ``name``."""
+def save_arrays(
+    folder: Path, name: str, sizes: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Write ``arrays`` (by file name) and, last, ``sizes`` with all checksums as the JSON file
+    ``name``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for file, array in arrays.items():
         with atomic_path(folder / file) as temporary, temporary.open("wb") as out:
@@ -46,7 +51,10 @@ def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
     if not isinstance(sizes, dict):
         raise InputError(f"{path}: not an object of names and sizes; {REMEDY}")
     if sizes.get("format") != FORMAT:
-        raise InputError(f"{path}: format {sizes.get('format')}, but this version reads format {FORMAT}; {REMEDY}")
+        raise InputError(
+            f"{path}: format {sizes.get('format')}, but this version reads format {FORMAT};"
+            f" {REMEDY}"
+        )
     if (digest := sizes.pop("sha256", None)) is not None and digest != hash_value(sizes):
         raise InputError(f"{path}: its checksum does not match, the file is damaged; {REMEDY}")
     for field, kind in fields.items():
@@ -54,30 +62,44 @@ def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
             raise InputError(f"{path}: {field} is missing or of the wrong type; {REMEDY}")
     if (files := sizes.get("files")) is not None:
         if not isinstance(files, dict) or not all(Path(file).name == file for file in files):
-            raise InputError(f'{path}: "files" is not an object of file names and checksums; {REMEDY}')
+            raise InputError(
+                f'{path}: "files" is not an object of file names and checksums; {REMEDY}'
+            )
         check_digests(path.parent, files, REMEDY)
     return sizes
 
 
-def read_array(path: Path, dtype: str, columns: int | None = None, remedy: str = REMEDY) -> np.ndarray:
+def read_array(
+    path: Path, dtype: str, columns: int | None = None, remedy: str = REMEDY
+) -> np.ndarray:
     """Map an array into memory: ``[rows]``, or ``[rows, columns]``."""
     ordinary_file(path)
     try:
-        # Copy-on-write rather than read-only: numba compiles a separate version for read-only arrays.
+        # Copy-on-write rather than read-only: numba compiles a separate version for read-only
+        # arrays.
         array = np.lib.format.open_memmap(path, mode="c").view(np.ndarray)
     except Exception as error:  # numpy passes on any error of Python's parser
-        raise InputError(f"{path}: not a complete array file ({' '.join(str(error).split())}); {remedy}") from None
+        raise InputError(
+            f"{path}: not a complete array file ({' '.join(str(error).split())}); {remedy}"
+        ) from None
     shape = array.shape[:1] if columns is None else (*array.shape[:1], columns)
-    good = array.ndim > 0 and array.shape == shape and array.dtype == np.dtype(dtype).newbyteorder("<")
+    good = (
+        array.ndim > 0 and array.shape == shape and array.dtype == np.dtype(dtype).newbyteorder("<")
+    )
     if not (good and array.flags.c_contiguous and array.flags.aligned):
         expected = f"{dtype} [rows]" if columns is None else f"{dtype} [rows, {columns}]"
-        raise InputError(f"{path}: an array of {array.dtype} {list(array.shape)}, but {expected} is needed; {remedy}")
+        raise InputError(
+            f"{path}: an array of {array.dtype} {list(array.shape)}, but {expected} is needed;"
+            f" {remedy}"
+        )
     return array
 
 
-def check_vocabulary(folder: Path, word_count: int, usable: int, arrays: Mapping[str, np.ndarray]) -> None:
-    """Check the bounds that the loops over words rely on: all words inside the arena, all rows of the table valid, and
-    one free row, where the search for an unknown word ends.
+def check_vocabulary(
+    folder: Path, word_count: int, usable: int, arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Check the bounds that the loops over words rely on: all words inside the arena, all rows of
+    the table valid, and one free row, where the search for an unknown word ends.
 
     :param word_count: the number of words.
     :raises InputError: names the invalid file.
@@ -89,21 +111,28 @@ def check_vocabulary(folder: Path, word_count: int, usable: int, arrays: Mapping
     for low in range(0, word_count if rising else 0, _CHUNK):
         rising = rising and bool(np.all(np.diff(starts[low : low + _CHUNK + 1]) > 0))
     if not rising or starts[-1] + PAD > len(arena):
-        raise InputError(f"{folder / 'words.starts.npy'}: the words are not consecutive in the arena; {REMEDY}")
+        raise InputError(
+            f"{folder / 'words.starts.npy'}: the words are not consecutive in the arena; {REMEDY}"
+        )
     free = False
     for low in range(0, len(table), _CHUNK):
         rows = table[low : low + _CHUNK, 0]
         words = (rows & np.uint64(0xFFFFFFFF))[rows != 0]
         free = free or len(words) < len(rows)
         if len(words) and not 1 <= int(words.min()) <= int(words.max()) <= word_count:
-            raise InputError(f"{folder / 'words.table.npy'}: a row refers to a word that does not exist; {REMEDY}")
+            raise InputError(
+                f"{folder / 'words.table.npy'}: a row refers to a word that does not exist;"
+                f" {REMEDY}"
+            )
     if not free:
         raise InputError(f"{folder / 'words.table.npy'}: no row is free; {REMEDY}")
 
 
-def check_trie(folder: Path, words: int, slots: np.ndarray, tails: Mapping[str, np.ndarray]) -> None:
-    """Check the bounds that the loops over known n-grams rely on: a bucket with a free slot, where searches end, and a
-    valid tail for every slot whose flag is set."""
+def check_trie(
+    folder: Path, words: int, slots: np.ndarray, tails: Mapping[str, np.ndarray]
+) -> None:
+    """Check the bounds that the loops over known n-grams rely on: a bucket with a free slot, where
+    searches end, and a valid tail for every slot whose flag is set."""
     from cgbench.benchmark.known_ngrams.trie_table import BUCKET
 
     path = folder / "trie.slots.npy"
@@ -127,4 +156,6 @@ def check_trie(folder: Path, words: int, slots: np.ndarray, tails: Mapping[str, 
             raise InputError(f"{tail}: tails of slots without a tail; {REMEDY}")
         begins, sizes = starts[low : low + _CHUNK].astype(np.int64), lengths[low : low + _CHUNK]
         if begins.min() < 0 or sizes.min() < 0 or np.any(begins + sizes > len(text)):
-            raise InputError(f"{folder / 'tail.starts.npy'}: a tail outside tail.text.npy; {REMEDY}")
+            raise InputError(
+                f"{folder / 'tail.starts.npy'}: a tail outside tail.text.npy; {REMEDY}"
+            )

@@ -1,14 +1,16 @@
-"""Compiled loops that learn known n-grams: training text -> runs of words -> nodes -> the trie's table.
+"""Compiled loops that learn known n-grams: training text -> runs of words -> nodes -> the trie's
+table.
 
 Conventions
     training text  int32 ids, runs of words that may take part in a known n-gram, each run ended by LINE_END.
     place          position of a word in the training text; runs are repeated where ``place < weights.size``.
     group          of an n-gram: the places just after its occurrences.
     node           a known n-gram of two words or more: its parent and its last word. A node with a *tail* also stands
-                   for the words that must follow before the trie branches again (path compression; Morrison 1968,
-                   PATRICIA).
+                   for the words that must follow before the trie branches again (path compression;
+                   Morrison 1968, PATRICIA).
 
-Three lines ``a b c d e``, ``a b c d e`` and ``a b x``, with a minimum count of 2 (ids by falling count)::
+Three lines ``a b c d e``, ``a b c d e`` and ``a b x``, with a minimum count of 2 (ids by falling
+count)::
 
     text     0 1 2 3 4 / 0 1 /
     weights  2 2 2 2 2 2
@@ -16,8 +18,9 @@ Three lines ``a b c d e``, ``a b c d e`` and ``a b x``, with a minimum count of 
     groups   0: 1 7, 1: 2, 2: 3, 3: 4
     nodes    0-1-(2 3 4), 1-2, 1-2-3, 1-2-3-4, 2-3, 2-3-4, 3-4
 
-The places after ``a`` (0) are 1 and 7. Both hold ``b``, and after it only ``c d e`` occurs twice: one node with a tail.
-The table of nodes is in ``trie_table.py``; the loops that read it are in ``cover_kernels.py``.
+The places after ``a`` (0) are 1 and 7. Both hold ``b``, and after it only ``c d e`` occurs twice:
+one node with a tail. The table of nodes is in ``trie_table.py``; the loops that read it are in
+``cover_kernels.py``.
 """
 
 # mypy: ignore-errors
@@ -31,26 +34,34 @@ from cgbench.text.word_counts import LARGEST
 from cgbench.text.word_kernels import _FIRST, _LOW, _0, _1, _32, _fold, _mix, copy_spans
 
 PARENT, WORD, TAIL_BEGIN, TAIL_LENGTH = range(4)
-"""Columns of nodes: an earlier row, or -1 - word for a parent of one word; the node's own word; its tail."""
+"""Columns of nodes: an earlier row, or -1 - word for a parent of one word; the node's own word; its
+tail.
+"""
 
 BEGIN, END, SIDE, NODE, CHAIN = range(5)
-"""Columns of the stack of pending groups: span and row in ``groups``, the node, forced words since that node."""
+"""Columns of the stack of pending groups: span and row in ``groups``, the node, forced words since
+that node.
+"""
 
 SHORTEST_TAIL = 3
 """Shortest chain of forced words stored as a tail; shorter ones are cheaper as ordinary nodes."""
 
 _WEIGHT, _PLACES = 32, (1 << 32) - 1
-"""Halves of a tally of :func:`grow_trie`: the bit where the weight begins, and the mask of the number of places."""
+"""Halves of a tally of :func:`grow_trie`: the bit where the weight begins, and the mask of the
+number of places.
+"""
 
 
 def collapse(tokens, ids, expand_all):
-    """Renumber the words of a training text in place, and keep each distinct run of words once with its count.
+    """Renumber the words of a training text in place, and keep each distinct run of words once with
+    its count.
 
     :param tokens: int32, words and LINE_END at line ends.
-    :param ids: int32, the new id of each old one; -1 for a word in no known n-gram, which ends a run.
+    :param ids: int32, the new id of each old one; -1 for a word in no known n-gram, which ends a
+        run.
     :param expand_all: also keep a weight for runs that occur once.
-    :returns: (text, weights, ends): the training text, repeated runs first. For their places, the count of the run and
-        the place of its LINE_END. Runs of a single word are left out.
+    :returns: (text, weights, ends): the training text, repeated runs first. For their places, the
+        count of the run and the place of its LINE_END. Runs of a single word are left out.
     """
     runs = _renumber(tokens, ids)
     slots = np.zeros(1 << max(2 * runs - 1, 15).bit_length(), np.uint64)
@@ -85,7 +96,8 @@ def _renumber(tokens, ids):
 def _find_runs(tokens, slots, firsts, times):
     """The first occurrence and the count of each distinct run.
 
-    :param slots: uint64 ``[2^k]`` zeros, a hash table: the high half of a run's hash, and its number + 1.
+    :param slots: uint64 ``[2^k]`` zeros, a hash table: the high half of a run's hash, and its
+        number + 1.
     :returns: (distinct runs, places in repeated runs, places in other runs)
     """
     mask = np.uint64(slots.size - 1)
@@ -160,7 +172,9 @@ def _same_run(tokens, first, second):
 
 @kernel
 def count_places(text, starts):
-    """Add to ``starts[word + 1]`` the number of places where ``word`` is followed by another word."""
+    """Add to ``starts[word + 1]`` the number of places where ``word`` is followed by another
+    word.
+    """
     for index in range(text.size - 1):
         if text[index] >= 0 and text[index + 1] >= 0:
             starts[text[index] + 1] += 1
@@ -168,7 +182,8 @@ def count_places(text, starts):
 
 @kernel
 def sort_first(text, free, groups):
-    """The places after every word but a run's last, grouped by that word: the initial groups of :func:`grow_trie`.
+    """The places after every word but a run's last, grouped by that word: the initial groups of
+    :func:`grow_trie`.
 
     :param free: the start of each word's group; becomes its end.
     """
@@ -181,20 +196,37 @@ def sort_first(text, free, groups):
 
 @kernel
 def grow_trie(
-    text, weights, ends, groups, starts, first, high, min_count, nodes, filled, stack, depth, tally, free, touched
+    text,
+    weights,
+    ends,
+    groups,
+    starts,
+    first,
+    high,
+    min_count,
+    nodes,
+    filled,
+    stack,
+    depth,
+    tally,
+    free,
+    touched,
 ):
-    """The trie of the known n-grams that begin with the words ``first`` to ``high - 1``, depth first.
+    """The trie of the known n-grams that begin with the words ``first`` to ``high - 1``, depth
+    first.
 
-    The words at the places of a group are counted. Those that occur ``min_count`` times are the node's children; each
-    takes its share of the group, moved on by one place. Groups alternate between the two rows of ``groups`` from level
-    to level. Where only one word can follow, no nodes are made along the chain, so a long repeated passage costs one
-    node per place.
+    The words at the places of a group are counted. Those that occur ``min_count`` times are the
+    node's children; each takes its share of the group, moved on by one place. Groups alternate
+    between the two rows of ``groups`` from level to level. Where only one word can follow, no nodes
+    are made along the chain, so a long repeated passage costs one node per place.
 
     Stops when ``nodes`` or ``stack`` is full: enlarge it and call again with the returned values.
 
     :param nodes: int32 ``[capacity, 4]`` out, see PARENT.
-    :param stack: int64 ``[capacity, 5]``, the pending groups, see BEGIN; ``depth`` of them, 0 at first.
-    :param tally: int64 ``[words]`` zeros; ``free`` int32 ``[words]`` zeros; ``touched`` int32 ``[words]``.
+    :param stack: int64 ``[capacity, 5]``, the pending groups, see BEGIN; ``depth`` of them, 0 at
+        first.
+    :param tally: int64 ``[words]`` zeros; ``free`` int32 ``[words]`` zeros; ``touched`` int32
+        ``[words]``.
     :returns: (first word that is not done, depth, nodes filled)
     """
     repeated = weights.size
@@ -249,7 +281,10 @@ def grow_trie(
                 end = to
                 chain += 1
 
-            if filled + children + SHORTEST_TAIL > nodes.shape[0] or depth + children > stack.shape[0]:
+            if (
+                filled + children + SHORTEST_TAIL > nodes.shape[0]
+                or depth + children > stack.shape[0]
+            ):
                 for i in range(children):
                     tally[touched[i]] = 0
                 stack[depth, BEGIN], stack[depth, END], stack[depth, SIDE] = begin, end, side
@@ -258,7 +293,11 @@ def grow_trie(
 
             chain_begin = groups[side, begin] - chain
             while chain > 0 and (chain < SHORTEST_TAIL or node < 0):
-                nodes[filled, PARENT], nodes[filled, WORD], nodes[filled, TAIL_LENGTH] = node, text[chain_begin], 0
+                nodes[filled, PARENT], nodes[filled, WORD], nodes[filled, TAIL_LENGTH] = (
+                    node,
+                    text[chain_begin],
+                    0,
+                )
                 node = filled
                 filled += 1
                 chain -= 1
@@ -268,17 +307,26 @@ def grow_trie(
             if children == 0:
                 continue
 
-            # ``free`` is the next position of a child's places, plus one; 0 for words that are not children.
+            # ``free`` is the next position of a child's places, plus one; 0 for words that are not
+            # children.
             child_begin = begin
             for i in range(children):
                 word = touched[i]
                 child_end = child_begin + (tally[word] & _PLACES)
                 tally[word] = 0
                 free[word] = child_begin + 1
-                stack[depth, BEGIN], stack[depth, END], stack[depth, SIDE] = child_begin, child_end, 1 - side
+                stack[depth, BEGIN], stack[depth, END], stack[depth, SIDE] = (
+                    child_begin,
+                    child_end,
+                    1 - side,
+                )
                 stack[depth, NODE], stack[depth, CHAIN] = filled, 0
                 depth += 1
-                nodes[filled, PARENT], nodes[filled, WORD], nodes[filled, TAIL_LENGTH] = node, word, 0
+                nodes[filled, PARENT], nodes[filled, WORD], nodes[filled, TAIL_LENGTH] = (
+                    node,
+                    word,
+                    0,
+                )
                 filled += 1
                 child_begin = child_end
             for i in range(begin, end):
@@ -294,18 +342,23 @@ def grow_trie(
 
 
 def build_trie(nodes, text, words, slots):
-    """Enter the nodes of :func:`grow_trie` into the empty table ``slots``, and keep the text of the tails.
+    """Enter the nodes of :func:`grow_trie` into the empty table ``slots``, and keep the text of the
+    tails.
 
-    :returns: (length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one row per tail, by
-        rising slot.
+    :returns: (length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one
+        row per tail, by rising slot.
     """
     slot_of = np.empty(len(nodes), np.int32)
     longest = _enter_nodes(nodes, words, slots, slot_of, np.empty(len(nodes), np.int32))
     holds = nodes[:, TAIL_LENGTH] > 0
-    holders, begins, lengths = slot_of[holds], nodes[holds, TAIL_BEGIN].astype(np.int64), nodes[holds, TAIL_LENGTH]
+    holders, begins, lengths = (
+        slot_of[holds],
+        nodes[holds, TAIL_BEGIN].astype(np.int64),
+        nodes[holds, TAIL_LENGTH],
+    )
     del slot_of
-    # Tails overlap (each place of a repeated passage has one to its end): keep the union of the spans. Text before
-    # ``covered`` is kept already.
+    # Tails overlap (each place of a repeated passage has one to its end): keep the union of the
+    # spans. Text before ``covered`` is kept already.
     by_begin = np.argsort(begins, kind="stable")
     begin = begins[by_begin]
     end = begin + lengths[by_begin]
@@ -313,7 +366,9 @@ def build_trie(nodes, text, words, slots):
     sizes = np.maximum(0, end - covered)
     starts = np.cumsum(sizes) - sizes
     if int(sizes.sum()) > LARGEST:
-        raise InputError(f"{int(sizes.sum()):,} words of repeated passages are more than the index can hold")
+        raise InputError(
+            f"{int(sizes.sum()):,} words of repeated passages are more than the index can hold"
+        )
     tail_text = np.empty(int(sizes.sum()), np.int32)
     copy_spans(text, covered, sizes, tail_text)
     moved = np.empty(len(begins), np.int32)
@@ -324,7 +379,10 @@ def build_trie(nodes, text, words, slots):
 
 @kernel
 def _enter_nodes(nodes, words, slots, slot_of, depths):
-    """Enter the nodes; returns the length of the longest n-gram. Fills ``slot_of`` and ``depths`` per node."""
+    """Enter the nodes; returns the length of the longest n-gram.
+
+    Fills ``slot_of`` and ``depths`` per node.
+    """
     longest = 0
     for node in range(nodes.shape[0]):
         parent, word, length = nodes[node, PARENT], nodes[node, WORD], nodes[node, TAIL_LENGTH]

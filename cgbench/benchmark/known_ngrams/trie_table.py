@@ -1,8 +1,9 @@
 """The compiled hash table that stores the trie of known n-grams.
 
-A node is an int: a word's id for the n-gram of that one word, otherwise ``words`` + the number of the slot that holds
-its entry. An entry is ``parent node << 32 | (word + 1) << 1 | flag``; 0 is an empty slot. Slots come in buckets of 8, a
-cache line each, so that one read per token answers whether the piece can be extended.
+A node is an int: a word's id for the n-gram of that one word, otherwise ``words`` + the number of
+the slot that holds its entry. An entry is ``parent node << 32 | (word + 1) << 1 | flag``; 0 is an
+empty slot. Slots come in buckets of 8, a cache line each, so that one read per token answers
+whether the piece can be extended.
 
 With three words (0, 1, 2) and 16 slots, the n-grams ``0 1`` and ``0 1 2``::
 
@@ -36,14 +37,18 @@ def entry_of(node, word):
 
 @intrinsic
 def match_bucket(context: Any, slots: Any, first: Any, entry: Any) -> Any:
-    """A bit for each of the 8 slots from ``first`` on that holds ``entry``, ignoring flags; one vector comparison."""
+    """A bit for each of the 8 slots from ``first`` on that holds ``entry``, ignoring flags; one
+    vector comparison.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         eight = ir.VectorType(ir.IntType(64), BUCKET)
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         pointer = builder.bitcast(builder.gep(data, [arguments[1]]), eight.as_pointer())
         row = builder.load(pointer, align=8)
-        vector = builder.insert_element(ir.Constant(eight, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0))
+        vector = builder.insert_element(
+            ir.Constant(eight, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
+        )
         all_lanes = ir.Constant(ir.VectorType(ir.IntType(32), BUCKET), [0] * BUCKET)
         copies = builder.shuffle_vector(vector, ir.Constant(eight, ir.Undefined), all_lanes)
         unequal = builder.xor(row, copies)

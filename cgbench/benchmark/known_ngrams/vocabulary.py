@@ -22,7 +22,8 @@ from cgbench.text.word_counts import WordCounter
 class Vocabulary:
     """The words of one side of a training corpus, by falling count.
 
-    A word is rare when it occurs fewer than ``min_count`` times; the first ``usable`` words are not.
+    A word is rare when it occurs fewer than ``min_count`` times; the first ``usable`` words are
+    not.
     """
 
     arena: np.ndarray
@@ -33,12 +34,15 @@ class Vocabulary:
     usable: int
 
     @classmethod
-    def learn(cls, text: str | os.PathLike[str] | Iterable[str], *, min_count: int = 3) -> Vocabulary:
-        """Count the words of a text (blank-separated, one sentence per line; see ``text/blocks.py``).
+    def learn(
+        cls, text: str | os.PathLike[str] | Iterable[str], *, min_count: int = 3
+    ) -> Vocabulary:
+        """Count the words of a text (blank-separated, one sentence per line; see
+        ``text/blocks.py``).
 
         :param text: the name of a file, or a list of sentences.
-        :raises InputError: the file is missing or not UTF-8, the list has items that are not strings, or ``min_count``
-            is below 1.
+        :raises InputError: the file is missing or not UTF-8, the list has items that are not
+            strings, or ``min_count`` is below 1.
         """
         return read_training(blocks_of(text), min_count, min_count, keep=False)[0]
 
@@ -74,18 +78,26 @@ class Vocabulary:
 
         ids = np.full(len(words), word_kernels.UNKNOWN, np.int32)
         spellings = [word.encode("utf-8", "surrogatepass") for word in words]
-        # A string that is empty or holds a blank is not a word, and must not get the id of its first part.
+        # A string that is empty or holds a blank is not a word, and must not get the id of its
+        # first part.
         single = [i for i, spelling in enumerate(spellings) if spelling.split() == [spelling]]
         text = b"".join(spellings[i] + b"\n" for i in single)
         ids[single], _ = self.read(Block(padded_text(text), len(text), 0))
         return ids
 
     def read(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
-        """The ids of a block's words, ``word_kernels.UNKNOWN`` for unknown ones, and the words per line, both int32."""
+        """The ids of a block's words, ``word_kernels.UNKNOWN`` for unknown ones, and the words per
+        line, both int32.
+        """
         from cgbench.text import word_kernels
 
-        ids, lengths = np.empty(block.size // 2 + 1, np.int32), np.empty(block.count_lines(), np.int32)
-        filled = word_kernels.read_ids(block.buffer, block.size, self.arena, self.starts, self.table, ids, lengths)
+        ids, lengths = (
+            np.empty(block.size // 2 + 1, np.int32),
+            np.empty(block.count_lines(), np.int32),
+        )
+        filled = word_kernels.read_ids(
+            block.buffer, block.size, self.arena, self.starts, self.table, ids, lengths
+        )
         return ids[:filled], lengths
 
     def read_lines(self, lines: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -114,9 +126,13 @@ class Vocabulary:
     def load(cls, folder: str | os.PathLike[str]) -> Vocabulary:
         """Map a saved vocabulary into memory."""
         folder = Path(folder)
-        sizes = saved_ngrams.read_sizes(folder / "words.json", {"words": int, "min_count": int, "usable": int})
+        sizes = saved_ngrams.read_sizes(
+            folder / "words.json", {"words": int, "min_count": int, "usable": int}
+        )
         arrays = {
-            name: saved_ngrams.read_array(folder / f"words.{name}.npy", dtype, 3 if name == "table" else None)
+            name: saved_ngrams.read_array(
+                folder / f"words.{name}.npy", dtype, 3 if name == "table" else None
+            )
             for name, dtype in saved_ngrams.WORD_ARRAYS.items()
         }
         saved_ngrams.check_vocabulary(folder, sizes["words"], sizes["usable"], arrays)
@@ -125,13 +141,19 @@ class Vocabulary:
 
 def blocks_of(text: str | os.PathLike[str] | Iterable[str]) -> Iterator[Block]:
     """The blocks of a file, or of a list of sentences."""
-    return read_blocks(Path(text)) if isinstance(text, (str, os.PathLike)) else join_blocks(sentences(text))
+    return (
+        read_blocks(Path(text))
+        if isinstance(text, (str, os.PathLike))
+        else join_blocks(sentences(text))
+    )
 
 
 def read_training(
     blocks: Iterator[Block], min_count: int, word_min_count: int, keep: bool
 ) -> tuple[Vocabulary, np.ndarray, np.ndarray]:
-    """Count words; return the vocabulary, the text in ids by first occurrence, and the new id of each of those."""
+    """Count words; return the vocabulary, the text in ids by first occurrence, and the new id of
+    each of those.
+    """
     for name, value in (("min_count", min_count), ("word_min_count", word_min_count)):
         if value < 1:
             raise InputError(f"{name} is {value}; it must be at least 1")
@@ -146,9 +168,12 @@ def read_training(
 def rank_words(
     arena: np.ndarray, starts: np.ndarray, counts: np.ndarray, min_count: int, word_min_count: int
 ) -> tuple[Vocabulary, np.ndarray]:
-    """The vocabulary of the words that are known or not rare, and the new id of each word, int32 ``[words]``.
+    """The vocabulary of the words that are known or not rare, and the new id of each word, int32
+    ``[words]``.
 
-    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram contains it."""
+    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram
+    contains it.
+    """
     from cgbench.text import word_kernels
 
     order = np.argsort(-counts, kind="stable")

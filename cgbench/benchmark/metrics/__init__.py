@@ -1,1 +1,3 @@
-"""Scores of systems, each a set of sufficient statistics an example: statistics and breakdowns are written once."""
+"""Scores of systems, each a set of sufficient statistics an example: statistics and breakdowns are
+written once.
+"""

@@ -1,7 +1,8 @@
 """Group examples by a feature, one value per example, into bins.
 
-As in compare-mt (Neubig et al. 2019), any feature can be combined with any score. Figure 1a of Zheng and Lapata (2023)
-is BLEU by degree, Figures 5 and 6 of the COMPOSITION and LRF papers are CTER by lengths and by modifier.
+As in compare-mt (Neubig et al. 2019), any feature can be combined with any score. Figure 1a of
+Zheng and Lapata (2023) is BLEU by degree, Figures 5 and 6 of the COMPOSITION and LRF papers are
+CTER by lengths and by modifier.
 """
 
 from collections.abc import Sequence
@@ -17,12 +18,15 @@ LARGEST = 1e300  # so that differences are finite
 MOST = 1000  # bins
 QUARTILES = "quantiles:4"
 FEW, ENOUGH = 12, 10
-"""By default, up to this many distinct whole numbers have one bin each, with at least ten examples."""
+"""By default, up to this many distinct whole numbers have one bin each, with at least ten examples.
+"""
 
 
 @dataclass(frozen=True)
 class Bin:
-    """A group of examples: ``rows`` int64, ``label``; ``low`` and ``high`` for numbers (None: open)."""
+    """A group of examples: ``rows`` int64, ``label``; ``low`` and ``high`` for numbers (None:
+    open).
+    """
 
     label: str
     rows: np.ndarray
@@ -55,25 +59,30 @@ def feature_of_column(name: str, column: Column) -> Feature:
     except ValueError:
         return Feature(name, labels=tuple(column.values))
     if len(bad := np.flatnonzero(~(np.abs(values) < LARGEST))):
-        raise InputError(f"{column.row(int(bad[0]))}: {column.values[bad[0]]!r} cannot be put into a bin")
+        raise InputError(
+            f"{column.row(int(bad[0]))}: {column.values[bad[0]]!r} cannot be put into a bin"
+        )
     return Feature(name, values)
 
 
 def make_bins(feature: Feature, how: str | None) -> list[Bin]:
     """The non-empty bins of a feature.
 
-    :param how: None, a number of bins of equal width, ``quantiles:N``, or edges ``e1,e2,...`` (one bin below the first
-        and one from each edge). By default one bin per label or per value of a few whole numbers (those with fewer than
-        ten examples are merged), else quartiles.
+    :param how: None, a number of bins of equal width, ``quantiles:N``, or edges ``e1,e2,...`` (one
+        bin below the first and one from each edge). By default one bin per label or per value of a
+        few whole numbers (those with fewer than ten examples are merged), else quartiles.
     :raises InputError: ``how`` is invalid.
     """
     if feature.labels is not None:
         if how:
             raise InputError(
-                f"{argument('bins', how)}: {feature.name} has labels, not numbers, so each label is one bin"
+                f"{argument('bins', how)}: {feature.name} has labels, not numbers, so each label is"
+                " one bin"
             )
         labels = np.array(feature.labels, dtype=object)
-        return [Bin(label, np.flatnonzero(labels == label)) for label in sorted(set(feature.labels))]
+        return [
+            Bin(label, np.flatnonzero(labels == label)) for label in sorted(set(feature.labels))
+        ]
     return [*_zero_bin(feature), *_bins_of_numbers(feature, how)]
 
 
@@ -126,7 +135,9 @@ def _are_few(values: np.ndarray) -> bool:
 
 
 def _bins_of_values(rows: np.ndarray, values: np.ndarray) -> list[Bin]:
-    """A bin per value; neighbours with fewer than :data:`ENOUGH` examples are merged, unless all examples are few."""
+    """A bin per value; neighbours with fewer than :data:`ENOUGH` examples are merged, unless all
+    examples are few.
+    """
     least = ENOUGH if len(values) >= 4 * ENOUGH else 1
     groups: list[list[float]] = [[]]
     for value in np.unique(values).tolist():
@@ -154,7 +165,9 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
         return _bins_of_values(kept, values)
     are_whole = _are_whole(values)
     edges = _edges_of(values, how or QUARTILES)
-    least = 1.0 if feature.zero and are_whole and values.min() >= 1 else -np.inf  # 0 has its own bin
+    least = (
+        1.0 if feature.zero and are_whole and values.min() >= 1 else -np.inf
+    )  # 0 has its own bin
     ends = [least, *edges.tolist(), np.inf]
     names = ["1" if least == 1 else None, *_names(edges), None]
     bin_of_value = np.searchsorted(edges, values, side="right")
@@ -165,7 +178,9 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
         if are_whole and -np.inf < low and abs(high) < 1e9:
             label = f"{low:.0f}" if high == low + 1 else f"{low:.0f}-{high - 1:.0f}"
         rows = kept[bin_of_value == bin_number]
-        bins.append(Bin(label, rows, low if np.isfinite(low) else None, high if np.isfinite(high) else None))
+        bins.append(
+            Bin(label, rows, low if np.isfinite(low) else None, high if np.isfinite(high) else None)
+        )
     return bins
 
 
@@ -187,8 +202,8 @@ def _edges(values: np.ndarray, how: str) -> np.ndarray:
             raise ValueError
     except ValueError:
         raise InputError(
-            f"{argument('bins', how)}: write a number of bins (5; at most {MOST}), quantiles:4, or rising edges "
-            "(0.25,0.5,0.75); a single edge needs a comma (10,)"
+            f"{argument('bins', how)}: write a number of bins (5; at most {MOST}), quantiles:4, or"
+            " rising edges (0.25,0.5,0.75); a single edge needs a comma (10,)"
         ) from None
     return edges
 

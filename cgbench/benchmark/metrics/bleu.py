@@ -1,7 +1,8 @@
 """BLEU, chrF and TER as computed by sacrebleu, and presets that score as in the papers.
 
-sacrebleu (Post 2018) computes all scores and signatures, and counts the statistics of chrF and TER; ``bleu_matches.py``
-counts those of BLEU. A preset changes the text or the statistics as a paper's script does, and marks the signature:
+sacrebleu (Post 2018) computes all scores and signatures, and counts the statistics of chrF and TER;
+``bleu_matches.py`` counts those of BLEU. A preset changes the text or the statistics as a paper's
+script does, and marks the signature:
 
 ``sacrebleu``   sacrebleu's defaults.
 ``react``       no tokenisation: the text is tokenised (Zheng and Lapata 2023; equal to tokenised multi-bleu).
@@ -61,7 +62,8 @@ class SacreMetric(Metric):
         """
         :param references: one or more for each example.
         :param jobs: number of processes for large input; does not change scores.
-        :param options: of the sacrebleu class (``tokenize``, ``word_order``), overriding the preset.
+        :param options: of the sacrebleu class (``tokenize``, ``word_order``), overriding the
+            preset.
         :raises InputError: an option is unknown or invalid, or an example has no
             reference.
         """
@@ -72,26 +74,43 @@ class SacreMetric(Metric):
             raise InputError(f"{argument('preset', preset)} is for BLEU, not {CLASSES[kind]}")
         if lowercase:
             if kind == "ter":
-                raise InputError(f"{argument('lowercase')}: TER ignores case unless {argument('case_sensitive', True)}")
+                raise InputError(
+                    f"{argument('lowercase')}: TER ignores case unless"
+                    f" {argument('case_sensitive', True)}"
+                )
             options["lowercase"] = True
         super().__init__(references)
         self.preset, self.jobs = preset, jobs
-        self.references = [[self._prepare(reference) for reference in example] for example in references]
-        self._options = _read_options(kind, {**(PRESETS[preset] if kind == "bleu" else {}), **options})
+        self.references = [
+            [self._prepare(reference) for reference in example] for example in references
+        ]
+        self._options = _read_options(
+            kind, {**(PRESETS[preset] if kind == "bleu" else {}), **options}
+        )
         self._metric = _make(kind, self._options)
         counts = {len(example) for example in self.references}
         self._metric.num_refs = counts.pop() if len(counts) == 1 else -1
         self.joins_pieces = preset == "cognition"
-        self.tokenises = kind == "bleu" and preset != "cognition" and self._metric.tokenizer.signature() != "none"
+        self.tokenises = (
+            kind == "bleu"
+            and preset != "cognition"
+            and self._metric.tokenizer.signature() != "none"
+        )
         self.reading = _reading(kind, preset, self._options)
-        self.name = self._metric._compute_score_from_stats([0] * (3 * getattr(self._metric, "order", 0) + 64)).name
+        self.name = self._metric._compute_score_from_stats(
+            [0] * (3 * getattr(self._metric, "order", 0) + 64)
+        ).name
 
     def signature(self) -> Signature:
         """sacrebleu's signature, with ``prep`` or ``totals`` if the preset changes something."""
         import sacrebleu
 
         signature = self._metric.get_signature()
-        items = {key: value for key, value in signature.info.items() if key != "version" and value is not None}
+        items = {
+            key: value
+            for key, value in signature.info.items()
+            if key != "version" and value is not None
+        }
         if self.preset == "cognition":
             items["prep"] = "chars"
         if self.preset == "lexicon":
@@ -99,7 +118,9 @@ class SacreMetric(Metric):
         return Signature(items, signature._abbr, sacrebleu.__version__)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """BLEU: lengths of hypothesis and reference, matches and totals; chrF and TER: as in sacrebleu."""
+        """BLEU: lengths of hypothesis and reference, matches and totals; chrF and TER: as in
+        sacrebleu.
+        """
         return self.all_statistics([hypotheses])[0]
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
@@ -108,7 +129,9 @@ class SacreMetric(Metric):
             self.check_hypotheses(run)
         prepared = [[self._prepare(hypothesis) for hypothesis in run] for run in runs]
         jobs = self.jobs if self.n * (len(runs) + 1) >= WORTH_A_PROCESS[self.kind] else 1
-        parts_wanted = max(4 * jobs if jobs > 1 else 1, math.ceil(self.n * (len(runs) + 1) / _TOGETHER))
+        parts_wanted = max(
+            4 * jobs if jobs > 1 else 1, math.ceil(self.n * (len(runs) + 1) / _TOGETHER)
+        )
         bounds = np.linspace(0, self.n, parts_wanted + 1).astype(int).tolist()
         tasks = (
             (self.references[low:high], [run[low:high] for run in prepared])
@@ -150,7 +173,9 @@ class SacreMetric(Metric):
         """The details that sacrebleu prints after a score (BLEU: precisions and lengths)."""
         return self._metric._compute_score_from_stats(sums.tolist())._verbose
 
-    def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
+    def per_example(
+        self, hypotheses: Sequence[str], statistics: np.ndarray
+    ) -> list[dict[str, Any]]:
         """Sentence scores; BLEU with the effective order, as sacrebleu recommends."""
         compute = self._metric._compute_score_from_stats
         if self.kind == "bleu":
@@ -160,9 +185,15 @@ class SacreMetric(Metric):
 
             def compute(row: list[Any]) -> Any:
                 return BLEU.compute_bleu(
-                    row[2 : 2 + order], row[2 + order :], int(row[0]), int(row[1]),
-                    self._metric.smooth_method, self._metric.smooth_value, True, order,
-                )  # fmt: skip
+                    row[2 : 2 + order],
+                    row[2 + order :],
+                    int(row[0]),
+                    int(row[1]),
+                    self._metric.smooth_method,
+                    self._metric.smooth_value,
+                    True,
+                    order,
+                )
 
         return [{"score": compute(row).score} for row in statistics.tolist()]
 
@@ -171,7 +202,11 @@ class SacreMetric(Metric):
         return BENCHMARKS.get(self.preset)
 
     def _prepare(self, text: str) -> str:
-        return " ".join(text.replace("@@ ", "").replace(" ", "")) if self.preset == "cognition" else text
+        return (
+            " ".join(text.replace("@@ ", "").replace(" ", ""))
+            if self.preset == "cognition"
+            else text
+        )
 
 
 class Bleu(SacreMetric):
@@ -179,7 +214,9 @@ class Bleu(SacreMetric):
 
     kind = "bleu"
 
-    def __init__(self, references: Sequence[Sequence[str]], *, tokenize: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, references: Sequence[Sequence[str]], *, tokenize: str | None = None, **options: Any
+    ) -> None:
         """As :class:`SacreMetric`; ``tokenize``: sacrebleu tokeniser (default 13a)."""
         if tokenize is not None:
             options["tokenize"] = tokenize
@@ -222,11 +259,18 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if key not in known:
             raise InputError(f"{CLASSES[kind]} has no option {key}{did_you_mean(key, known)}")
         # "none" names a tokeniser and a smoothing method, not an absent value
-        values[key] = value if key in ("tokenize", "smooth_method") else read_value(key, value, hints[key])
-    choices = {"tokenize": getattr(metric, "TOKENIZERS", ()), "smooth_method": getattr(metric, "SMOOTH_DEFAULTS", ())}
+        values[key] = (
+            value if key in ("tokenize", "smooth_method") else read_value(key, value, hints[key])
+        )
+    choices = {
+        "tokenize": getattr(metric, "TOKENIZERS", ()),
+        "smooth_method": getattr(metric, "SMOOTH_DEFAULTS", ()),
+    }
     for key, allowed in choices.items():
         if key in values and values[key] not in allowed:
-            raise InputError(f"{argument(key, values[key])} is unknown{did_you_mean(values[key], allowed)}")
+            raise InputError(
+                f"{argument(key, values[key])} is unknown{did_you_mean(values[key], allowed)}"
+            )
     for key, least in (("max_ngram_order", 1), ("char_order", 1), ("beta", 1), ("word_order", 0)):
         if not least <= values.get(key, 1) <= 100:
             raise InputError(f"{argument(key, values[key])} is not from {least} to 100")
@@ -237,7 +281,11 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-CUTS = {"zh": {"han"}, "ja-mecab": {"han", "kana"}, **dict.fromkeys(("spm", "flores101", "flores200"), UNSPACED)}
+CUTS = {
+    "zh": {"han"},
+    "ja-mecab": {"han", "kana"},
+    **dict.fromkeys(("spm", "flores101", "flores200"), UNSPACED),
+}
 """Scripts without blanks between words that each sacrebleu tokeniser splits."""
 
 
@@ -249,23 +297,45 @@ def _reading(kind: str, preset: str, options: Mapping[str, Any]) -> Reading:
         return Reading(bool(options.get("case_sensitive")), words, frozenset(cuts))
     case = not options.get("lowercase")
     if kind == "chrf":
-        words = BLANKS if options.get("whitespace") else MARKS if options.get("word_order") else CHARACTERS
+        words = (
+            BLANKS
+            if options.get("whitespace")
+            else MARKS
+            if options.get("word_order")
+            else CHARACTERS
+        )
         return Reading(case, CHARACTERS if preset == "cognition" else words, lowercase=True)
     tokenize = options.get("tokenize") or "13a"
-    words = CHARACTERS if tokenize == "char" or preset == "cognition" else BLANKS if tokenize == "none" else MARKS
+    words = (
+        CHARACTERS
+        if tokenize == "char" or preset == "cognition"
+        else BLANKS
+        if tokenize == "none"
+        else MARKS
+    )
     return Reading(case, words, frozenset(CUTS.get(tokenize, ())), lowercase=True, tokenize=True)
 
 
-def _make(kind: str, options: dict[str, Any], references: list[list[str | None]] | None = None) -> Any:
+def _make(
+    kind: str, options: dict[str, Any], references: list[list[str | None]] | None = None
+) -> Any:
     from sacrebleu import metrics
 
     try:
         return getattr(metrics, CLASSES[kind])(**options, references=references)
-    except (ImportError, RuntimeError, OSError) as error:  # tokenisers that need another package, or a download
-        raise InputError(f"tokenize: {options.get('tokenize')}: {' '.join(str(error).split())}") from None
+    except (
+        ImportError,
+        RuntimeError,
+        OSError,
+    ) as error:  # tokenisers that need another package, or a download
+        raise InputError(
+            f"tokenize: {options.get('tokenize')}: {' '.join(str(error).split())}"
+        ) from None
 
 
-def _extract(kind: str, options: dict[str, Any], task: tuple[list[list[str]], list[list[str]]]) -> list[np.ndarray]:
+def _extract(
+    kind: str, options: dict[str, Any], task: tuple[list[list[str]], list[list[str]]]
+) -> list[np.ndarray]:
     """The statistics of some examples, float64 ``[examples, k]`` for each list of hypotheses."""
     references, runs = task
     if kind == "bleu":
@@ -293,7 +363,9 @@ def _many_bleu(sums: np.ndarray, scores: np.ndarray, order: int) -> np.ndarray:
 
 
 def _many_chrf(sums: np.ndarray, factor: float) -> np.ndarray:
-    """chrF of each row of sums ``[m, 3 * orders]``: n-grams of the hypothesis, of the reference, and matches."""
+    """chrF of each row of sums ``[m, 3 * orders]``: n-grams of the hypothesis, of the reference,
+    and matches.
+    """
     precision, recall, orders = (np.zeros(len(sums)) for _ in range(3))
     with np.errstate(divide="ignore", invalid="ignore"):
         for start in range(0, sums.shape[1], 3):
@@ -302,7 +374,9 @@ def _many_chrf(sums: np.ndarray, factor: float) -> np.ndarray:
             precision[in_both] += (matches / reference_counts)[in_both]
             recall[in_both] += (matches / hypothesis_counts)[in_both]
             orders += in_both
-        precision, recall = (np.where(orders > 0, value / orders, 0.0) for value in (precision, recall))
+        precision, recall = (
+            np.where(orders > 0, value / orders, 0.0) for value in (precision, recall)
+        )
         score = (1 + factor) * precision * recall / (factor * precision + recall)
     return np.where(precision + recall > 0, 100 * score, 0.0)
 
@@ -317,4 +391,7 @@ def chrf_and_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> dict[
     """``chrf`` and ``bleu`` of a tokenised text with one reference per example."""
     examples = [[reference] for reference in references]
     metrics = {"chrf": ChrF(examples), "bleu": Bleu(examples, tokenize="none")}
-    return {name: float(metric.value(metric.statistics(hypotheses))[0]) for name, metric in metrics.items()}
+    return {
+        name: float(metric.value(metric.statistics(hypotheses))[0])
+        for name, metric in metrics.items()
+    }

@@ -1,8 +1,8 @@
 """Vectorised BLEU statistics: the same counts as in sacrebleu, for many examples at once.
 
-Lengths, clipped matches and totals (Papineni et al. 2002) are integers, so the order of counting does not matter. Words
-come from sacrebleu's tokenisers. The rules of 13a never cross a blank (``mteval-v13a.pl``), so it tokenises each
-distinct string between blanks once.
+Lengths, clipped matches and totals (Papineni et al. 2002) are integers, so the order of counting
+does not matter. Words come from sacrebleu's tokenisers. The rules of 13a never cross a blank
+(``mteval-v13a.pl``), so it tokenises each distinct string between blanks once.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,8 @@ class _Pieces(dict[str, list[int]]):
 def bleu_statistics(
     metric: Any, references: Sequence[Sequence[str]], runs: Sequence[Sequence[str]]
 ) -> list[np.ndarray]:
-    """Lengths of hypothesis and closest reference, matches and totals of each order, as counted by sacrebleu.
+    """Lengths of hypothesis and closest reference, matches and totals of each order, as counted by
+    sacrebleu.
 
     :param metric: sacrebleu's ``BLEU``, for its tokeniser, case and order.
     :param references: one or more per example; ``runs``: lists of hypotheses, one per example.
@@ -80,7 +81,9 @@ def bleu_statistics(
             positions = np.searchsorted(known, keys)
             matched = np.append(known, -1)[positions] == keys
             clipped = np.minimum(counts, np.append(most, 0)[positions])
-            run_statistics[:, 2 + n] = np.bincount(rows[matched], clipped[matched], minlength=len(references))
+            run_statistics[:, 2 + n] = np.bincount(
+                rows[matched], clipped[matched], minlength=len(references)
+            )
     return statistics
 
 
@@ -90,9 +93,13 @@ def _closest(sizes: np.ndarray, owners: np.ndarray, lengths: np.ndarray) -> np.n
     return lengths[order][np.searchsorted(owners, np.arange(len(sizes)))]
 
 
-def _counts(ngrams: np.ndarray, sizes: np.ndarray, different: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _counts(
+    ngrams: np.ndarray, sizes: np.ndarray, different: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The counts of n-grams in texts, sorted: texts, n-grams, counts."""
-    keys, counts = np.unique(np.repeat(np.arange(len(sizes)), sizes) * different + ngrams, return_counts=True)
+    keys, counts = np.unique(
+        np.repeat(np.arange(len(sizes)), sizes) * different + ngrams, return_counts=True
+    )
     return keys // different, keys % different, counts
 
 

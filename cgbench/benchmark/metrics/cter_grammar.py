@@ -1,16 +1,18 @@
 """Grammars of compounds for CTER: types of atoms, their order, and the names of phrases.
 
-A grammar is a tab-separated file. The first column is the kind of row (lines that begin with ``#`` and empty lines are
-skipped):
+A grammar is a tab-separated file. The first column is the kind of row (lines that begin with ``#``
+and empty lines are skipped):
 
 - ``type T``: a type of atom. The flags have the order of these rows.
-- ``before LEFT RIGHT [UNLESS]``: an atom of type LEFT passes if its first place is before the last place of RIGHT, or
-  if either has no place. Not checked if an atom of type UNLESS has a place.
-- ``phrase NAME [T]``: the name of compounds with an atom of type T (default: all compounds); a later row overrides.
+- ``before LEFT RIGHT [UNLESS]``: an atom of type LEFT passes if its first place is before the last
+  place of RIGHT, or if either has no place. Not checked if an atom of type UNLESS has a place.
+- ``phrase NAME [T]``: the name of compounds with an atom of type T (default: all compounds); a
+  later row overrides.
 - ``modifier T``: a type that counts for ``--by modifier``.
 - ``repeated last|all``: count only the last of several atoms of a type (the default), or all.
 
-CoGnition's grammar is ``grammar_cognition.tsv``, after the evaluator published with it (Li et al. 2021).
+CoGnition's grammar is ``grammar_cognition.tsv``, after the evaluator published with it (Li et al.
+2021).
 """
 
 from __future__ import annotations
@@ -49,7 +51,10 @@ class OrderRule:
 
 @dataclass(frozen=True)
 class Grammar:
-    """``phrases``: name and type (None: every compound). ``repeated``: count all atoms of a type, not only the last."""
+    """``phrases``: name and type (None: every compound).
+
+    ``repeated``: count all atoms of a type, not only the last.
+    """
 
     name: str
     types: tuple[str, ...]
@@ -65,7 +70,9 @@ class Grammar:
 
         :raises InputError: a row is malformed, or has an unknown type.
         """
-        path = shipped("grammar_cognition.tsv") if name_or_file == "cognition" else Path(name_or_file)
+        path = (
+            shipped("grammar_cognition.tsv") if name_or_file == "cognition" else Path(name_or_file)
+        )
         lines = list(read_lines(path))
         rows: dict[str, list[tuple[str, list[str]]]] = {kind: [] for kind in _COLUMNS}
         for where, kind, values in _rows(path, lines):
@@ -74,11 +81,16 @@ class Grammar:
             rows[kind].append((where, values))
         types = [name for _, (name,) in rows["type"]]
         if not types:
-            raise InputError(f"{path}: defines no type; write a row with the word type, a tab and a name")
+            raise InputError(
+                f"{path}: defines no type; write a row with the word type, a tab and a name"
+            )
         return cls(
             name="cognition" if name_or_file == "cognition" else path.name,
             types=tuple(types),
-            rules=tuple(OrderRule(*(_type(name, types, where) for name in names)) for where, names in rows["before"]),
+            rules=tuple(
+                OrderRule(*(_type(name, types, where) for name in names))
+                for where, names in rows["before"]
+            ),
             phrases=tuple(
                 (name, _type(of_type[0], types, where) if of_type else None)
                 for where, (name, *of_type) in rows["phrase"]
@@ -123,7 +135,9 @@ def _rows(path: Path, lines: list[str]) -> Iterator[tuple[str, str, list[str]]]:
         where = f"{path}, line {line_number}"
         kind, *values = line.rstrip("\r").split("\t")
         if kind not in _COLUMNS:
-            raise InputError(f"{where}: {kind!r} is not a kind of row{did_you_mean(kind, _COLUMNS)}")
+            raise InputError(
+                f"{where}: {kind!r} is not a kind of row{did_you_mean(kind, _COLUMNS)}"
+            )
         least, most, form = _COLUMNS[kind]
         if not least <= len(values) <= most or any(
             len(value.split()) != 1 or value != value.strip() for value in values

@@ -1,10 +1,11 @@
 """The atoms of compounds by type, and a lexicon of their translations, for CTER.
 
-*Atoms*: a tab-separated file with one row per atom: type (from the grammar, ``cter_grammar.py``), name in the lexicon,
-words in a compound. Those of CoGnition are ``atoms_cognition.tsv``. *Lexicon*: one row per atom, its translations after
-a tab, separated by ``/``. An empty translation matches everywhere; the entry ``/`` marks an atom that needs no
-translation (*the*). A later row for an atom replaces an earlier one. (Li et al. 2021, and the evaluator published with
-CoGnition, which treats translations as regular expressions; its own lexicon has no special characters.)
+*Atoms*: a tab-separated file with one row per atom: type (from the grammar, ``cter_grammar.py``),
+name in the lexicon, words in a compound. Those of CoGnition are ``atoms_cognition.tsv``. *Lexicon*:
+one row per atom, its translations after a tab, separated by ``/``. An empty translation matches
+everywhere; the entry ``/`` marks an atom that needs no translation (*the*). A later row for an atom
+replaces an earlier one. (Li et al. 2021, and the evaluator published with CoGnition, which treats
+translations as regular expressions; its own lexicon has no special characters.)
 """
 
 from __future__ import annotations
@@ -57,14 +58,26 @@ class Atoms:
             if name.split() != [name]:
                 raise InputError(f"{where}: the name {name!r} contains a blank; join its parts")
             # Two rows may agree, but not differ.
-            if types.setdefault(name, kind) != kind or forms.setdefault(tuple(words.split()), name) != name:
-                raise InputError(f"{where}: {name!r} or {words!r} is another atom above; give each atom one type")
+            if (
+                types.setdefault(name, kind) != kind
+                or forms.setdefault(tuple(words.split()), name) != name
+            ):
+                raise InputError(
+                    f"{where}: {name!r} or {words!r} is another atom above; give each atom one type"
+                )
         if not types:
             raise InputError(f"{path}: no atoms")
-        return cls("cognition" if given == "cognition" else path.name, types, forms, grammar, content_hash(rows))
+        return cls(
+            "cognition" if given == "cognition" else path.name,
+            types,
+            forms,
+            grammar,
+            content_hash(rows),
+        )
 
     def names(self, compound: str) -> list[str]:
-        """The names of the atoms of a compound, longest match first; a word that is not an atom is its own name.
+        """The names of the atoms of a compound, longest match first; a word that is not an atom is
+        its own name.
 
         Atoms are whole words: *the liked* does not contain *he liked*.
         """
@@ -72,7 +85,9 @@ class Atoms:
         longest = max(map(len, self.forms))
         names = []
         while words:
-            size = next((size for size in range(longest, 1, -1) if tuple(words[:size]) in self.forms), 1)
+            size = next(
+                (size for size in range(longest, 1, -1) if tuple(words[:size]) in self.forms), 1
+            )
             names.append(self.forms.get(tuple(words[:size]), words[0]))
             words = words[size:]
         return names
@@ -80,7 +95,9 @@ class Atoms:
 
 @dataclass(frozen=True)
 class Translations:
-    """The alternative translations of an atom, none if it needs no translation; ``words``: found as whole words."""
+    """The alternative translations of an atom, none if it needs no translation; ``words``: found as
+    whole words.
+    """
 
     literals: tuple[str, ...] = ()
     words: bool = False
@@ -91,17 +108,23 @@ class Translations:
         if entry == "/":
             return cls()
         texts = (entry.lower() if lowercase else entry).split("/")
-        return cls(tuple(map(_in_words, texts) if match == "word" else texts), words=match == "word")
+        return cls(
+            tuple(map(_in_words, texts) if match == "word" else texts), words=match == "word"
+        )
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """The first and last position where an alternative begins in the :meth:`~TranslationLexicon.text`."""
+        """The first and last position where an alternative begins in the
+        :meth:`~TranslationLexicon.text`.
+        """
         begins: list[int] = []
         for literal in self.literals:
             if not literal:  # matches before every character and at the end
                 begins += [0, len(text)]
                 continue
             at = text.find(literal)
-            step = len(literal) - self.words  # matches do not overlap, except in the blank between two words
+            step = (
+                len(literal) - self.words
+            )  # matches do not overlap, except in the blank between two words
             while at >= 0:
                 begins.append(at)
                 at = text.find(literal, at + step)
@@ -110,7 +133,10 @@ class Translations:
 
 @dataclass(frozen=True)
 class TranslationLexicon:
-    """Translations by atom. ``special``: the first alternative (with its line) with a special character."""
+    """Translations by atom.
+
+    ``special``: the first alternative (with its line) with a special character.
+    """
 
     path: Path
     entries: dict[str, Translations]
@@ -120,7 +146,9 @@ class TranslationLexicon:
     special: str | None = None
 
     @classmethod
-    def read(cls, name: str, match: str = "substring", lowercase: bool = False) -> TranslationLexicon:
+    def read(
+        cls, name: str, match: str = "substring", lowercase: bool = False
+    ) -> TranslationLexicon:
         """Read ``cognition`` (from the data folder), or a file.
 
         :param match: one of :data:`MATCHES`.
@@ -133,9 +161,10 @@ class TranslationLexicon:
             path = data_folder() / "cognition" / "lexicon"
             if not path.is_file():
                 raise InputError(
-                    f"{path}: no such file; CoGnition's lexicon states no licence and is not part of cgbench: put the "
-                    "file named lexicon from github.com/yafuly/CoGnition there (CGBENCH_DATA sets another data "
-                    f"folder), or give its path with {argument('lexicon')}"
+                    f"{path}: no such file; CoGnition's lexicon states no licence and is not part"
+                    " of cgbench: put the file named lexicon from github.com/yafuly/CoGnition"
+                    " there (CGBENCH_DATA sets another data folder), or give its path with"
+                    f" {argument('lexicon')}"
                 )
         entries: dict[str, Translations] = {}
         special: str | None = None
@@ -145,7 +174,10 @@ class TranslationLexicon:
                 continue
             row = line.strip().split("\t")
             if len(row) != 2 or not all(row):
-                raise InputError(f"{path}, line {line_number}: write an atom, a tab, and translations separated by /")
+                raise InputError(
+                    f"{path}, line {line_number}: write an atom, a tab, and translations separated"
+                    " by /"
+                )
             entries[row[0]] = Translations.parse(row[1], match, lowercase)
             if special is None and _SPECIAL.search(row[1]):
                 special = f"{path}, line {line_number}: {row[1]!r}"

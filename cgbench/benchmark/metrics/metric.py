@@ -1,7 +1,9 @@
-"""The base class of metrics: sufficient statistics of each example, scores from their sums, and a signature.
+"""The base class of metrics: sufficient statistics of each example, scores from their sums, and a
+signature.
 
-Since every metric computes its scores from *sums* of statistics, resampling, permutation, bins and several runs are
-implemented once, in ``significance.py`` and ``comparison.py`` (as in sacrebleu's ``metrics/base.py``).
+Since every metric computes its scores from *sums* of statistics, resampling, permutation, bins and
+several runs are implemented once, in ``significance.py`` and ``comparison.py`` (as in sacrebleu's
+``metrics/base.py``).
 """
 
 from __future__ import annotations
@@ -26,11 +28,13 @@ from cgbench.text.hypothesis_form import Reading
 class Signature:
     """How a score was computed, as ordered ``key:value`` items, in a long and a short form.
 
-    The keys ``bs``, ``ar`` and ``seed`` follow the first item, as in sacrebleu, whose signatures are not changed
-    (:meth:`cgbench.benchmark.metrics.bleu.SacreMetric.signature`).
+    The keys ``bs``, ``ar`` and ``seed`` follow the first item, as in sacrebleu, whose signatures
+    are not changed (:meth:`cgbench.benchmark.metrics.bleu.SacreMetric.signature`).
     """
 
-    def __init__(self, items: dict[str, Any], short: dict[str, str] | None = None, version: str | None = None) -> None:
+    def __init__(
+        self, items: dict[str, Any], short: dict[str, str] | None = None, version: str | None = None
+    ) -> None:
         """``items`` by long name; ``short``: short names that differ; ``version`` comes last."""
         first, *further = items
         reserved = ("clusters", "bs", "ar", "paired", "mcnemar", "runs", "seed")
@@ -43,7 +47,9 @@ class Signature:
         """The items that are not None, joined by ``|``."""
         pairs = [*self.items.items(), ("version", self.version or __version__)]
         return "|".join(
-            f"{self.names.get(key, key) if short else key}:{_word(value)}" for key, value in pairs if value is not None
+            f"{self.names.get(key, key) if short else key}:{_word(value)}"
+            for key, value in pairs
+            if value is not None
         )
 
     def __str__(self) -> str:
@@ -56,8 +62,8 @@ def _word(value: Any) -> str:
 
 @dataclass(frozen=True)
 class ExampleTexts:
-    """The texts of a metric, one per example: ``references`` (one or more for each example), ``sources``,
-    ``compounds``; empty or None if not given."""
+    """The texts of a metric, one per example: ``references`` (one or more for each example),
+    ``sources``, ``compounds``; empty or None if not given."""
 
     references: Sequence[Sequence[str]] = ()
     sources: Column | None = None
@@ -66,36 +72,41 @@ class ExampleTexts:
 
 @request
 class MetricOptions:
-    """Options that several metrics have, as the command line shows them; a metric has those that :meth:`Metric.make`
-    names."""
+    """Options that several metrics have, as the command line shows them; a metric has those that
+    :meth:`Metric.make` names."""
 
     _: KW_ONLY
     preset: Literal["sacrebleu", "react", "cognition", "lexicon"] | None = option(
-        default=None, help="Score as the script of a paper does: react, cognition or lexicon", group="Metric"
+        default=None,
+        help="Score as the script of a paper does: react, cognition or lexicon",
+        group="Metric",
     )
     tokenize: Name | None = option(
         default=None, help="Tokeniser of sacrebleu [default: 13a]", group="Metric", metavar="NAME"
     )
     lowercase: bool = option(default=False, help="Ignore case", group="Metric")
     jobs: int = option(
-        default=1, help="Number of processes for large input, which does not change the scores", least=1,
+        default=1,
+        help="Number of processes for large input, which does not change the scores",
+        least=1,
         is_setting=True,
-    )  # fmt: skip
+    )
 
 
 class Metric(ABC):
     """A metric scores hypotheses against fixed texts (references, compounds).
 
-    Your own metric needs only :meth:`statistics`; intervals, tests, bins, seeds and control sets are derived from it
-    (docs/how-to/add-a-metric.md). Other attributes have defaults:
+    Your own metric needs only :meth:`statistics`; intervals, tests, bins, seeds and control sets
+    are derived from it (docs/how-to/add-a-metric.md). Other attributes have defaults:
 
-    ``figures``: names of the scores of :meth:`compute`, in percent; the first is the main one. ``needs``:
-    ``references`` or ``sources``. ``joins_pieces``: BPE marks are removed. ``tokenises``: text is tokenised, so it
-    should not be tokenised already. ``as_sacrebleu``: use sacrebleu's paired bootstrap, p-values and intervals for
-    single runs. ``bottom`` and ``top``: the lowest and highest possible score, None for no limit. ``of_texts``:
-    hypotheses are texts, not external scores. ``notes``: lines for the user about how the scores were computed.
-    ``reading``: how it reads text, for the check that hypotheses have the form of references; None for no check.
-    ``option_types``: a request whose fields are the types and help of its options.
+    ``figures``: names of the scores of :meth:`compute`, in percent; the first is the main one.
+    ``needs``: ``references`` or ``sources``. ``joins_pieces``: BPE marks are removed.
+    ``tokenises``: text is tokenised, so it should not be tokenised already. ``as_sacrebleu``: use
+    sacrebleu's paired bootstrap, p-values and intervals for single runs. ``bottom`` and ``top``:
+    the lowest and highest possible score, None for no limit. ``of_texts``: hypotheses are texts,
+    not external scores. ``notes``: lines for the user about how the scores were computed.
+    ``reading``: how it reads text, for the check that hypotheses have the form of references; None
+    for no check. ``option_types``: a request whose fields are the types and help of its options.
     """
 
     name: str
@@ -116,14 +127,16 @@ class Metric(ABC):
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
         """
-        :param references: a non-empty list of strings for each example (not one list per stream, as in sacrebleu).
+        :param references: a non-empty list of strings for each example (not one list per stream, as
+            in sacrebleu).
         :raises InputError: an item is a string or empty.
         """
         for example_number, example in enumerate(references):
             if isinstance(example, str) or not example:
                 problem = "a string" if isinstance(example, str) else "empty"
                 raise InputError(
-                    f"references[{example_number}] is {problem}; give a list with the references of that example"
+                    f"references[{example_number}] is {problem}; give a list with the references of"
+                    " that example"
                 )
         self.references: Sequence[Any] = references
 
@@ -141,15 +154,23 @@ class Metric(ABC):
         makes = [vars(base).get("make") or vars(base).get("__init__") for base in cls.__mro__]
         names: list[str] = []
         for function in filter(None, makes):
-            parameters = inspect.signature(getattr(function, "__func__", function)).parameters.values()
-            names += [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+            parameters = inspect.signature(
+                getattr(function, "__func__", function)
+            ).parameters.values()
+            names += [
+                parameter.name
+                for parameter in parameters
+                if parameter.kind is parameter.KEYWORD_ONLY
+            ]
             if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
                 return names, False
         return names, True
 
     @classmethod
     def option_fields(cls) -> dict[str, Field]:
-        """The options whose type and help are known, by name: those of :meth:`make`, and texts of the metric."""
+        """The options whose type and help are known, by name: those of :meth:`make`, and texts of
+        the metric.
+        """
         names = {*cls.options()[0], "compounds", "human"}
         return {name: field for name, field in leaves_of(cls.option_types).items() if name in names}
 
@@ -191,8 +212,8 @@ class Metric(ABC):
             raise InputError("hypotheses is one string, not a list with one string per example")
         if len(hypotheses) != self.n:
             raise InputError(
-                f"hypotheses has {len(hypotheses):,} strings, but {self.name} has {self.n:,} examples: "
-                "give one for each, in the same order"
+                f"hypotheses has {len(hypotheses):,} strings, but {self.name} has {self.n:,}"
+                " examples: give one for each, in the same order"
             )
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
@@ -205,17 +226,23 @@ class Metric(ABC):
         By default the first statistic divided by the second, in percent.
         """
         with np.errstate(invalid="ignore"):
-            return 100 * sums[:, 0::2] / sums[:, 1::2]  # a second score is the third divided by the fourth
+            return (
+                100 * sums[:, 0::2] / sums[:, 1::2]
+            )  # a second score is the third divided by the fourth
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
         """The examples of ``rows`` that count: all, unless external scores are missing."""
         return rows
 
     def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The statistics of the examples ``rows``, one row per *unit* that is resampled and permuted as a whole."""
+        """The statistics of the examples ``rows``, one row per *unit* that is resampled and
+        permuted as a whole.
+        """
         return statistics[rows]
 
-    def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def collect_clusters(
+        self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray
+    ) -> np.ndarray:
         """The sums of the statistics of the examples ``rows`` by cluster, ``[clusters, k]``.
 
         :param labels: the cluster of each of the rows, from 0.
@@ -231,21 +258,33 @@ class Metric(ABC):
         return ""
 
     def details(self, sums: np.ndarray) -> dict[str, float]:
-        """The parts of a figure by name (BLEU: brevity penalty, length ratio, precisions), for the report page."""
+        """The parts of a figure by name (BLEU: brevity penalty, length ratio, precisions), for the
+        report page.
+        """
         return {}
 
-    def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
+    def per_example(
+        self, hypotheses: Sequence[str], statistics: np.ndarray
+    ) -> list[dict[str, Any]]:
         """One row per example for ``--per-example``, with the same keys."""
         return [{"score": value} for value in self.compute(statistics)[:, 0].tolist()]
 
     def example_scores(self, hypotheses: Sequence[str], statistics: np.ndarray) -> np.ndarray:
-        """The score of each example, float64 ``[n]``: its sentence score if there is one, else 100 (right) or 0."""
+        """The score of each example, float64 ``[n]``: its sentence score if there is one, else 100
+        (right) or 0.
+        """
         rows = self.per_example(hypotheses, statistics)
-        key = next(name for name in ("score", "correct", *rows[0]) if isinstance(rows[0].get(name), (int, float)))
+        key = next(
+            name
+            for name in ("score", "correct", *rows[0])
+            if isinstance(rows[0].get(name), (int, float))
+        )
         return np.array([(100.0 if key == "correct" else 1.0) * float(row[key]) for row in rows])
 
     def reason(self, index: int, text: str) -> str:
-        """Why an output of the example ``index`` counts as wrong, for the report page; empty if unknown."""
+        """Why an output of the example ``index`` counts as wrong, for the report page; empty if
+        unknown.
+        """
         return ""
 
     def feature(self, name: str) -> Feature | None:
@@ -262,8 +301,12 @@ class Metric(ABC):
         """Further results for JSON (CTER: ``by_type``, ``errors`` and ``human``)."""
         return {}
 
-    def warnings(self, systems: Mapping[str, Sequence[Sequence[str]]], paired: str | None) -> list[str]:
-        """Warnings about hypotheses (the runs of each system) or a test that do not suit this metric."""
+    def warnings(
+        self, systems: Mapping[str, Sequence[Sequence[str]]], paired: str | None
+    ) -> list[str]:
+        """Warnings about hypotheses (the runs of each system) or a test that do not suit this
+        metric.
+        """
         return []
 
     def value(self, statistics: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:

@@ -12,11 +12,15 @@ from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 
 PAPERS = {
-    "r-dangle": "Zheng and Lapata 2023, Real-World Compositional Generalization with Disentangled Sequence-to-Sequence "
-    "Learning",
+    "r-dangle": (
+        "Zheng and Lapata 2023, Real-World Compositional Generalization with Disentangled"
+        " Sequence-to-Sequence Learning"
+    ),
     "lexicon": "Akyürek and Andreas 2021, Lexicon Learning for Few-Shot Neural Sequence Modeling",
     "devil": "Csordás et al. 2021, The Devil is in the Detail",
-    "composition": "Lin et al. 2023, Learning to Compose Representations of Different Encoder Layers",
+    "composition": (
+        "Lin et al. 2023, Learning to Compose Representations of Different Encoder Layers"
+    ),
     "lrf": "Zheng et al. 2023, Layer-wise Representation Fusion for Compositional Generalization",
 }
 """Papers by the first word of a row's source."""
@@ -24,7 +28,9 @@ PAPERS = {
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """A published score in percent, as printed; ``spread``: standard deviation, if any; ``source``: paper, table."""
+    """A published score in percent, as printed; ``spread``: standard deviation, if any; ``source``:
+    paper, table.
+    """
 
     benchmark: str
     system: str
@@ -44,18 +50,25 @@ def all_published() -> tuple[PublishedScore, ...]:
 
 
 def published_scores(benchmark: str, metric: str) -> list[PublishedScore]:
-    """The rows of a benchmark (its name, or the beginning of it) whose metric begins with ``metric``.
+    """The rows of a benchmark (its name, or the beginning of it) whose metric begins with
+    ``metric``.
 
     :raises InputError: there are none.
     """
     # A colon marks scores of parts of a benchmark.
-    rows = [row for row in all_published() if row.metric.startswith(metric) and ":" not in row.metric]
+    rows = [
+        row for row in all_published() if row.metric.startswith(metric) and ":" not in row.metric
+    ]
     names = sorted({row.benchmark for row in rows})
     if not names:
-        raise InputError(f"{argument('published')}: no {metric} is in the table of published results")
+        raise InputError(
+            f"{argument('published')}: no {metric} is in the table of published results"
+        )
     wanted = benchmark.casefold()
     exact = [row for row in rows if row.benchmark.casefold() == wanted]
     found = exact or [row for row in rows if row.benchmark.casefold().startswith(wanted)]
     if not wanted or not found:
-        raise InputError(f"{argument('published', benchmark)}: no such benchmark{did_you_mean(benchmark, names)}")
+        raise InputError(
+            f"{argument('published', benchmark)}: no such benchmark{did_you_mean(benchmark, names)}"
+        )
     return found

@@ -1,4 +1,6 @@
-"""Metrics by name: those of cgbench, and those registered by other packages as ``cgbench.metrics``."""
+"""Metrics by name: those of cgbench, and those registered by other packages as
+``cgbench.metrics``.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def registered() -> dict[str, EntryPoint]:
 
 
 def is_metric(name: str) -> bool:
-    """Whether a metric has this name. Other packages, whose metrics take time to list, are asked last."""
+    """Whether a metric has this name.
+
+    Other packages, whose metrics take time to list, are asked last.
+    """
     return name in METRICS or name in registered()
 
 
@@ -45,13 +50,20 @@ def metric_class(name: str) -> type[Metric]:
         return resolve_name(f"cgbench.benchmark.metrics.{METRICS[name]}")
     entry_points = registered()
     if name not in entry_points:
-        raise InputError(f"{argument('metric', name)}{did_you_mean(name, [*METRICS, *entry_points])}")
+        raise InputError(
+            f"{argument('metric', name)}{did_you_mean(name, [*METRICS, *entry_points])}"
+        )
     try:
         loaded = entry_points[name].load()
     except Exception as error:  # the other package may raise anything
-        raise InputError(f"{argument('metric', name)}: {entry_points[name].value} cannot be loaded: {error}") from error
+        raise InputError(
+            f"{argument('metric', name)}: {entry_points[name].value} cannot be loaded: {error}"
+        ) from error
     if not (isinstance(loaded, type) and issubclass(loaded, Metric)):
-        raise InputError(f"{argument('metric', name)}: {entry_points[name].value} is not a subclass of cgbench.Metric")
+        raise InputError(
+            f"{argument('metric', name)}: {entry_points[name].value} is not a subclass of"
+            " cgbench.Metric"
+        )
     return loaded
 
 
@@ -62,7 +74,9 @@ def make_metric(name: str, texts: ExampleTexts, options: Mapping[str, Any]) -> M
     """
     kind = metric_class(name)
     known, others = kind.options()
-    if not others and (strange := [option_name for option_name in options if option_name not in known]):
+    if not others and (
+        strange := [option_name for option_name in options if option_name not in known]
+    ):
         has = f"there is {', '.join(known)}" if known else "it has none"
         raise InputError(f"{name} has no option {strange[0]}; {has}")
     return kind.make(texts, **options)

@@ -1,7 +1,7 @@
 """External segment scores as a metric: their mean, or the share of scores of at least X.
 
-The "hypotheses" of a run are its scores, one number per example. Intervals, tests, bins and seeds work as for other
-metrics.
+The "hypotheses" of a run are its scores, one number per example. Intervals, tests, bins and seeds
+work as for other metrics.
 """
 
 import contextlib
@@ -25,15 +25,34 @@ def least_of(statistic: str) -> float | None:
     if kind == "share" and sign:
         least = float(bound) if _NUMBER.fullmatch(bound) else np.inf
         if not np.isfinite(least):
-            raise InputError(f"{argument('statistic', statistic)}: {bound!r} is not a number; write share:0.8")
+            raise InputError(
+                f"{argument('statistic', statistic)}: {bound!r} is not a number; write share:0.8"
+            )
         return least
     if statistic != "mean":
-        raise InputError(f"{argument('statistic', statistic)}{did_you_mean(statistic, ['mean', 'share:X'])}")
+        raise InputError(
+            f"{argument('statistic', statistic)}{did_you_mean(statistic, ['mean', 'share:X'])}"
+        )
     return None
 
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", re.ASCII)
-_NONE = frozenset(("", "nan", "none", "null", "na", "n/a", "inf", "-inf", "+inf", "infinity", "-infinity", "+infinity"))
+_NONE = frozenset(
+    (
+        "",
+        "nan",
+        "none",
+        "null",
+        "na",
+        "n/a",
+        "inf",
+        "-inf",
+        "+inf",
+        "infinity",
+        "-infinity",
+        "+infinity",
+    )
+)
 _WORDS = {"true": 1.0, "false": 0.0}
 BEYOND = 1e50
 """Maximum score, so that its fourth power, which tests need, is finite."""
@@ -56,7 +75,9 @@ def no_score(where: str, value: Any) -> InputError:
     """The error that a value is not a score, with a remedy."""
     with_point = str(value).strip().replace(",", ".")
     comma = "," in str(value) and _NUMBER.fullmatch(with_point)
-    remedy = f"write it with a decimal point, {with_point}" if comma else "give a number such as 0.5"
+    remedy = (
+        f"write it with a decimal point, {with_point}" if comma else "give a number such as 0.5"
+    )
     return InputError(f"{where}: {value!r} is not a score; {remedy}")
 
 
@@ -85,7 +106,8 @@ class SegmentScores(Metric):
 
         :param scale: the lowest and the highest possible score; None: unknown, or no limits.
         :param binary: every score is 0 or 1.
-        :param missing: bool ``[n]``, segments without a score in some run, which are left out of all.
+        :param missing: bool ``[n]``, segments without a score in some run, which are left out of
+            all.
         :param largest: the largest absolute score; scores up to 1 are shown with four decimals.
         :raises InputError: there is no such statistic.
         """
@@ -123,8 +145,8 @@ class SegmentScores(Metric):
         bad = np.flatnonzero(kept & (np.abs(values) > BEYOND))
         if len(bad):
             raise InputError(
-                f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]} is too large a score; give scores on another "
-                "scale"
+                f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]} is too large a score; give"
+                " scores on another scale"
             )
         if self.least is not None:
             values = (values >= self.least).astype(np.float64)
@@ -151,7 +173,9 @@ class SegmentScores(Metric):
             return f"({sums[0]:,.0f} of {sums[1]:,.0f})"
         return f"({sums[1]:,.0f} segments)"
 
-    def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
+    def per_example(
+        self, hypotheses: Sequence[str], statistics: np.ndarray
+    ) -> list[dict[str, Any]]:
         """``correct`` (1 or 0) for binary scores, else ``score``, NaN if missing."""
         if self.binary and self._kept.all():
             return [{"correct": int(value)} for value in scores_of(hypotheses, self.name)]
@@ -165,7 +189,8 @@ def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
     :raises InputError: one is neither a number nor marked as missing.
     """
     with contextlib.suppress(ValueError):
-        # The usual case, fast; float() also accepts 1_1 and digits of all scripts, which are refused below.
+        # The usual case, fast; float() also accepts 1_1 and digits of all scripts, which are
+        # refused below.
         values = np.array(list(map(float, texts)))
         if not any("_" in text or not text.isascii() for text in texts):
             values[~np.isfinite(values)] = np.nan
@@ -178,7 +203,7 @@ def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
     word = next((row for row, text in enumerate(texts) if text.strip().lower() in _WORDS), None)
     if word is not None and not np.isin(scores[~np.isnan(scores)], (0.0, 1.0)).all():
         raise InputError(
-            f"{name}, row {word + 1}: {texts[word]!r}, but other rows have numbers other than 0 and 1; is it the right "
-            "column?"
+            f"{name}, row {word + 1}: {texts[word]!r}, but other rows have numbers other than 0 and"
+            " 1; is it the right column?"
         )
     return scores

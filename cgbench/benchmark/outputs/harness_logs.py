@@ -42,21 +42,42 @@ LARGEST = 128 << 20  # bytes of one sample in a .eval
 MOST_REASONED = 0.02  # answers of a log that may contain reasoning without a warning
 SCORED = "which the harness scored; score the text instead: cgbench score bleu --hyp LOG"
 NAMED = 20  # metrics named in a message
-_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, LookupError, RuntimeError,
-            ValueError)  # fmt: skip
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    LookupError,
+    RuntimeError,
+    ValueError,
+)
 """Errors of zipfile on an archive that is damaged, or has a password."""
 _OF_RECORD = frozenset(("evaluation_id", "sample_id", "evaluation"))
 OF_DOC = frozenset(("doc_id", "doc_hash"))
 _NOT_METRICS = frozenset(
-    ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash",
-     "target_hash")
-)  # fmt: skip
+    (
+        "doc_id",
+        "doc",
+        "target",
+        "arguments",
+        "resps",
+        "filtered_resps",
+        "filter",
+        "metrics",
+        "doc_hash",
+        "prompt_hash",
+        "target_hash",
+    )
+)
 
 
 def read_log(path: Path, metric: str | None, _: ReadOptions) -> SystemRuns | None:
     """The scores of a log, one column per run; None if the file is not a log.
 
-    :param metric: one of the log's metrics (``acc_norm``; in a log with several filters ``acc@FILTER``).
+    :param metric: one of the log's metrics (``acc_norm``; in a log with several filters
+        ``acc@FILTER``).
     :raises InputError: the log is damaged, or has several metrics and none was named.
     """
     if form(path) == "jsonl":
@@ -68,7 +89,8 @@ def read_log(path: Path, metric: str | None, _: ReadOptions) -> SystemRuns | Non
 
 
 def read_inspect(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T | None:
-    """Apply ``read`` to the header and the samples of a log of inspect; None if the file is not one.
+    """Apply ``read`` to the header and the samples of a log of inspect; None if the file is not
+    one.
 
     :raises InputError: the log is damaged.
     """
@@ -99,7 +121,9 @@ def lm_eval_rows(
         raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, by_filter)}")
     if not chosen and len(by_filter) > 1:
         filters, first = ", ".join(list(by_filter)[:NAMED]), next(iter(by_filter))
-        raise InputError(f"{path}: several filters ({filters}); choose one with {path}:{example}{first}")
+        raise InputError(
+            f"{path}: several filters ({filters}); choose one with {path}:{example}{first}"
+        )
     return by_filter.get(chosen or next(iter(by_filter), ""), [])
 
 
@@ -118,7 +142,13 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> SystemRuns:
         of = f"{path}, row {row_number}"
         if not isinstance(row[1], str):
             raise InputError(f"{of}: no doc_hash")
-        examples.append((as_score(row[position], name, path, row_number), identity(row[0], f"{of}: no doc_id"), row[1]))
+        examples.append(
+            (
+                as_score(row[position], name, path, row_number),
+                identity(row[0], f"{of}: no doc_id"),
+                row[1],
+            )
+        )
     warn_of_reasoning(path, sum(is_reasoning(row[3]) for _, row in rows), len(rows), SCORED)
     return _columns(f"{path}:{name}", {chosen: examples}, "filter", _lm_eval_version(path), path)
 
@@ -128,7 +158,11 @@ _Row = tuple[str, str, str]
 
 
 def _columns(
-    label: str, runs: Mapping[Any, list[_Row]], noun: str, version: str | None = None, path: Path | None = None
+    label: str,
+    runs: Mapping[Any, list[_Row]],
+    noun: str,
+    version: str | None = None,
+    path: Path | None = None,
 ) -> SystemRuns:
     """One column for each run, which is named with the ``noun`` if there are several."""
     columns = []
@@ -140,7 +174,9 @@ def _columns(
 
 
 def _every_eval_ever(path: Path, table: Table, metric: str | None) -> SystemRuns:
-    """``*_samples.jsonl``: ``evaluation.score`` by ``sample_id``; ``metric`` is an ``evaluation_result_id``."""
+    """``*_samples.jsonl``: ``evaluation.score`` by ``sample_id``; ``metric`` is an
+    ``evaluation_result_id``.
+    """
     runs: dict[str, list[_Row]] = {}
     fields = ("sample_id", "sample_hash", "evaluation", "evaluation_result_id", "metadata")
     names = [name for name in fields if name in table.names]
@@ -201,7 +237,10 @@ def _metric(path: object, chosen: str | None, known: Sequence[str]) -> str:
             raise InputError(f"{path}: no metric {chosen!r}{did_you_mean(chosen, known)}")
         return chosen
     if len(known) != 1:
-        raise InputError(f"{path}: which metric? Write {path}:METRIC; there is {', '.join(known[:NAMED]) or 'none'}")
+        raise InputError(
+            f"{path}: which metric? Write {path}:METRIC; there is"
+            f" {', '.join(known[:NAMED]) or 'none'}"
+        )
     return known[0]
 
 
@@ -213,8 +252,12 @@ def _packed(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if "header.json" not in names:
-                raise InputError(f"{path}: no header.json in it; give the log of a finished evaluation")
-            samples = sorted({name for name in names if name.startswith("samples/") and name.endswith(".json")})
+                raise InputError(
+                    f"{path}: no header.json in it; give the log of a finished evaluation"
+                )
+            samples = sorted(
+                {name for name in names if name.startswith("samples/") and name.endswith(".json")}
+            )
             budget = Budget(path)
             header, *_ = _entries(path, archive, ["header.json"], budget)
             return read(header, _entries(path, archive, samples, budget))
@@ -222,16 +265,21 @@ def _packed(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T:
         raise InputError(f"{path}: no such file") from None
     except NotImplementedError:
         raise InputError(
-            f"{path}: this Python does not support its compression; convert it: inspect log convert --to json"
+            f"{path}: this Python does not support its compression; convert it: inspect log convert"
+            " --to json"
         ) from None
     except _DAMAGED as error:
         raise InputError(f"{path}: not a readable log of inspect ({error})") from None
 
 
-def _entries(path: Path, archive: zipfile.ZipFile, names: Sequence[str], budget: Budget) -> Iterator[Any]:
+def _entries(
+    path: Path, archive: zipfile.ZipFile, names: Sequence[str], budget: Budget
+) -> Iterator[Any]:
     for name in names:
         info = archive.getinfo(name)
-        with _zstandard(path, info) if info.compress_type == ZSTANDARD else archive.open(info) as file:
+        with (
+            _zstandard(path, info) if info.compress_type == ZSTANDARD else archive.open(info)
+        ) as file:
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
             raise InputError(f"{path}: {name} has more than {LARGEST >> 20} MB")
@@ -240,7 +288,9 @@ def _entries(path: Path, archive: zipfile.ZipFile, names: Sequence[str], budget:
 
 
 def _zstandard(path: Path, info: zipfile.ZipInfo) -> Any:
-    """A file in an archive that Inspect has compressed with Zstandard, which zipfile reads from Python 3.14 on."""
+    """A file in an archive that Inspect has compressed with Zstandard, which zipfile reads from
+    Python 3.14 on.
+    """
     import pyarrow
 
     with path.open("rb") as file:
@@ -252,14 +302,18 @@ def _zstandard(path: Path, info: zipfile.ZipInfo) -> Any:
 
 
 def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None) -> SystemRuns:
-    """A log of inspect: ``metric`` is the scorer, or ``SCORER@KEY`` if a score has several values."""
+    """A log of inspect: ``metric`` is the scorer, or ``SCORER@KEY`` if a score has several
+    values.
+    """
     scorer, _, key = (metric or "").partition("@")
     task = header.get("eval") if isinstance(header, Mapping) else None
     if not isinstance(task, Mapping):
         raise InputError(f"{path}: not a log of inspect (its header has no 'eval')")
     version = _version(path, task.get("task_version"))
     if (status := header.get("status")) not in (None, "success"):
-        raise InputError(f"{path}: the evaluation ended with status {str(status)[:40]!r}; its log is incomplete")
+        raise InputError(
+            f"{path}: the evaluation ended with status {str(status)[:40]!r}; its log is incomplete"
+        )
     epochs: dict[int, list[_Row]] = {}
     reasoned = 0
     name = scorer or None
@@ -276,7 +330,9 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         value = LETTERS.get(value, value) if isinstance(value, str) else value
         epoch = epoch_of(sample, of)
         try:
-            data = json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+            data = json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True).encode(
+                "utf-8", "surrogatepass"
+            )
         except RecursionError:
             raise InputError(f"{of}: its input is nested too deeply") from None
         row = (
@@ -308,4 +364,7 @@ def is_reasoning(answers: Any) -> bool:
 def warn_of_reasoning(path: Path, reasoned: int, answer_count: int, consequence: str) -> None:
     """Warn if more than :data:`MOST_REASONED` of a log's answers contain reasoning."""
     if reasoned > MOST_REASONED * answer_count:
-        warn(f"{path}: {reasoned:,} of {answer_count:,} answers contain reasoning ({START}), {consequence}")
+        warn(
+            f"{path}: {reasoned:,} of {answer_count:,} answers contain reasoning ({START}),"
+            f" {consequence}"
+        )

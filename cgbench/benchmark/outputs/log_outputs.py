@@ -1,4 +1,5 @@
-"""Hypotheses from logs of evaluation harnesses and from submissions to WMT, joined by the ids of their examples.
+"""Hypotheses from logs of evaluation harnesses and from submissions to WMT, joined by the ids of
+their examples.
 
 =========================  ==========================================================  ====================
 file                       hypothesis                                                  id
@@ -8,8 +9,8 @@ inspect (.eval, .json)     the completion; with ``FILE:SCORER`` that scorer's an
 WMT (.jsonl)               ``hypothesis``                                              ``doc_id``
 =========================  ==========================================================  ====================
 
-Every epoch of inspect is a run. Reasoning is cut as ``cgbench translate`` does, and line breaks become blanks. The
-formats are those of lm_eval 0.4.13, inspect_ai 0.3.285 and WMT 2026.
+Every epoch of inspect is a run. Reasoning is cut as ``cgbench translate`` does, and line breaks
+become blanks. The formats are those of lm_eval 0.4.13, inspect_ai 0.3.285 and WMT 2026.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -60,7 +61,8 @@ def read_outputs(text_name: str) -> list[Column] | None:
         full = response if isinstance(response, str) else text
         if (answer := cut_reasoning(full)) != full:
             reasoned, empty = reasoned + 1, empty + (not answer)
-            # What the harness extracted from the reasoning, a line of it, is replaced by the first line after it.
+            # What the harness extracted from the reasoning, a line of it, is replaced by the first
+            # line after it.
             if text.strip() in full and text.strip() not in (answer := answer or ""):
                 text = answer if text == full else next(iter(answer.splitlines()), "")
         texts.append(" ".join(filter(None, map(str.strip, text.split("\n")))))
@@ -83,13 +85,19 @@ def read_outputs(text_name: str) -> list[Column] | None:
         return None
     if not runs:
         raise InputError(f"{path}: no answers")
-    remark = f"which was left out; {counted(empty, 'answer')} had nothing else" if empty else "which was left out"
+    remark = (
+        f"which was left out; {counted(empty, 'answer')} had nothing else"
+        if empty
+        else "which was left out"
+    )
     warn_of_reasoning(path, reasoned, sum(len(ids) for _, ids in runs.values()), remark)
     names = {run: f"{path}, {run}" if len(runs) > 1 else str(path) for run in runs}
     return [Column(names[run], texts, ids=ids) for run, (texts, ids) in sorted(runs.items())]
 
 
-def _inspect(samples: Iterable[Any], path: Path, scorer: str | None, add: Callable[..., None]) -> bool:
+def _inspect(
+    samples: Iterable[Any], path: Path, scorer: str | None, add: Callable[..., None]
+) -> bool:
     for sample_number, sample in enumerate(samples, 1):
         fields = sample if isinstance(sample, Mapping) else {}
         output, scores = fields.get("output"), fields.get("scores")
@@ -98,17 +106,26 @@ def _inspect(samples: Iterable[Any], path: Path, scorer: str | None, add: Callab
         if scorer is not None:
             known = scores if isinstance(scores, Mapping) else {}
             if scorer not in known:
-                raise InputError(f"{path}, sample {sample_number}: no scorer {scorer!r}{did_you_mean(scorer, known)}")
+                raise InputError(
+                    f"{path}, sample {sample_number}: no scorer"
+                    f" {scorer!r}{did_you_mean(scorer, known)}"
+                )
             text = known[scorer].get("answer") if isinstance(known[scorer], Mapping) else None
-        add(epoch_of(fields, f"{path}, sample {sample_number}"), text, fields.get("id"), sample_number, completion)
+        add(
+            epoch_of(fields, f"{path}, sample {sample_number}"),
+            text,
+            fields.get("id"),
+            sample_number,
+            completion,
+        )
     return True
 
 
 def by_rows(column: C, lines: Sequence[str] | None, *, strict: bool = True) -> C:
     """A column with ids in the order of the test set.
 
-    The ids are those in the column ``line`` of a release (``line-N`` as the last part of an id of WMT), or all row
-    numbers from 0 or 1.
+    The ids are those in the column ``line`` of a release (``line-N`` as the last part of an id of
+    WMT), or all row numbers from 0 or 1.
 
     :param lines: the column ``line``; None without a release.
     :param strict: other ids are an error; else the column stays as it is.
@@ -117,7 +134,9 @@ def by_rows(column: C, lines: Sequence[str] | None, *, strict: bool = True) -> C
     assert column.ids is not None
     last = [key.rpartition(PART)[2].removeprefix("line-") for key in column.ids]
     length = len(column)
-    orders = ([lines] if lines is not None else []) + [[str(row + first) for row in range(length)] for first in (0, 1)]
+    orders = ([lines] if lines is not None else []) + [
+        [str(row + first) for row in range(length)] for first in (0, 1)
+    ]
     for order in orders:
         for ids in (column.ids, last):
             if set(ids) == set(order):
@@ -128,10 +147,10 @@ def by_rows(column: C, lines: Sequence[str] | None, *, strict: bool = True) -> C
     if lines is not None and set(last) < set(lines):
         missing = next(key for key in lines if key not in set(last))
         raise InputError(
-            f"{column.name}: has no answer for {len(set(lines) - set(last)):,} of {len(lines):,} examples (line "
-            f"{missing}); evaluate the whole test set"
+            f"{column.name}: has no answer for {len(set(lines) - set(last)):,} of {len(lines):,}"
+            f" examples (line {missing}); evaluate the whole test set"
         )
     raise InputError(
-        f"{column.name}: its ids, such as {column.ids[0]!r}, are neither row numbers nor lines of a release; name the "
-        f"column of the references with these ids with {argument('ids')}"
+        f"{column.name}: its ids, such as {column.ids[0]!r}, are neither row numbers nor lines of a"
+        f" release; name the column of the references with these ids with {argument('ids')}"
     )

@@ -36,9 +36,9 @@ ROLES = ("score", "COMET", "comet", "prediction", "rating", "value", "correct")
 class ScoreColumn(Column):
     """The scores of one run as text, and what identifies its examples.
 
-    ``prints``: a checksum or the text of each example, if the file has them. ``version``: of the task. ``path``: the
-    table of this column, if the rows are in its order. ``columns``: of human judgements, what is known of each row;
-    ``by_judgement``: a row is a judgement, not an example.
+    ``prints``: a checksum or the text of each example, if the file has them. ``version``: of the
+    task. ``path``: the table of this column, if the rows are in its order. ``columns``: of human
+    judgements, what is known of each row; ``by_judgement``: a row is a judgement, not an example.
     """
 
     prints: list[str] | None = None
@@ -53,7 +53,9 @@ class ScoreColumn(Column):
     def at(self, rows: Sequence[int]) -> Self:
         """The column with these rows, in this order."""
         prints = self.prints and [self.prints[row] for row in rows]
-        columns = self.columns and {name: [values[row] for row in rows] for name, values in self.columns.items()}
+        columns = self.columns and {
+            name: [values[row] for row in rows] for name, values in self.columns.items()
+        }
         return replace(super().at(rows), prints=prints, columns=columns)
 
 
@@ -65,9 +67,10 @@ SystemRuns = dict[str, list[ScoreColumn]]
 class ReadOptions:
     """How scores are read.
 
-    ``ids``: the column with the ids of examples. ``standardise``: convert human judgements to z-scores for each rater.
-    ``by_rater``: of human judgements with several raters for an example, a row per judgement. ``columns``: those of a
-    table of ratings by what they hold, where their names are unusual.
+    ``ids``: the column with the ids of examples. ``standardise``: convert human judgements to
+    z-scores for each rater. ``by_rater``: of human judgements with several raters for an example, a
+    row per judgement. ``columns``: those of a table of ratings by what they hold, where their names
+    are unusual.
     """
 
     ids: str | None = None
@@ -77,7 +80,9 @@ class ReadOptions:
 
 
 def split_field(text: str) -> tuple[Path, str | None]:
-    """Split ``FILE:COLUMN``, where FILE may also be a ``.json`` or ``.eval``; None if no column is named."""
+    """Split ``FILE:COLUMN``, where FILE may also be a ``.json`` or ``.eval``; None if no column is
+    named.
+    """
     path, sign, field = text.rpartition(":")
     if sign and field and Path(path).suffix in (".json", ".eval") and not is_there(Path(text)):
         return Path(path), field
@@ -85,7 +90,8 @@ def split_field(text: str) -> tuple[Path, str | None]:
 
 
 def read_systems_file(path: Path, field: str | None, _: ReadOptions) -> SystemRuns | None:
-    """All systems in a file that may contain the scores of several by name; None if its name is of another form.
+    """All systems in a file that may contain the scores of several by name; None if its name is of
+    another form.
 
     :raises InputError: it has another format than its name says.
     """
@@ -97,7 +103,9 @@ def read_systems_file(path: Path, field: str | None, _: ReadOptions) -> SystemRu
     for row_number, line in enumerate(read_lines(path), 1):
         name, sign, value = line.rstrip("\r").rpartition("\t")
         if not sign or not name:
-            raise InputError(f"{path}, row {row_number}: {line[:60]!r} is not a system, a tab and a score")
+            raise InputError(
+                f"{path}, row {row_number}: {line[:60]!r} is not a system, a tab and a score"
+            )
         systems.setdefault(name, []).append(value)
     if not systems:
         raise InputError(f"{path}: no scores")
@@ -126,11 +134,15 @@ def as_score(value: Any, column: str, path: object, row_number: int) -> str:
         return repr(value)
     if isinstance(value, str):
         return value
-    raise InputError(f"{path}, row {row_number}: {column!r} is not a number but {type(value).__name__}")
+    raise InputError(
+        f"{path}, row {row_number}: {column!r} is not a number but {type(value).__name__}"
+    )
 
 
 def has_rows(path: Path) -> bool:
-    """Whether a JSON file is a table: an array, or more than one line, the first of which is an object."""
+    """Whether a JSON file is a table: an array, or more than one line, the first of which is an
+    object.
+    """
     if is_array(path):
         return True
     try:
@@ -143,8 +155,14 @@ def has_rows(path: Path) -> bool:
 def _read_json(path: Path, field: str | None) -> SystemRuns:
     """COMET's JSON: ``{hypotheses: [{"src": ..., "mt": ..., "COMET": 0.8}, ...]}``."""
     systems = read_json(path)
-    if not isinstance(systems, dict) or not systems or not all(isinstance(rows, list) for rows in systems.values()):
-        raise InputError(f"{path}: not JSON of scores: an object with one list of objects per system")
+    if (
+        not isinstance(systems, dict)
+        or not systems
+        or not all(isinstance(rows, list) for rows in systems.values())
+    ):
+        raise InputError(
+            f"{path}: not JSON of scores: an object with one list of objects per system"
+        )
     runs: SystemRuns = {}
     for name, rows in systems.items():
         values = []
@@ -152,9 +170,14 @@ def _read_json(path: Path, field: str | None) -> SystemRuns:
             if not isinstance(row, dict):
                 raise InputError(f"{path}, row {row_number}: not an object with a score")
             if (field := field or next((role for role in ROLES if role in row), None)) is None:
-                raise InputError(f"{path}: which field has the scores? Write {path}:FIELD; there is {', '.join(row)}")
+                raise InputError(
+                    f"{path}: which field has the scores? Write {path}:FIELD; there is"
+                    f" {', '.join(row)}"
+                )
             if field not in row:
-                raise InputError(f"{path}, row {row_number}: no field {field!r}{did_you_mean(field, row)}")
+                raise InputError(
+                    f"{path}, row {row_number}: no field {field!r}{did_you_mean(field, row)}"
+                )
             values.append(as_score(row[field], field, path, row_number))
         runs[name] = [ScoreColumn(f"{path}, {name}" if len(systems) > 1 else str(path), values)]
     return runs
@@ -173,25 +196,32 @@ def read_json(path: Path) -> Any:
 def parse_scores(data: bytes, where: object) -> Any:
     """JSON from another program, in which NaN is a missing number.
 
-    :raises InputError: it is not JSON, or would take more than :data:`MEMORY`: a list of empty lists takes thirty times
-        its size in the file.
+    :raises InputError: it is not JSON, or would take more than :data:`MEMORY`: a list of empty
+        lists takes thirty times its size in the file.
     """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{where}: not UTF-8") from None
-    # An upper bound for CPython: the text twice, and an object, list, string or pointer for each sign.
+    # An upper bound for CPython: the text twice, and an object, list, string or pointer for each
+    # sign.
     signs = (("{", 200), ("[", 72), ('"', 28), (",", 34))
-    if 2 * sys.getsizeof(text) + sum(bytes_each * text.count(sign) for sign, bytes_each in signs) > MEMORY:
+    if (
+        2 * sys.getsizeof(text) + sum(bytes_each * text.count(sign) for sign, bytes_each in signs)
+        > MEMORY
+    ):
         raise InputError(
-            f"{where}: {len(data):,} bytes of JSON, which would take more than {MEMORY >> 20:,} MB of memory; give the "
-            "scores as plain text or as a table (a log of inspect as .eval, which is read sample by sample)"
+            f"{where}: {len(data):,} bytes of JSON, which would take more than {MEMORY >> 20:,} MB"
+            " of memory; give the scores as plain text or as a table (a log of inspect as .eval,"
+            " which is read sample by sample)"
         )
     return parse_json(text, where, infinite=True)
 
 
 def answered_by_all(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
-    """The runs of results that grow, without examples that some run lacks so far: by their ids, or by the rows."""
+    """The runs of results that grow, without examples that some run lacks so far: by their ids, or
+    by the rows.
+    """
     ids = [column.ids for column in columns if column.ids is not None]
     if len(ids) < len(columns):
         shortest = min(map(len, columns))
@@ -211,24 +241,30 @@ def common_order(columns: Sequence[ScoreColumn], ids: str | None = None) -> list
     """
     examples, first, ordered = Examples(ids), columns[0], list[ScoreColumn]()
     for column in columns:
-        if first.version is not None and column.version is not None and first.version != column.version:
+        if (
+            first.version is not None
+            and column.version is not None
+            and first.version != column.version
+        ):
             raise InputError(
-                f"{column.name} has version {column.version} of the task but {first.name} has version "
-                f"{first.version}: run both on the same version"
+                f"{column.name} has version {column.version} of the task but {first.name} has"
+                f" version {first.version}: run both on the same version"
             )
         rows_by_id(column.name, column.ids or ())
         column = examples.join(column)
         if len(column) != len(first):
             raise InputError(
-                f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}: give one score per "
-                "example, and check where the alignment breaks"
+                f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}:"
+                " give one score per example, and check where the alignment breaks"
             )
         if first.prints is not None and column.prints is not None:
-            for index, (print_, of_first) in enumerate(zip(column.prints, first.prints, strict=True)):
+            for index, (print_, of_first) in enumerate(
+                zip(column.prints, first.prints, strict=True)
+            ):
                 if print_ != of_first:
                     raise InputError(
-                        f"{column.row(index)} is another example than {first.row(index)}: the logs are from different "
-                        "versions of the task, or different data"
+                        f"{column.row(index)} is another example than {first.row(index)}: the logs"
+                        " are from different versions of the task, or different data"
                     )
         ordered.append(column)
     examples.check()

@@ -1,7 +1,8 @@
 """Scores in files of any form: a table of readers, each of which says whether it knows a file.
 
-A reader is a function of the path, the field that was named (``FILE:FIELD``), and :class:`ReadOptions`. It returns the
-runs of each system, under "" if the file names none, or None if the file has another form.
+A reader is a function of the path, the field that was named (``FILE:FIELD``), and
+:class:`ReadOptions`. It returns the runs of each system, under "" if the file names none, or None
+if the file has another form.
 """
 
 import os
@@ -10,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.outputs.harness_logs import read_log
-from cgbench.benchmark.outputs.judgements import FrameTable, judgements_of_table, read_judgements, usual_columns
+from cgbench.benchmark.outputs.judgements import (
+    FrameTable,
+    judgements_of_table,
+    read_judgements,
+    usual_columns,
+)
 from cgbench.benchmark.outputs.score_files import (
     ReadOptions,
     ScoreColumn,
@@ -41,13 +47,14 @@ def _table(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | 
 
 
 _REMEDY = (
-    f"name the columns with {argument('columns_of')} (system=COLUMN,segment=COLUMN,rater=COLUMN), or give a table "
-    "without the other rows"
+    f"name the columns with {argument('columns_of')} (system=COLUMN,segment=COLUMN,rater=COLUMN),"
+    " or give a table without the other rows"
 )
 
 
 def _check_unused(path: Path, scores: ScoreColumn) -> None:
-    """Refuse a table whose rows seem to be of several systems or raters, or of an example more than once.
+    """Refuse a table whose rows seem to be of several systems or raters, or of an example more than
+    once.
 
     :raises InputError: they do.
     """
@@ -61,9 +68,16 @@ def _check_unused(path: Path, scores: ScoreColumn) -> None:
     for role in ("system", "rater"):
         if (count := len(set(map(str, values.get(role, ()))))) > 1:
             raise InputError(f"{path}: its column {roles[role]!r} has {count:,} {role}s; {_REMEDY}")
-    examples = list(map(str, zip(*(values[role] for role in ("segment", "document") if role in values), strict=True)))
+    examples = list(
+        map(
+            str,
+            zip(*(values[role] for role in ("segment", "document") if role in values), strict=True),
+        )
+    )
     if "segment" in roles and len(set(examples)) < len(examples):
-        raise InputError(f"{path}: an example has several rows by its column {roles['segment']!r}; {_REMEDY}")
+        raise InputError(
+            f"{path}: an example has several rows by its column {roles['segment']!r}; {_REMEDY}"
+        )
 
 
 def _plain(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
@@ -71,16 +85,21 @@ def _plain(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | 
 
 
 READERS: dict[str, Reader] = {
-    "plain text": _plain, "several systems": read_systems_file, "tables": _table, "logs of harnesses": read_log,
+    "plain text": _plain,
+    "several systems": read_systems_file,
+    "tables": _table,
+    "logs of harnesses": read_log,
     "human judgements": read_judgements,
-}  # fmt: skip
+}
 """The readers; the last one is asked first, and the first one knows every file."""
 
 
 def _read(text: str, options: ReadOptions) -> SystemRuns:
-    """The scores in ``FILE`` or ``FILE:FIELD`` by system; a file that names none has one named after the file.
+    """The scores in ``FILE`` or ``FILE:FIELD`` by system; a file that names none has one named
+    after the file.
 
-    :raises InputError: there is no such file or column, or the file has another form than its name says.
+    :raises InputError: there is no such file or column, or the file has another form than its name
+        says.
     """
     path, field = split_field(local(text))
     results = (read(path, field, options) for read in reversed(READERS.values()))
@@ -91,8 +110,9 @@ def _read(text: str, options: ReadOptions) -> SystemRuns:
 def read_score_columns(scores: Mapping[str, Any], options: ReadOptions = DEFAULTS) -> SystemRuns:
     """The scores of every system, one column per run.
 
-    :param scores: by system: a file, a list of numbers, or a list of these, one per run; files in a list must be
-        :class:`pathlib.Path`. An empty name is for files that name their systems, or whose name is that of the system.
+    :param scores: by system: a file, a list of numbers, or a list of these, one per run; files in a
+        list must be :class:`pathlib.Path`. An empty name is for files that name their systems, or
+        whose name is that of the system.
     :raises InputError: a file has another form than its name says, or a system is given twice.
     """
     systems: SystemRuns = {}
@@ -102,14 +122,23 @@ def read_score_columns(scores: Mapping[str, Any], options: ReadOptions = DEFAULT
         for run_number, run in enumerate(run_list, 1):
             if is_path(run) or is_frame(run):
                 label = str(run) if is_path(run) else "the data frame"
-                columns = _read(os.fspath(run), options) if is_path(run) else _of_frame(run, options)
+                columns = (
+                    _read(os.fspath(run), options) if is_path(run) else _of_frame(run, options)
+                )
                 columns = {str(name): _runs_of(label, columns, str(name))} if name else columns
             else:
                 label = f"{name}, run {run_number}" if len(run_list) > 1 else str(name)
-                columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run], ids=index_of(run))]}
+                columns = {
+                    str(name): [
+                        ScoreColumn(label, [_as_text(value) for value in run], ids=index_of(run))
+                    ]
+                }
             for system, added in columns.items():
                 if system in systems or (not name and system in runs_of_systems):
-                    raise InputError(f"{argument('scores')}: the system {system} is given twice; use different names")
+                    raise InputError(
+                        f"{argument('scores')}: the system {system} is given twice; use different"
+                        " names"
+                    )
                 runs_of_systems.setdefault(system, []).extend(added)
         systems |= runs_of_systems
     if not systems:
@@ -126,14 +155,18 @@ def _of_frame(frame: Any, options: ReadOptions) -> SystemRuns:
     systems = judgements_of_table("the data frame", FrameTable(frame), None, options)
     if systems is None:
         raise InputError(
-            "the data frame has no columns of examples, scores and systems or raters: name them with "
-            f"{argument('columns_of')}, or give a list of numbers per system"
+            "the data frame has no columns of examples, scores and systems or raters: name them"
+            f" with {argument('columns_of')}, or give a list of numbers per system"
         )
     return {system or "system": runs for system, runs in systems.items()}
 
 
 def _are_runs(runs: Any) -> bool:
-    return isinstance(runs, (list, tuple)) and bool(runs) and not isinstance(runs[0], (int, float, str))
+    return (
+        isinstance(runs, (list, tuple))
+        and bool(runs)
+        and not isinstance(runs[0], (int, float, str))
+    )
 
 
 def _as_text(value: Any) -> str:
@@ -146,5 +179,8 @@ def _runs_of(text: str, systems: SystemRuns, system: str) -> list[ScoreColumn]:
         return next(iter(systems.values()))
     near = [name for name in systems if system in (name, short_name(name))]
     if len(near) != 1:
-        raise InputError(f"{text}: no system {system!r}{did_you_mean(system, systems)}; give its name in that file")
+        raise InputError(
+            f"{text}: no system {system!r}{did_you_mean(system, systems)}; give its name in that"
+            " file"
+        )
     return systems[near[0]]

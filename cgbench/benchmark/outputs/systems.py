@@ -1,4 +1,6 @@
-"""Read systems with their runs (seeds), references, and other texts of the same examples, from files or memory."""
+"""Read systems with their runs (seeds), references, and other texts of the same examples, from
+files or memory.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -25,8 +27,8 @@ Runs = Texts | Sequence[Texts]
 class System:
     """A system and its outputs: one list of hypotheses per run (training seed).
 
-    ``texts``: its outputs, if ``runs`` are external scores. ``made``: how each run was generated, None if not recorded
-    (:mod:`cgbench.text.sidecar`).
+    ``texts``: its outputs, if ``runs`` are external scores. ``made``: how each run was generated,
+    None if not recorded (:mod:`cgbench.text.sidecar`).
     """
 
     name: str
@@ -54,17 +56,22 @@ def read_references(texts: Any) -> tuple[list[list[str]], list[str]]:
         for row, item in enumerate(texts, 1):
             example = [] if is_path(item) else list(item)
             if not example or not all(isinstance(text, str) for text in example):
-                raise InputError(f"references, row {row}: {item!r} is not a list with the references of that example")
+                raise InputError(
+                    f"references, row {row}: {item!r} is not a list with the references of that"
+                    " example"
+                )
             examples.append(example)
         columns = [Column("references", [" ".join(example) for example in examples])]
     else:
         for column in columns[1:]:
             if len(column) != len(columns[0]):
                 raise InputError(
-                    f"{columns[0].name} has {len(columns[0]):,} lines but {column.name} has {len(column):,}: "
-                    "each needs one reference per example"
+                    f"{columns[0].name} has {len(columns[0]):,} lines but {column.name} has"
+                    f" {len(column):,}: each needs one reference per example"
                 )
-        examples = [list(example) for example in zip(*(column.values for column in columns), strict=True)]
+        examples = [
+            list(example) for example in zip(*(column.values for column in columns), strict=True)
+        ]
     name = columns[0].name
     if not examples:
         raise InputError(f"{name}: no examples")
@@ -78,10 +85,10 @@ def read_systems(
 ) -> list[System]:
     """The systems and their runs.
 
-    :param given: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`; ``against``: name of a text with the ``n``
-        examples; ``examples``: to join runs that have not been joined.
-    :raises InputError: there is no system, a run has another number of hypotheses, or its record of generation settings
-        is for other hypotheses.
+    :param given: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`; ``against``: name of a
+        text with the ``n`` examples; ``examples``: to join runs that have not been joined.
+    :raises InputError: there is no system, a run has another number of hypotheses, or its record of
+        generation settings is for other hypotheses.
     """
     systems = []
     for name, columns in read_runs(outputs).items():
@@ -91,8 +98,8 @@ def read_systems(
         for run in columns:
             if len(run) != n:
                 raise InputError(
-                    f"{run.name} has {len(run):,} lines and {against} has {n:,}: a hypothesis is needed for each; "
-                    "check where the alignment breaks"
+                    f"{run.name} has {len(run):,} lines and {against} has {n:,}: a hypothesis is"
+                    " needed for each; check where the alignment breaks"
                 )
         made = tuple(None if run.path is None else read_sidecar(run.path) for run in columns)
         systems.append(System(name, tuple(run.values for run in columns), made=made))
@@ -104,15 +111,18 @@ def read_runs(
 ) -> dict[str, list[Column]]:
     """The runs of every system.
 
-    :param outputs: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`; ``ids``: the table column with the
-        example ids. A log of a harness has its own; without ``ids`` it is put into the order of rows.
+    :param outputs: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`; ``ids``: the table
+        column with the example ids. A log of a harness has its own; without ``ids`` it is put into
+        the order of rows.
     :param lines: the column ``line`` of a release, by which rows of logs are found.
     :raises InputError: there is no system, or a file cannot be read.
     """
     if not isinstance(outputs, Mapping):
         outputs = {short_name(str(outputs)) if is_path(outputs) else "system": outputs}
     if not outputs:
-        raise InputError(f"{argument('systems')} is empty; give at least one system with its hypotheses")
+        raise InputError(
+            f"{argument('systems')} is empty; give at least one system with its hypotheses"
+        )
     systems: dict[str, list[Column]] = {}
     for name, runs in outputs.items():
         texts = _texts_of(runs)
@@ -121,7 +131,8 @@ def read_runs(
             label += f", run {run_number}" if len(texts) > 1 else ""
             logged = _from_log(local(os.fspath(text)), ids, lines) if is_path(text) else None
             systems.setdefault(str(name), []).extend(
-                logged or [as_column(text, label, "hypothesis", "prediction", "translation", ids=ids)]
+                logged
+                or [as_column(text, label, "hypothesis", "prediction", "translation", ids=ids)]
             )
     return systems
 
@@ -145,16 +156,20 @@ def same_systems(name: str, outputs: Any, systems: Any) -> Any:
     :raises InputError: they are not the systems of the test set.
     """
     if isinstance(outputs, Mapping) != isinstance(systems, Mapping):
-        raise InputError(f"{argument(name)} and {argument('systems')}: name the systems in both, or in neither")
+        raise InputError(
+            f"{argument(name)} and {argument('systems')}: name the systems in both, or in neither"
+        )
     if not isinstance(outputs, Mapping):
         return outputs
     strange = [system for system in outputs if system not in systems]
     lacking = [system for system in systems if system not in outputs]
     if strange or lacking:
-        problem = f"{strange[0]} is not one of the systems" if strange else f"{lacking[0]} is missing"
+        problem = (
+            f"{strange[0]} is not one of the systems" if strange else f"{lacking[0]} is missing"
+        )
         raise InputError(
-            f"{argument(name)}: {problem}; give the same systems for the test set ({', '.join(systems)}) and the "
-            f"{SETS[name]}"
+            f"{argument(name)}: {problem}; give the same systems for the test set"
+            f" ({', '.join(systems)}) and the {SETS[name]}"
         )
     return {system: outputs[system] for system in systems}
 
@@ -167,26 +182,35 @@ def check_same_runs(name: str, outputs: Sequence[System], systems: Sequence[Syst
     for system, on_test_set in zip(outputs, systems, strict=True):
         if len(system.runs) != len(on_test_set.runs):
             raise InputError(
-                f"{argument(name)}: {on_test_set.name} has {len(system.runs)} runs on the {SETS[name]} and "
-                f"{len(on_test_set.runs)} on the test set; give the same seeds in the same order"
+                f"{argument(name)}: {on_test_set.name} has {len(system.runs)} runs on the"
+                f" {SETS[name]} and {len(on_test_set.runs)} on the test set; give the same seeds in"
+                " the same order"
             )
 
 
 ROLES = {
-    "references": ("reference", "target"), "sources": ("source",), "compounds": ("compound",),
-    "human": ("human_correct", "human", "correct"), "normalised": ("reference", "target"),
+    "references": ("reference", "target"),
+    "sources": ("source",),
+    "compounds": ("compound",),
+    "human": ("human_correct", "human", "correct"),
+    "normalised": ("reference", "target"),
     "normalised_sources": ("source",),
-}  # fmt: skip
+}
 """Default names of the columns of texts in tables."""
 
 
 def join_texts(
-    ids: str | None, texts: Mapping[str, Any], systems: Any, *, leads: bool = False, lines: Sequence[str] | None = None
+    ids: str | None,
+    texts: Mapping[str, Any],
+    systems: Any,
+    *,
+    leads: bool = False,
+    lines: Sequence[str] | None = None,
 ) -> tuple[dict[str, Any], dict[str, list[Column]], Examples]:
     """Join texts and systems so that their rows have the same order of examples.
 
-    :param ids: the table column with the example ids; without it, what texts and tables say of their rows counts
-        (:mod:`cgbench.text.joins`).
+    :param ids: the table column with the example ids; without it, what texts and tables say of
+        their rows counts (:mod:`cgbench.text.joins`).
     :param texts: texts by the names of :data:`ROLES`; the first determines the order.
     :param leads: the first run of the first system determines the order instead.
     :param lines: as for :func:`read_runs`.
@@ -196,21 +220,28 @@ def join_texts(
     ids_column = None if ids == NONE else ids
     whole_texts = {name: text if _is_whole(text) else list(text) for name, text in texts.items()}
     columns = {
-        name: _columns_of(name, text, ids_column) for name, text in whole_texts.items() if not absent(texts[name])
+        name: _columns_of(name, text, ids_column)
+        for name, text in whole_texts.items()
+        if not absent(texts[name])
     }
     runs = read_runs(systems, ids_column, lines)
     if ids_column is not None:
         if None in columns.values():
-            raise InputError(f"{argument('ids', ids_column)}: lists of references have no ids; give columns")
+            raise InputError(
+                f"{argument('ids', ids_column)}: lists of references have no ids; give columns"
+            )
         every = [text for group in (*columns.values(), *runs.values()) for text in group or ()]
         if without := next((column for column in every if column.ids is None), None):
             raise InputError(
-                f"{argument('ids', ids_column)}: {without.name} has no ids; give it as a column of a table, or as a "
-                "pandas Series with these ids as its index"
+                f"{argument('ids', ids_column)}: {without.name} has no ids; give it as a column of"
+                " a table, or as a pandas Series with these ids as its index"
             )
     examples = Examples(ids)
     if leads:
-        runs = {name: [examples.join(run) for run in columns_of_system] for name, columns_of_system in runs.items()}
+        runs = {
+            name: [examples.join(run) for run in columns_of_system]
+            for name, columns_of_system in runs.items()
+        }
     columns = {
         name: columns_of_text and [examples.join(column, name) for column in columns_of_text]
         for name, columns_of_text in columns.items()
@@ -219,7 +250,11 @@ def join_texts(
         runs = {name: [examples.join(run) for run in several] for name, several in runs.items()}
     examples.check()
     # One column each, except references, which may have several.
-    joined = {name: several if name == "references" else several[0] for name, several in columns.items() if several}
+    joined = {
+        name: several if name == "references" else several[0]
+        for name, several in columns.items()
+        if several
+    }
     return {**whole_texts, **joined}, runs, examples
 
 
@@ -242,7 +277,9 @@ def _is_whole(text: Any) -> bool:
 
 
 def _columns_of(name: str, text: Any, ids: str | None) -> list[Column] | None:
-    """A text (or several, for references) as columns; None for one list of references per example."""
+    """A text (or several, for references) as columns; None for one list of references per
+    example.
+    """
     if _is_whole(text):
         return [as_column(text, name, *ROLES[name], ids=ids)]
     values = list(text)

@@ -1,9 +1,10 @@
 """An index of all n-grams of a test text, of any length; its size depends only on the test text.
 
-It is a suffix automaton (Blumer et al. 1985, "The smallest automaton recognizing the subwords of a text"), with at most
-two states per word. While a corpus is read, the automaton is at each word in the state of the longest n-gram of the
-test text that ends there. The k longest such matches of each state are kept. They determine whether an n-gram occurs 1,
-2, ... or k times. So counts are exact, n-grams may have any length, and parts of a corpus can be merged in any order.
+It is a suffix automaton (Blumer et al. 1985, "The smallest automaton recognizing the subwords of a
+text"), with at most two states per word. While a corpus is read, the automaton is at each word in
+the state of the longest n-gram of the test text that ends there. The k longest such matches of each
+state are kept. They determine whether an n-gram occurs 1, 2, ... or k times. So counts are exact,
+n-grams may have any length, and parts of a corpus can be merged in any order.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Automaton:
 
     @classmethod
     def build(cls, ids: np.ndarray, lengths: np.ndarray, words: int) -> Automaton:
-        """:param ids: int32 ``[words of all sentences]`` below ``words``; ``lengths`` int32 ``[sentences]``.
+        """:param ids: int32 ``[words of all sentences]`` below ``words``; ``lengths`` int32
+        ``[sentences]``.
         :raises InputError: the text is too long for the numbers of states.
         """
         from cgbench.benchmark.overlap import automaton_kernels as kernels
@@ -51,13 +53,19 @@ class Automaton:
         length = len(ids)
         if 3 * length > 2**31 - 8:
             raise InputError(f"a test text of {length:,} words is too long; use a part of it")
-        check_memory(f"the n-grams of a test text of {length:,} words", BYTES_A_WORD * length, "use a part of it")
+        check_memory(
+            f"the n-grams of a test text of {length:,} words",
+            BYTES_A_WORD * length,
+            "use a part of it",
+        )
         firsts = np.full(words, -1, np.int32)
         heads = np.full(2 * length + 2, -1, np.int32)
         links, lens = np.zeros(2 * length + 2, np.int32), np.zeros(2 * length + 2, np.int32)
         edges = np.empty((3 * length + 2, 3), np.int32)
         building = _table(3 * length)
-        states, filled = kernels.build_automaton(ids, lengths, firsts, building, heads, edges, links, lens)
+        states, filled = kernels.build_automaton(
+            ids, lengths, firsts, building, heads, edges, links, lens
+        )
         table = _table(filled)
         kernels.enter_edges(building, edges[:filled], table)
         pairs = np.zeros(1 << max(0, (BITS * length // 64).bit_length()), np.uint64)
@@ -80,16 +88,22 @@ class Automaton:
         from cgbench.benchmark.overlap.automaton_kernels import walk
 
         noted = np.zeros(len(self.firsts), np.uint8)
-        return int(walk(ids, lengths, self.firsts, self.table, self._nodes, self.pairs, matches, noted))
+        return int(
+            walk(ids, lengths, self.firsts, self.table, self._nodes, self.pairs, matches, noted)
+        )
 
     def known(self, matches: np.ndarray, min_count: int) -> np.ndarray:
-        """The longest n-gram that ends in each state and occurs ``min_count`` times, in words, int32 ``[states]``."""
+        """The longest n-gram that ends in each state and occurs ``min_count`` times, in words,
+        int32 ``[states]``.
+        """
         if not 1 <= min_count <= matches.shape[1]:
             raise InputError(f"counts are known up to {matches.shape[1]}; min_count is {min_count}")
         return self._settle(matches, min_count)[0]
 
     def count_words(self, matches: np.ndarray) -> np.ndarray:
-        """The count of each word of the test text, int64 ``[words]``, up to the highest count in ``matches``."""
+        """The count of each word of the test text, int64 ``[words]``, up to the highest count in
+        ``matches``.
+        """
         _, linked = self._settle(matches, 1)
         occurrences = np.count_nonzero(matches[self.firsts], axis=1)
         return np.minimum(linked[self.firsts].astype(np.int64) + occurrences, matches.shape[1])
@@ -103,11 +117,15 @@ class Automaton:
         settle(order, self.links, self.lens, matches, min_count, linked, known)
         return known, linked
 
-    def ends(self, ids: np.ndarray, lengths: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, int]:
-        """The length of the longest known n-gram that ends at each word of sentences of the test text.
+    def ends(
+        self, ids: np.ndarray, lengths: np.ndarray, known: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """The length of the longest known n-gram that ends at each word of sentences of the test
+        text.
 
         :param known: of :meth:`known`.
-        :returns: int32 ``[words of all sentences]``; the first sentence that is not in the test text, -1 if all are.
+        :returns: int32 ``[words of all sentences]``; the first sentence that is not in the test
+            text, -1 if all are.
         """
         from cgbench.benchmark.overlap.automaton_kernels import find_ends
 
@@ -140,7 +158,12 @@ class Automaton:
     @classmethod
     def load(cls, folder: Path) -> Automaton:
         """Read the arrays from a folder."""
-        automaton = cls(*(read_array(folder / f"automaton.{name}.npy", *ARRAYS[name], REMEDY) for name in ARRAYS))
+        automaton = cls(
+            *(
+                read_array(folder / f"automaton.{name}.npy", *ARRAYS[name], REMEDY)
+                for name in ARRAYS
+            )
+        )
         automaton._check(folder)
         return automaton
 

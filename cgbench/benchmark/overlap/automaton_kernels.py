@@ -1,8 +1,10 @@
-"""The compiled loops of ``automaton.py``: a suffix automaton of a test text, and a corpus read through it.
+"""The compiled loops of ``automaton.py``: a suffix automaton of a test text, and a corpus read
+through it.
 
-The automaton is that of Blumer et al. (1985), built online for all sentences together. Its states are classes of
-n-grams that end at the same places of the test text. Keys are compared in full, not by hash alone: a row of the table
-has the whole key. Plain Python versions for tests are in ``tests/helpers/twins_overlap.py``.
+The automaton is that of Blumer et al. (1985), built online for all sentences together. Its states
+are classes of n-grams that end at the same places of the test text. Keys are compared in full, not
+by hash alone: a row of the table has the whole key. Plain Python versions for tests are in
+``tests/helpers/twins_overlap.py``.
 
 Conventions
     ids       int32, words numbered from 0; ids from ``words`` on are not in the test text.
@@ -12,16 +14,18 @@ Conventions
     table     uint64 ``[2^k, 2]``, open addressing, linear: state << 32 | word, or FREE; and the target of that edge
               (its number while the automaton is built).
     nodes     int32 ``[states, 4]``, the data of a state for a walk in 16 bytes: a word and the target of its edge (-1
-              and 0 for none), ``links``, ``lens``; the complement of ``lens`` if the table has more edges. Most states
-              have one edge, so the table, which is too large for the cache, is rarely read.
+              and 0 for none), ``links``, ``lens``; the complement of ``lens`` if the table has more
+              edges. Most states have one edge, so the table, which is too large for the cache, is
+              rarely read.
     pairs     uint64 ``[2^k]``, a set of bits: set for each pair of adjacent words in the test text, and by collision
               for few others. Most pairs of a corpus are not in it. Then no n-gram of two words or more ends here, and
               one access to a small table is enough.
     matches   int32 ``[states, k]``, falling: the lengths of the k longest matches that ended in each state, 0 for none.
 
-The test text ``a b a``, ``c b``: ``b`` ends where both ``a b`` and ``c b`` do, so it has a state of its own, to which
-theirs are linked. The corpus ``c b a`` has its n-grams ``c``, ``c b`` and ``b a``: with k = 1, ``matches`` gets 1 in
-the state of ``c``, 2 in that of ``c b``, and 2 in that of ``b a`` and ``a b a``, of which the longer did not occur.
+The test text ``a b a``, ``c b``: ``b`` ends where both ``a b`` and ``c b`` do, so it has a state of
+its own, to which theirs are linked. The corpus ``c b a`` has its n-grams ``c``, ``c b`` and ``b
+a``: with k = 1, ``matches`` gets 1 in the state of ``c``, 2 in that of ``c b``, and 2 in that of
+``b a`` and ``a b a``, of which the longer did not occur.
 """
 
 # mypy: ignore-errors
@@ -68,7 +72,9 @@ def _add_edge(table, heads, edges, filled, state, word, target):
 
 @part
 def _split(parent, state, word, clone, firsts, table, heads, edges, filled, links, lens):
-    """Move the shorter n-grams of ``state``, which extend ``parent``, to a state of their own, ``clone``."""
+    """Move the shorter n-grams of ``state``, which extend ``parent``, to a state of their own,
+    ``clone``.
+    """
     lens[clone] = lens[parent] + 1
     links[clone] = links[state]
     links[state] = clone
@@ -108,9 +114,11 @@ def enter_pairs(ids, lengths, pairs):
 
 @kernel
 def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
-    """Build the automaton of sentences, in arrays with room for 2 states and 3 edges per word, and one more state.
+    """Build the automaton of sentences, in arrays with room for 2 states and 3 edges per word, and
+    one more state.
 
-    ``firsts`` and ``heads`` (the last edge of each state) are -1 at first. ``edges`` int32: word, state, edge before.
+    ``firsts`` and ``heads`` (the last edge of each state) are -1 at first. ``edges`` int32: word,
+    state, edge before.
 
     :returns: (states, edges)
     """
@@ -131,7 +139,9 @@ def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
                 target = np.int64(-1) if edge < 0 else np.int64(edges[edge, 1])
             if target >= 0:  # an earlier sentence has the same beginning
                 if lens[target] != lens[last] + 1:
-                    filled = _split(last, target, word, states, firsts, table, heads, edges, filled, links, lens)
+                    filled = _split(
+                        last, target, word, states, firsts, table, heads, edges, filled, links, lens
+                    )
                     target = states
                     states += 1
                 last = target
@@ -159,7 +169,9 @@ def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
             elif lens[target] == lens[parent] + 1:
                 links[new] = target
             else:
-                filled = _split(parent, target, word, states, firsts, table, heads, edges, filled, links, lens)
+                filled = _split(
+                    parent, target, word, states, firsts, table, heads, edges, filled, links, lens
+                )
                 links[new] = states
                 states += 1
             last = new
@@ -183,7 +195,9 @@ def enter_edges(building, edges, table):
 
 @part
 def _step(word, state, matched, firsts, table, nodes):
-    """Read a word: the state of the longest n-gram of the test text that ends here, and its length."""
+    """Read a word: the state of the longest n-gram of the test text that ends here, and its
+    length.
+    """
     while state > 0:
         if nodes[state, 0] == word:
             return np.int64(nodes[state, 1]), matched + 1
@@ -213,12 +227,14 @@ def _note(matches, state, matched):
 def walk(ids, lengths, firsts, table, nodes, pairs, matches, noted):
     """Read sentences of a corpus, and keep the longest matches that end in each state.
 
-    :param noted: uint8 zeros, one per word of the test text: the occurrences noted so far, up to the maximum.
+    :param noted: uint8 zeros, one per word of the test text: the occurrences noted so far, up to
+        the maximum.
     :returns: the number of words that are also in the test text
     """
     most = matches.shape[1]
-    # In most pairs of words the second never follows the first in the test text. All such a word adds is one
-    # occurrence. Once enough of these are noted, neither its state nor its matches are read, which avoids cache misses.
+    # In most pairs of words the second never follows the first in the test text. All such a word
+    # adds is one occurrence. Once enough of these are noted, neither its state nor its matches are
+    # read, which avoids cache misses.
     shared = 0
     position = 0
     for length in lengths:
@@ -260,13 +276,14 @@ def merge_matches(matches, states, further):
 
 @kernel
 def settle(order, links, lens, matches, min_count, totals, known):
-    """The length of the longest n-gram that ends in each state and occurred at least ``min_count`` times (0: none).
+    """The length of the longest n-gram that ends in each state and occurred at least ``min_count``
+    times (0: none).
 
     A match in a state is also a match in the states that it is linked to, of all their n-grams.
 
     :param order: the states by rising length.
-    :param totals: int32 ``[states]``, zeros: gets the number of matches of the states that are linked to each, up to
-        ``matches.shape[1]``; ``known`` int32 ``[states]`` out.
+    :param totals: int32 ``[states]``, zeros: gets the number of matches of the states that are
+        linked to each, up to ``matches.shape[1]``; ``known`` int32 ``[states]`` out.
     """
     most = matches.shape[1]
     for at in range(order.size - 1, 0, -1):
@@ -288,7 +305,8 @@ def settle(order, links, lens, matches, min_count, totals, known):
 
 @kernel
 def find_ends(ids, lengths, firsts, table, nodes, known, ends):
-    """Write the length of the longest known n-gram that ends at each word of sentences into ``ends``.
+    """Write the length of the longest known n-gram that ends at each word of sentences into
+    ``ends``.
 
     :returns: the first sentence that is not in the test text; -1 if all are
     """
@@ -311,11 +329,13 @@ def find_ends(ids, lengths, firsts, table, nodes, known, ends):
 
 @kernel
 def measure_overlap(ends, lengths, orders, counts, pieces, covered, longest, longest_end):
-    """Measure sentences from the length of the longest known n-gram that ends at each of their words (``ends``).
+    """Measure sentences from the length of the longest known n-gram that ends at each of their
+    words (``ends``).
 
-    :param counts: int32 ``[sentences, orders]`` out: the number of known n-grams of each order; ``pieces``: of a least
-        cover by known n-grams, leftmost-longest; ``covered``: words within known n-grams of the highest order or more;
-        ``longest``: words of the longest known n-gram, and ``longest_end``: where the first of them ends, in words.
+    :param counts: int32 ``[sentences, orders]`` out: the number of known n-grams of each order;
+        ``pieces``: of a least cover by known n-grams, leftmost-longest; ``covered``: words within
+        known n-grams of the highest order or more; ``longest``: words of the longest known n-gram,
+        and ``longest_end``: where the first of them ends, in words.
     """
     top = orders[orders.size - 1]
     position = 0

@@ -1,7 +1,7 @@
 """Read a corpus through the n-grams of a test text: each shard is a step, so a stopped run resumes.
 
-A shard gives the longest matches of each state that it reached (``automaton.py``), and its counts. The matches of all
-shards are merged; the order does not matter.
+A shard gives the longest matches of each state that it reached (``automaton.py``), and its counts.
+The matches of all shards are merged; the order does not matter.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,9 @@ from cgbench.text.shards import Change, Shard, hash_shard, read_shard
 SMALL = 8 << 20
 """Bytes of a corpus that is read faster than a worker process starts."""
 COUNTS = {"documents": int, "words": int, "bytes": int, "held": int}
-"""The counts of a shard: documents (lines, rows), words, bytes of text, words that are also in the test text."""
+"""The counts of a shard: documents (lines, rows), words, bytes of text, words that are also in the
+test text.
+"""
 
 REMEDY = "remove the folder, and run the command again"
 
@@ -58,7 +60,8 @@ class ReadingRules:
 def read_corpus(
     workspace: Workspace, test: Path, shards: list[Shard], rules: ReadingRules, engine: Engine
 ) -> tuple[np.ndarray, list[dict[str, Any]]]:
-    """The matches of a corpus, int32 ``[states, rules.most]``, and the counts of each shard (:data:`COUNTS`).
+    """The matches of a corpus, int32 ``[states, rules.most]``, and the counts of each shard
+    (:data:`COUNTS`).
 
     :param test: the folder of the automaton.
     :raises InputError: a shard cannot be read (names the file and the place).
@@ -68,12 +71,19 @@ def read_corpus(
     matches = Automaton.load(test).no_matches(rules.most)
     counts: list[dict[str, Any]] = [{} for _ in shards]
     tasks = [(index, workspace.root, test, shard, rules) for index, shard in enumerate(shards)]
-    sizes = [(shard.path.stat().st_size if shard.end is None else shard.end) - shard.begin for shard in shards]
+    sizes = [
+        (shard.path.stat().st_size if shard.end is None else shard.end) - shard.begin
+        for shard in shards
+    ]
     with bar(sum(sizes), "read", "B") as progress:
         for index, folder in (Local(1) if sum(sizes) < SMALL else engine).run(_count, tasks):
             states = read_array(folder / "states.npy", "int64", remedy=REMEDY)
             shard_matches = read_array(folder / "matches.npy", "int32", rules.most, remedy=REMEDY)
-            if len(shard_matches) != len(states) or (states < 0).any() or (states >= len(matches)).any():
+            if (
+                len(shard_matches) != len(states)
+                or (states < 0).any()
+                or (states >= len(matches)).any()
+            ):
                 raise InputError(f"{folder}: damaged arrays; {REMEDY}")
             merge_matches(matches, states, shard_matches)
             counts[index] = read_json(folder / "counts.json")
@@ -82,8 +92,12 @@ def read_corpus(
     return matches, counts
 
 
-def _count(shard_number: int, root: Path, test: Path, shard: Shard, rules: ReadingRules) -> tuple[int, Path]:
-    """The folder with the matches of a shard, in the workspace ``root``; reads the shard if needed."""
+def _count(
+    shard_number: int, root: Path, test: Path, shard: Shard, rules: ReadingRules
+) -> tuple[int, Path]:
+    """The folder with the matches of a shard, in the workspace ``root``; reads the shard if
+    needed.
+    """
 
     def make(folder: Path) -> None:
         automaton, vocabulary = _open(test)
@@ -105,9 +119,15 @@ def _count(shard_number: int, root: Path, test: Path, shard: Shard, rules: Readi
 
 
 def _step(test: Path, shard: Shard, rules: ReadingRules) -> Step:
-    """The step of a shard: its name depends on the place in the file, its key on the bytes there."""
+    """The step of a shard: its name depends on the place in the file, its key on the bytes
+    there.
+    """
     shard_key = hash_value([str(shard.path.absolute()), shard.column, shard.begin])[:12]
-    config = {"most": rules.most, "kind": shard.kind, "packed": shard.path.suffix if shard.end is None else ""}
+    config = {
+        "most": rules.most,
+        "kind": shard.kind,
+        "packed": shard.path.suffix if shard.end is None else "",
+    }
     config |= {"column": shard.column, "units": rules.units}
     # A byte order mark is one only at the start of a file.
     config |= {"first": not shard.begin}

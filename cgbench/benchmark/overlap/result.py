@@ -16,7 +16,8 @@ class SideOverlap:
 
     :param lengths: in words, int32 ``[examples]``.
     :param known: int32 ``[examples, orders]``, the number of known n-grams of each order.
-    :param pieces: of a least cover by known n-grams; ``covered``: words within known n-grams of the highest order.
+    :param pieces: of a least cover by known n-grams; ``covered``: words within known n-grams of the
+        highest order.
     :param longest: words of the longest known n-gram, and ``spans`` its text.
     """
 
@@ -34,7 +35,9 @@ class SideOverlap:
 
     @property
     def degrees(self) -> np.ndarray:
-        """The compositional degree of each example against the corpus, float64; NaN if it has no words."""
+        """The compositional degree of each example against the corpus, float64; NaN if it has no
+        words.
+        """
         return np.where(self.lengths > 0, self.pieces / np.maximum(self.lengths, 1), np.nan)
 
 
@@ -42,7 +45,8 @@ class SideOverlap:
 class Overlap:
     """The overlap of a test text with a corpus.
 
-    :param corpus: what was read: ``files`` (each with its ``documents``, ``words``, ``bytes``) and the totals.
+    :param corpus: what was read: ``files`` (each with its ``documents``, ``words``, ``bytes``) and
+        the totals.
     """
 
     sides: tuple[SideOverlap, ...]
@@ -92,38 +96,82 @@ class Overlap:
         # What was read
         read, totals = self.corpus, {side.name: self._side(side) for side in self.sides}
         words = counted(read["words"], "word")
-        corpus_size = f"{counted(len(read['files']), 'file')}, {counted(read['documents'], 'document')}, {words}"
+        corpus_size = (
+            f"{counted(len(read['files']), 'file')}, {counted(read['documents'], 'document')},"
+            f" {words}"
+        )
         lines = [f"{corpus_size}; known: at least {counted(self.min_count, 'time')}"]
         # A row per side
         names = ("examples", "words", "degree", "longest_mean", "longest", "whole")
         head = ["side", "examples", "words", "degree", "longest, mean", "longest", "whole examples"]
-        rows = [[side, *(_shown(total[name], 2 if name == "longest_mean" else 4) for name in names)]
-                for side, total in totals.items()]  # fmt: skip
+        rows = [
+            [side, *(_shown(total[name], 2 if name == "longest_mean" else 4) for name in names)]
+            for side, total in totals.items()
+        ]
         lines += ["", render(head, rows), ""]
         # A row per order
         columns = ("ngrams", "known", "containment", "with_known")
-        head = ["n", *(word for side in totals for word in (f"{side}: n-grams", "known", "containment", "examples"))]
+        head = [
+            "n",
+            *(
+                word
+                for side in totals
+                for word in (f"{side}: n-grams", "known", "containment", "examples")
+            ),
+        ]
         rows = [
-            [str(order), *(_shown(total["orders"][str(order)][name]) for total in totals.values() for name in columns)]
+            [
+                str(order),
+                *(
+                    _shown(total["orders"][str(order)][name])
+                    for total in totals.values()
+                    for name in columns
+                ),
+            ]
             for order in self.orders
         ]
         note = "containment: known n-grams over n-grams; examples: those with a known one. "
-        return "\n".join([*lines, render(head, rows), "", note + "Paraphrases and other spellings are not found."])
+        return "\n".join(
+            [
+                *lines,
+                render(head, rows),
+                "",
+                note + "Paraphrases and other spellings are not found.",
+            ]
+        )
 
     def table(self) -> str:
         """One row per example and side, as TSV with a header."""
-        head = ["example", "side", "words", "pieces", "degree", "longest", "longest_text", "covered"]
-        head += [f"known_{order}" for order in self.orders] + [f"containment_{order}" for order in self.orders]
+        head = [
+            "example",
+            "side",
+            "words",
+            "pieces",
+            "degree",
+            "longest",
+            "longest_text",
+            "covered",
+        ]
+        head += [f"known_{order}" for order in self.orders] + [
+            f"containment_{order}" for order in self.orders
+        ]
         rows = []
         ngrams = [side.ngrams(self.orders) for side in self.sides]
         for example in range(len(self.sides[0].lengths)):
             for side, counts in zip(self.sides, ngrams, strict=True):
                 known = side.known[example].tolist()
                 shares = map(_share, known, counts[example].tolist())
-                row = [str(example + 1), side.name, str(side.lengths[example]), str(side.pieces[example])]
+                row = [
+                    str(example + 1),
+                    side.name,
+                    str(side.lengths[example]),
+                    str(side.pieces[example]),
+                ]
                 degree = float(side.degrees[example]) if side.lengths[example] else None
                 row += [_shown(degree), str(side.longest[example]), side.spans[example]]
-                rows.append([*row, str(side.covered[example]), *map(str, known), *map(_shown, shares)])
+                rows.append(
+                    [*row, str(side.covered[example]), *map(str, known), *map(_shown, shares)]
+                )
         return render(head, rows, "tsv") + "\n"
 
 
@@ -132,7 +180,9 @@ def _share(known: Any, ngrams: Any) -> float | None:
 
 
 def _shown(value: float | None, digits: int = 4) -> str:
-    """A count with thousands separators, another number with ``digits`` decimals; empty for None."""
+    """A count with thousands separators, another number with ``digits`` decimals; empty for
+    None.
+    """
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"

@@ -1,7 +1,9 @@
-"""The folder of ``cgbench parts``: the pieces of a test set, and the probes that show whether a system knows them.
+"""The folder of ``cgbench parts``: the pieces of a test set, and the probes that show whether a
+system knows them.
 
-A *piece* is a part that a test row is composed of: a known n-gram of its cover, a word, an atom of its form, or a
-shorter compound. A *probe* is a pair that contains pieces in a known context. One probe may serve many pieces.
+A *piece* is a part that a test row is composed of: a known n-gram of its cover, a word, an atom of
+its form, or a shorter compound. A *probe* is a pair that contains pieces in a known context. One
+probe may serve many pieces.
 
 ============== ========================================================================================================
 file           content
@@ -15,9 +17,10 @@ rows.jsonl     the pieces of each test row: ``[piece, start, end]``, the line of
 control.jsonl  (of a release with a control set) the same of the rows of the control set
 train.*        (if pairs were held back) source and target of the training corpus without them
 manifest.json  ``side`` (of the pieces), ``k``, ``pieces`` (their type), ``match`` (how an output shows that a piece is
-               known), all settings, inputs and files with checksums, ``test`` (:func:`text_digest` of both sides of the
-               test set), counts, the reasons, a digest
-============== ========================================================================================================
+               known), all settings, inputs and files with checksums, ``test`` (:func:`text_digest`
+               of both sides of the test set), counts, the reasons, a digest
+==============
+========================================================================================================
 
 Pieces are in the normalised form of the release.
 """
@@ -66,12 +69,17 @@ _SHAPE = {
     "counts": {str: int},
     "reasons": {str: int},
 }
-_PIECE = {"text": str, "count": int, "probes": [int], "reason": lambda value: value in ("", *REASONS)}
+_PIECE = {
+    "text": str,
+    "count": int,
+    "probes": [int],
+    "reason": lambda value: value in ("", *REASONS),
+}
 
 
 class Place(NamedTuple):
-    """Where a piece stands in a test row: its first word and the word after its last, from 0, on the side of the
-    pieces; -1 if it has no place. ``piece`` counts from 0."""
+    """Where a piece stands in a test row: its first word and the word after its last, from 0, on
+    the side of the pieces; -1 if it has no place. ``piece`` counts from 0."""
 
     piece: int
     start: int = -1
@@ -80,8 +88,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Piece:
-    """A distinct piece. ``count``: occurrences in training (of a shorter compound: its test rows); ``probes``: from 0;
-    ``reason``: one of :data:`REASONS`, empty if it has k probes."""
+    """A distinct piece. ``count``: occurrences in training (of a shorter compound: its test rows);
+    ``probes``: from 0; ``reason``: one of :data:`REASONS`, empty if it has k probes."""
 
     text: str
     count: int
@@ -91,9 +99,10 @@ class Piece:
 
 @dataclass(frozen=True, repr=False)
 class PartsFolder:
-    """The result of ``cgbench parts``: ``probes`` are pairs of source and target, ``normalised`` the same in normalised
-    form; ``rows[i]`` has the places of pieces in test row i, with indices of ``pieces``; ``control`` those in the rows
-    of the control set. ``manifest`` is that of the folder."""
+    """The result of ``cgbench parts``: ``probes`` are pairs of source and target, ``normalised``
+    the same in normalised form; ``rows[i]`` has the places of pieces in test row i, with indices of
+    ``pieces``; ``control`` those in the rows of the control set. ``manifest`` is that of the
+    folder."""
 
     folder: Path
     manifest: dict[str, Any]
@@ -117,7 +126,10 @@ class PartsFolder:
         if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
             raise InputError(f"{path}: not a folder of cgbench parts")
         if manifest.get("format") != FORMAT:
-            raise InputError(f"{path}: format {manifest.get('format')}, but this version reads {FORMAT}; {_REMEDY}")
+            raise InputError(
+                f"{path}: format {manifest.get('format')}, but this version reads {FORMAT};"
+                f" {_REMEDY}"
+            )
         if manifest.get("digest") != digest(manifest):
             raise InputError(f"{path / MANIFEST}: was changed: its digest differs; {_REMEDY}")
         check_shape(manifest, _SHAPE, path / MANIFEST, _REMEDY)
@@ -126,7 +138,10 @@ class PartsFolder:
         probes = _read_probe_files(path, _FILES[:2])
         normalised = _read_probe_files(path, _NORMALISED) if _NORMALISED[0] in names else probes
         if len(normalised) != len(probes):
-            raise InputError(f"{path}: {len(probes):,} probes, but {len(normalised):,} normalised ones; {_REMEDY}")
+            raise InputError(
+                f"{path}: {len(probes):,} probes, but {len(normalised):,} normalised ones;"
+                f" {_REMEDY}"
+            )
         pieces = _read_pieces(path / "pieces.jsonl", len(probes))
         rows = _read_rows(path / "rows.jsonl", len(pieces))
         control = _read_rows(path / _CONTROL, len(pieces)) if _CONTROL in names else []
@@ -144,7 +159,9 @@ class PartsFolder:
 
     @property
     def normalisation(self) -> Normalisation:
-        """The normalisation of the pieces; languages are ``source`` and ``target`` where they make no difference."""
+        """The normalisation of the pieces; languages are ``source`` and ``target`` where they make
+        no difference.
+        """
         settings = self.manifest["settings"]["normalisation"]
         languages = tuple(settings["languages"] or SIDES)
         options = settings.get("detokenize", False), settings.get("anonymise", "none")
@@ -156,19 +173,27 @@ class PartsFolder:
 
     @property
     def match(self) -> str:
-        """How an output shows that a piece is known. ``words``: it has the piece's words in a row; ``outputs``: it has
-        what the outputs for other probes have for the piece; ``exact``: it is the reference of the probe; ``compound``:
-        it translates the piece, a compound."""
+        """How an output shows that a piece is known. ``words``: it has the piece's words in a row;
+        ``outputs``: it has what the outputs for other probes have for the piece; ``exact``: it is
+        the reference of the probe; ``compound``: it translates the piece, a compound."""
         return str(self.manifest["match"])
 
     @property
     def untested(self) -> int:
         """The number of test rows with a piece that has no probe, or without pieces."""
-        return sum(not row or any(not self.pieces[position.piece].probes for position in row) for row in self.rows)
+        return sum(
+            not row or any(not self.pieces[position.piece].probes for position in row)
+            for row in self.rows
+        )
 
     def words_of_rows(self, rows: Sequence[Sequence[Place]]) -> list[list[str]]:
-        """The words of test or control rows on the side of the pieces, which are n-grams that cover them."""
-        return [[word for position in row for word in self.pieces[position.piece].text.split(" ")] for row in rows]
+        """The words of test or control rows on the side of the pieces, which are n-grams that cover
+        them.
+        """
+        return [
+            [word for position in row for word in self.pieces[position.piece].text.split(" ")]
+            for row in rows
+        ]
 
 
 def write_parts(
@@ -185,9 +210,10 @@ def write_parts(
     """Write a folder, completely or not at all; an earlier one of ``cgbench parts`` is replaced.
 
     :param normalised: the probes in normalised form, if text was normalised.
-    :param control: the pieces of the control set; ``trained``: the number of probes in the training corpus;
-        ``remaining``: the files of that corpus without the pairs held back, to be copied.
-    :param manifest: ``side``, ``match``, ``k``, ``pieces``, ``settings``, ``inputs`` and what else describes the run.
+    :param control: the pieces of the control set; ``trained``: the number of probes in the training
+        corpus; ``remaining``: the files of that corpus without the pairs held back, to be copied.
+    :param manifest: ``side``, ``match``, ``k``, ``pieces``, ``settings``, ``inputs`` and what else
+        describes the run.
     """
     lacking = [piece.reason for piece in pieces if piece.reason]
     counts = {
@@ -195,7 +221,9 @@ def write_parts(
         "pieces": len(pieces),
         "probed": sum(bool(piece.probes) for piece in pieces),
         "full": sum(len(piece.probes) >= manifest["k"] for piece in pieces),
-        "rows_probed": sum(bool(row) and all(pieces[position.piece].probes for position in row) for row in rows),
+        "rows_probed": sum(
+            bool(row) and all(pieces[position.piece].probes for position in row) for row in rows
+        ),
         "probes": len(probes),
         "trained": trained,
     }
@@ -210,13 +238,17 @@ def write_parts(
         listed = (asdict(one) | {"probes": [number + 1 for number in one.probes]} for one in pieces)
         write_rows(folder / "pieces.jsonl", listed)
         for name, places in (("rows.jsonl", rows), *([(_CONTROL, control)] if control else [])):
-            write_rows(folder / name, ([[number + 1, *words] for number, *words in row] for row in places))
+            write_rows(
+                folder / name, ([[number + 1, *words] for number, *words in row] for row in places)
+            )
         for file in remaining:
             shutil.copyfile(file, folder / file.name)
         manifest["files"] = digests_of(folder, sorted(path.name for path in folder.iterdir()))
         manifest["digest"] = digest(manifest)
         write_json(folder / MANIFEST, manifest)
-    return replace(PartsFolder.open(out), manifest=manifest)  # in the order of the output, not of the file
+    return replace(
+        PartsFolder.open(out), manifest=manifest
+    )  # in the order of the output, not of the file
 
 
 def check_output_folder(out: Path) -> None:
@@ -233,14 +265,18 @@ def check_output_folder(out: Path) -> None:
 
 
 def text_digest(lines: Sequence[str]) -> str:
-    """A checksum of the letters and digits of a text, which tokenisation, case and escaped marks do not change."""
+    """A checksum of the letters and digits of a text, which tokenisation, case and escaped marks do
+    not change.
+    """
     return hash_value(list(map(bare, lines)))
 
 
 def _read_probe_files(path: Path, names: Sequence[str]) -> tuple[Pair, ...]:
     sources, targets = (list(read_lines(path / name)) for name in names)
     if len(sources) != len(targets):
-        raise InputError(f"{path}: {len(sources):,} sources of probes, but {len(targets):,} targets; {_REMEDY}")
+        raise InputError(
+            f"{path}: {len(sources):,} sources of probes, but {len(targets):,} targets; {_REMEDY}"
+        )
     return tuple(zip(sources, targets, strict=True))
 
 
@@ -249,7 +285,11 @@ def _read_pieces(path: Path, probe_count: int) -> list[Piece]:
     for where, row in _rows(path):
         check_shape(row, _PIECE, where, _REMEDY)
         probes = tuple(line - 1 for line in row["probes"])
-        if set(row) != set(_PIECE) or row["count"] < 0 or not all(0 <= probe < probe_count for probe in probes):
+        if (
+            set(row) != set(_PIECE)
+            or row["count"] < 0
+            or not all(0 <= probe < probe_count for probe in probes)
+        ):
             raise InputError(f"{where}: not a piece; {_REMEDY}")
         pieces.append(Piece(row["text"], row["count"], probes, row["reason"]))
     if len({probe for piece in pieces for probe in piece.probes}) != probe_count:
@@ -261,7 +301,9 @@ def _read_rows(path: Path, piece_count: int) -> list[tuple[Place, ...]]:
     rows = []
     for where, row in _rows(path):
         check_shape(row, [[int]], where, _REMEDY)
-        positions = tuple(Place(position[0] - 1, *position[1:]) for position in row if len(position) == 3)
+        positions = tuple(
+            Place(position[0] - 1, *position[1:]) for position in row if len(position) == 3
+        )
         valid = all(
             0 <= position.piece < piece_count
             and (0 <= position.start < position.end or position.start == position.end == -1)

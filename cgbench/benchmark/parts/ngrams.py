@@ -1,10 +1,10 @@
 """Probes for known n-grams: pairs of a corpus of any size that contain them in a known context.
 
-A neighbour of a piece, the word before or after it, is known with it if the two together are a known n-gram. Of the
-pairs with a piece the best are kept: those in which both neighbours are known with it, then one, then none; of these
-those with few pieces in their own cover (so they are short and of a low degree), then with few words. Equal ones are
-ordered by a hash of their words, so the order of a corpus does not matter. Memory depends on the pieces, not on the
-corpus.
+A neighbour of a piece, the word before or after it, is known with it if the two together are a
+known n-gram. Of the pairs with a piece the best are kept: those in which both neighbours are known
+with it, then one, then none; of these those with few pieces in their own cover (so they are short
+and of a low degree), then with few words. Equal ones are ordered by a hash of their words, so the
+order of a corpus does not matter. Memory depends on the pieces, not on the corpus.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,17 @@ Rows = dict[str, np.ndarray]
 WAITING = 1_000_000
 """Rows that are read before the best are kept."""
 _NO_RANK = np.uint64(2**64 - 1)
-_COLUMNS = ("piece", "new", "rank", "content", "source", "pool", "line", "source_offset", "target_offset")
+_COLUMNS = (
+    "piece",
+    "new",
+    "rank",
+    "content",
+    "source",
+    "pool",
+    "line",
+    "source_offset",
+    "target_offset",
+)
 
 
 class Search:
@@ -43,12 +53,22 @@ class Search:
     """
 
     def __init__(
-        self, known: KnownNgrams, pieces: Sequence[Sequence[str]], side: str,
-        excluded: Sequence[Sequence[np.ndarray]], max_length: int, k: int,
-    ) -> None:  # fmt: skip
+        self,
+        known: KnownNgrams,
+        pieces: Sequence[Sequence[str]],
+        side: str,
+        excluded: Sequence[Sequence[np.ndarray]],
+        max_length: int,
+        k: int,
+    ) -> None:
         self.known, self.sizes = known, np.array(list(map(len, pieces)), np.int64)
         self._ids = [tuple(known.words.ids(piece).tolist()) for piece in pieces]
-        self.excluded, self.own, self.max_length, self.k = excluded, SIDES.index(side), max_length, k
+        self.excluded, self.own, self.max_length, self.k = (
+            excluded,
+            SIDES.index(side),
+            max_length,
+            k,
+        )
         self._worst = np.full(len(pieces), _NO_RANK)  # pairs of a higher rank are not kept
 
     def find(self, ids: np.ndarray, lengths: np.ndarray) -> Places:
@@ -60,8 +80,10 @@ class Search:
         return np.repeat(np.arange(len(lengths)), lengths)[starts], pieces, starts
 
     def lines_with(self, ids: np.ndarray, lengths: np.ndarray, occurrences: Places) -> Places:
-        """Lines with their pieces, each pair of them once, by line; and at the best place of the piece in the line, how
-        many of its neighbours, 0 to 2, are not known together with it. The edge of a sentence is known."""
+        """Lines with their pieces, each pair of them once, by line; and at the best place of the
+        piece in the line, how many of its neighbours, 0 to 2, are not known together with it. The
+        edge of a sentence is known.
+        """
         lines, pieces, starts = occurrences
         ends, after = np.cumsum(lengths, dtype=np.int64), starts + self.sizes[pieces]
         new = 2 - self._are_known(ids, np.maximum(starts - 1, (ends - lengths)[lines]), after)
@@ -74,10 +96,14 @@ class Search:
     def _are_known(self, ids: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         sizes = last - first
         columns = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
-        return (self.known.count_pieces(ids[columns], sizes.astype(np.int32))[0] == 1).astype(np.int64)
+        return (self.known.count_pieces(ids[columns], sizes.astype(np.int32))[0] == 1).astype(
+            np.int64
+        )
 
     def read(self, corpora: Sequence[ParallelText]) -> None:
-        """Find the best pairs of each piece; they depend neither on the number of cores nor on the order of pairs."""
+        """Find the best pairs of each piece; they depend neither on the number of cores nor on the
+        order of pairs.
+        """
         jobs = usable_cores()
         waiting: list[Rows] = []
         for corpus_number, corpus in enumerate(corpora):
@@ -86,11 +112,15 @@ class Search:
                 bar(corpus.lines, f"probes in {corpus.target.path.name}", "pair") as progress,
             ):
                 chunks = chunks_of(corpus, files)
-                work = Scan(corpus, corpus_number, self.known, None, SIDES[self.own], filter_sides="neither")
+                work = Scan(
+                    corpus, corpus_number, self.known, None, SIDES[self.own], filter_sides="neither"
+                )
                 read = partial(self._read_chunk, work, files)
                 for chunk, rows in zip(chunks, in_threads(read, chunks, jobs, jobs), strict=True):
                     waiting.append(rows)
-                    if sum(len(batch["piece"]) for batch in waiting[1:]) > max(WAITING, len(waiting[0]["piece"])):
+                    if sum(len(batch["piece"]) for batch in waiting[1:]) > max(
+                        WAITING, len(waiting[0]["piece"])
+                    ):
                         waiting = [self._keep(waiting)]
                     progress.update(chunk[1][0] - chunk[0][0])
         self.kept = self._keep(waiting)
@@ -104,14 +134,24 @@ class Search:
         content, own_lengths = pair_hash(*codes), lengths[self.own]
         # The order of preference: pieces of the cover, words of both sides, a hash.
         rank = content >> np.uint64(32)
-        for values, shift in ((self.known.count_pieces(ids, own_lengths)[0], 47), (lengths[0] + lengths[1], 32)):
+        for values, shift in (
+            (self.known.count_pieces(ids, own_lengths)[0], 47),
+            (lengths[0] + lengths[1], 32),
+        ):
             rank |= np.minimum(values, (1 << 15) - 1).astype(np.uint64) << np.uint64(shift)
         lines, pieces, starts = self.find(ids, own_lengths)
         remaining = fits[lines] & (rank[lines] <= self._worst[pieces])
-        lines, pieces, new = self.lines_with(ids, own_lengths, (lines[remaining], pieces[remaining], starts[remaining]))
+        lines, pieces, new = self.lines_with(
+            ids, own_lengths, (lines[remaining], pieces[remaining], starts[remaining])
+        )
         columns = (
             *(pieces, new, rank[lines], content[lines], codes[0][lines]),
-            *(np.full(len(lines), work.number), numbers[lines], offsets[0][lines], offsets[1][lines]),
+            *(
+                np.full(len(lines), work.number),
+                numbers[lines],
+                offsets[0][lines],
+                offsets[1][lines],
+            ),
         )
         return dict(zip(_COLUMNS, columns, strict=True))
 
@@ -121,15 +161,23 @@ class Search:
         rows = _ordered(rows, "line", "pool", "content", "rank", "new", "source", "piece")
         first = np.ones(len(rows["piece"]), bool)
         first[1:] = (np.diff(rows["piece"]) != 0) | (rows["source"][1:] != rows["source"][:-1])
-        rows = _ordered({name: values[first] for name, values in rows.items()}, "content", "rank", "new", "piece")
+        rows = _ordered(
+            {name: values[first] for name, values in rows.items()},
+            "content",
+            "rank",
+            "new",
+            "piece",
+        )
         rank, choices = _places(rows["piece"]), max(CHOICES, self.k)
         last = (rank == choices - 1) & (rows["new"] == 0)
         self._worst[rows["piece"][last]] = rows["rank"][last]
         return {name: values[rank < choices] for name, values in rows.items()}
 
     def served(self, corpora: Sequence[ParallelText]) -> tuple[list[list[str]], list[np.ndarray]]:
-        """The texts of the pairs kept by side, the best first; and the pieces of each: all whose neighbours are known
-        in it as they are in the k-th best pair with the piece, not only those that it was kept for."""
+        """The texts of the pairs kept by side, the best first; and the pieces of each: all whose
+        neighbours are known in it as they are in the k-th best pair with the piece, not only those
+        that it was kept for.
+        """
         rows = self.kept
         most, best = np.zeros(len(self.sizes), np.int64), _places(rows["piece"]) < self.k
         np.maximum.at(most, rows["piece"][best], rows["new"][best])
@@ -171,7 +219,8 @@ def ngram_candidates(
     texts, served = search.served(corpora)
     counts = [known.words.count(piece[0]) for piece in numbers]
     in_train = [
-        np.bincount(search.find(*known.words.read(block))[1], minlength=len(good)) for block in read_blocks(text)
+        np.bincount(search.find(*known.words.read(block))[1], minlength=len(good))
+        for block in read_blocks(text)
     ]
     counts[: len(good)] = np.sum(in_train, axis=0).tolist()
     listed = [

@@ -15,10 +15,18 @@ def _prices(value: Any) -> tuple[Price | None, ...]:
 
 
 Prices: TypeAlias = Annotated[
-    Any, Kind("name", "a price such as in=2.5,out=10, or a list of these", lambda value: all(_prices(value)),
-              many=True, read=_prices),
-]  # fmt: skip
-References: TypeAlias = Annotated[Any, Kind("references", "a text, or a list of files", are_paths, many=True)]
+    Any,
+    Kind(
+        "name",
+        "a price such as in=2.5,out=10, or a list of these",
+        lambda value: all(_prices(value)),
+        many=True,
+        read=_prices,
+    ),
+]
+References: TypeAlias = Annotated[
+    Any, Kind("references", "a text, or a list of files", are_paths, many=True)
+]
 
 
 @request
@@ -26,46 +34,91 @@ class RaceRequest:
     """What ``cgbench race`` is asked for."""
 
     systems: Models = option(
-        help="Server to ask, openai:URL?model=M or NAME=openai:URL?model=M; repeatable, runs of one NAME are seeds",
-        group="Models", flag="system", metavar="[NAME=]openai:URL",
-    )  # fmt: skip
+        help=(
+            "Server to ask, openai:URL?model=M or NAME=openai:URL?model=M; repeatable, runs of one"
+            " NAME are seeds"
+        ),
+        group="Models",
+        flag="system",
+        metavar="[NAME=]openai:URL",
+    )
     _: KW_ONLY
-    release: Folder | None = option(default=None, help="Release whose test set gives --source and --ref", group="Input")
-    sources: Text | None = option(default=None, help="Sources of the test set", group="Input", flag="source")
+    release: Folder | None = option(
+        default=None, help="Release whose test set gives --source and --ref", group="Input"
+    )
+    sources: Text | None = option(
+        default=None, help="Sources of the test set", group="Input", flag="source"
+    )
     references: References | None = option(
         default=None, help="References, one per example; repeatable", group="Input", flag="ref"
     )
     cluster: Text | None = option(
-        default=None, help="Cluster of each example, such as its document: TABLE:COLUMN, or a file with one per line; "
-        "whole clusters are sent, and each counts as one example", group="Input",
-    )  # fmt: skip
-    rules: File | None = option(
-        default=None, help="Rules of each example, for --metric rules; their `source` is sent", group="Input"
+        default=None,
+        help=(
+            "Cluster of each example, such as its document: TABLE:COLUMN, or a file with one per"
+            " line; whole clusters are sent, and each counts as one example"
+        ),
+        group="Input",
     )
-    metric: MetricName = option(default="exact", help="Metric of single examples", group="Comparison")
+    rules: File | None = option(
+        default=None,
+        help="Rules of each example, for --metric rules; their `source` is sent",
+        group="Input",
+    )
+    metric: MetricName = option(
+        default="exact", help="Metric of single examples", group="Comparison"
+    )
     level: float = option(
-        default=0.05, help="Probability of any wrong decision, among all systems", above=0, below=1, group="Comparison"
+        default=0.05,
+        help="Probability of any wrong decision, among all systems",
+        above=0,
+        below=1,
+        group="Comparison",
     )
     margin: float = option(
-        default=0.0, help="Differences of at most this are equivalent", least=0, unit="points", group="Comparison"
+        default=0.0,
+        help="Differences of at most this are equivalent",
+        least=0,
+        unit="points",
+        group="Comparison",
     )
-    batch: int = option(default=50, help="Number of examples between two tests", least=1, group="Comparison")
+    batch: int = option(
+        default=50, help="Number of examples between two tests", least=1, group="Comparison"
+    )
     seed: int = option(default=0, help="Seed of the order of examples", least=0, group="Comparison")
-    prompting: PromptingOptions = option(default=PromptingOptions(), help="Prompts, and how answers are read")
+    prompting: PromptingOptions = option(
+        default=PromptingOptions(), help="Prompts, and how answers are read"
+    )
     price: Prices = option(
-        default=(), help="Price in US dollars per million tokens, such as in=2.5,out=10 (and ,cached=1.25); one for "
-        "all systems, or one per system", group="Server", metavar="in=USD,out=USD",
-    )  # fmt: skip
+        default=(),
+        help=(
+            "Price in US dollars per million tokens, such as in=2.5,out=10 (and ,cached=1.25); one"
+            " for all systems, or one per system"
+        ),
+        group="Server",
+        metavar="in=USD,out=USD",
+    )
     budget: AnyLimit | None = option(
-        default=None, help="Stop before more than this is spent on all systems: 5USD (needs --price) or 100000tokens",
-        group="Server", metavar="USD|TOKENS",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Stop before more than this is spent on all systems: 5USD (needs --price) or"
+            " 100000tokens"
+        ),
+        group="Server",
+        metavar="USD|TOKENS",
+    )
     dry_run: bool = option(
-        default=False, help="Print the expected number of examples, and send nothing", group="Server"
+        default=False,
+        help="Print the expected number of examples, and send nothing",
+        group="Server",
     )
     output: Folder | None = option(
-        default=None, help="Folder for answers, scores and the result; the same command resumes in it", group="Output"
+        default=None,
+        help="Folder for answers, scores and the result; the same command resumes in it",
+        group="Output",
     )
     plot: File | None = option(
-        default=None, help="Plot the intervals of the differences after each batch (.svg, .png or .pdf)", group="Output"
+        default=None,
+        help="Plot the intervals of the differences after each batch (.svg, .png or .pdf)",
+        group="Output",
     )

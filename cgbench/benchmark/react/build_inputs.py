@@ -19,10 +19,11 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a build. ``known`` has results of ``cgbench overlap`` by side, which replace that side of the
-    training text. ``ensemble`` is a folder of trained members, ``members`` are external models; without either, members
-    are trained. ``reverse`` is a reverse-direction ensemble, ``lm`` a language model that scores the candidates,
-    ``difficulty`` one file of values per corpus of the pool. Languages are parts of file names."""
+    """The inputs of a build. ``known`` has results of ``cgbench overlap`` by side, which replace
+    that side of the training text. ``ensemble`` is a folder of trained members, ``members`` are
+    external models; without either, members are trained. ``reverse`` is a reverse-direction
+    ensemble, ``lm`` a language model that scores the candidates, ``difficulty`` one file of values
+    per corpus of the pool. Languages are parts of file names."""
 
     train: CorpusSpec
     pools: tuple[CorpusSpec, ...]
@@ -37,7 +38,9 @@ class Inputs:
 
     @property
     def reads_originals(self) -> bool:
-        """Whether the members read the original text: external models do, those of cgbench the normalised form."""
+        """Whether the members read the original text: external models do, those of cgbench the
+        normalised form.
+        """
         return any(member.identity["kind"] != "cgbench" for member in self.members)
 
 
@@ -52,12 +55,17 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
     languages = languages_of(request.text_options.languages, train)
     options, ranking = request.ensemble_options, request.ranking
     ensemble, reverse, lm = (
-        None if path is None else Path(path) for path in (options.ensemble, options.reverse_ensemble, ranking.lm)
+        None if path is None else Path(path)
+        for path in (options.ensemble, options.reverse_ensemble, ranking.lm)
     )
     inputs = Inputs(
         train=train,
         pools=corpora_of(request.pools, "pool", columns=columns, texts=texts),
-        exclude=tuple(sorted(corpora_of(request.exclude, "exclude", columns=columns, texts=texts), key=_by_bytes)),
+        exclude=tuple(
+            sorted(
+                corpora_of(request.exclude, "exclude", columns=columns, texts=texts), key=_by_bytes
+            )
+        ),
         known=known_from_of(request.filters.known_from, request.filters.degree_side),
         ensemble=ensemble,
         reverse=reverse,
@@ -88,7 +96,10 @@ def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
             raise InputError(f"{argument('prompt')} needs {argument('member')}")
         return ()
     if request.ensemble_options.ensemble is not None:
-        raise InputError(f"{argument('member')} and {argument('ensemble')}: give one; a member may be a checkpoint")
+        raise InputError(
+            f"{argument('member')} and {argument('ensemble')}: give one; a member may be a"
+            " checkpoint"
+        )
     if request.execution.until == "candidates":
         return ()
     members = tuple(plan_member(str(name), request.ensemble_options.prompt) for name in names)
@@ -97,19 +108,25 @@ def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
 
 
 def known_from_of(value: Any, degree_side: str) -> dict[str, Path]:
-    """The results of ``cgbench overlap`` by side, from ``{"source": FOLDER}`` or ``source=FOLDER``. A folder without a
-    side belongs to the side of the degree."""
+    """The results of ``cgbench overlap`` by side, from ``{"source": FOLDER}`` or ``source=FOLDER``.
+    A folder without a side belongs to the side of the degree."""
     if isinstance(value, Mapping):
         pairs = [(str(side), str(folder)) for side, folder in value.items()]
     else:
         words = [(word, *word.partition("=")) for word in map(os.fspath, _listed(value))]
         pairs = [
-            (side, folder) if sign and side in SIDES else (degree_side, word) for word, side, sign, folder in words
+            (side, folder) if sign and side in SIDES else (degree_side, word)
+            for word, side, sign, folder in words
         ]
     for side, folder in pairs:
         if side not in SIDES or not folder:
-            raise InputError(f"{argument('known_from', f'{side}={folder}')}: give a side and a folder: source=FOLDER")
+            raise InputError(
+                f"{argument('known_from', f'{side}={folder}')}: give a side and a folder:"
+                " source=FOLDER"
+            )
     folders = {side: Path(folder) for side, folder in pairs}
     if len(folders) < len(pairs):
-        raise InputError(f"{argument('known_from')}: give one folder per side: source=FOLDER and target=FOLDER")
+        raise InputError(
+            f"{argument('known_from')}: give one folder per side: source=FOLDER and target=FOLDER"
+        )
     return dict(sorted(folders.items()))

@@ -10,7 +10,12 @@ from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.uncertainty import SHARD
-from cgbench.benchmark.overlap.known_of_test import check_count, check_words_alike, read_summary, sums_of
+from cgbench.benchmark.overlap.known_of_test import (
+    check_count,
+    check_words_alike,
+    read_summary,
+    sums_of,
+)
 from cgbench.benchmark.react.build_inputs import Inputs, read_inputs
 from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares, loosen
 from cgbench.benchmark.react.request import LM_SETTINGS, BuildRequest
@@ -30,8 +35,8 @@ from cgbench.text.normalisation import SIDES, Normalisation
 
 @dataclass(frozen=True)
 class Plan:
-    """Every step of a build, known before any of them runs. The ``members`` of ``request`` are those of the user's
-    ensemble if there is one."""
+    """Every step of a build, known before any of them runs. The ``members`` of ``request`` are
+    those of the user's ensemble if there is one."""
 
     request: BuildRequest
     inputs: Inputs
@@ -63,9 +68,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Built:
-    """The results of a build: its texts, the folder of the candidates' text, the candidates with all measures (a
-    pyarrow table by falling degree, see docs/reference/formats.md), the number of pairs left at each stage, the quality
-    of the ensemble (:mod:`cgbench.benchmark.candidates.ensemble_quality`), the control set if there is one, and the
+    """The results of a build: its texts, the folder of the candidates' text, the candidates with
+    all measures (a pyarrow table by falling degree, see docs/reference/formats.md), the number of
+    pairs left at each stage, the quality of the ensemble
+    (:mod:`cgbench.benchmark.candidates.ensemble_quality`), the control set if there is one, and the
     estimated noise with the cut chosen for it (:mod:`cgbench.benchmark.candidates.noise_share`)."""
 
     plan: Plan
@@ -93,7 +99,10 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     find_work(*request.folders)
     inputs = read_inputs(request, texts)
     request = loosen(request, inputs)
-    until, model = request.execution.until, load_preset(request.model).replace(request.model_settings)
+    until, model = (
+        request.execution.until,
+        load_preset(request.model).replace(request.model_settings),
+    )
     check_difficulty(inputs.difficulty, len(inputs.pools), request.ranking.select_by)
     if until != "candidates":
         if members := inputs.members or (inputs.ensemble and member_folders(inputs.ensemble)):
@@ -105,8 +114,14 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     # The texts as they are read, and their errors.
     settings, normalisation = request.as_dict(), request.text_options.normalisation_of(inputs.train)
     train = plan_text("train", inputs.train, normalisation)
-    pools = tuple(plan_text(f"pool-{index}", spec, normalisation) for index, spec in enumerate(inputs.pools, 1))
-    exclude = tuple(plan_text(f"exclude-{index}", spec, normalisation) for index, spec in enumerate(inputs.exclude, 1))
+    pools = tuple(
+        plan_text(f"pool-{index}", spec, normalisation)
+        for index, spec in enumerate(inputs.pools, 1)
+    )
+    exclude = tuple(
+        plan_text(f"exclude-{index}", spec, normalisation)
+        for index, spec in enumerate(inputs.exclude, 1)
+    )
     findings = _inspect_texts(inputs, normalisation, request.execution.accept_text)
     if request.drawing.document is not None:
         check_documents(request.drawing.document, inputs.pools)
@@ -132,7 +147,10 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     )
     candidates = Step(
         "candidates",
-        {key: settings[key] for key in ("candidates", "min_length", "max_length", "seed", "degree_side")},
+        {
+            key: settings[key]
+            for key in ("candidates", "min_length", "max_length", "seed", "degree_side")
+        },
         {
             "train": train.identity,
             **{scan.name: scan.key for scan in scans},
@@ -141,7 +159,9 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
         revision=3,
     )
     plan = Plan(request, inputs, device, train, pools, exclude, ngrams, scans, candidates)
-    plan = replace(plan, perplexity=_plan_perplexity(inputs, request, candidates), findings=findings)
+    plan = replace(
+        plan, perplexity=_plan_perplexity(inputs, request, candidates), findings=findings
+    )
     # With the number of pairs known, the amounts are checked again; models come last.
     if until == "release" and all(pool.plain for pool in pools):
         check_shares(request, sum(pool.plain.lines for pool in pools if pool.plain))
@@ -167,52 +187,86 @@ def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
                 processes=together,
             )
             members = {step.name: step.key for step in ensemble.members}
-        uncertainty = Step("uncertainty", {**searched, "shard": SHARD}, {**candidates, **members}, revision=3)
+        uncertainty = Step(
+            "uncertainty", {**searched, "shard": SHARD}, {**candidates, **members}, revision=3
+        )
     if inputs.reverse:
         identity = ensemble_identity(inputs.reverse)
-        reverse = Step("reverse", {"device": device, "shard": SHARD}, {**candidates, "ensemble": identity}, revision=2)
+        reverse = Step(
+            "reverse",
+            {"device": device, "shard": SHARD},
+            {**candidates, "ensemble": identity},
+            revision=2,
+        )
     quality = quality_step(uncertainty)
-    return {"ensemble": ensemble, "uncertainty": uncertainty, "quality": quality, "reverse": reverse}
+    return {
+        "ensemble": ensemble,
+        "uncertainty": uncertainty,
+        "quality": quality,
+        "reverse": reverse,
+    }
 
 
-def _inspect_texts(inputs: Inputs, normalisation: Normalisation, accept: bool) -> tuple[Finding, ...]:
+def _inspect_texts(
+    inputs: Inputs, normalisation: Normalisation, accept: bool
+) -> tuple[Finding, ...]:
     """The errors in the texts; each is also a warning."""
     findings = look_at(inputs.train, (*inputs.pools, *inputs.exclude), normalisation)
     for finding in findings:
         if finding.stops and not accept:
-            raise InputError(f"{finding.text}; use {argument('accept_text')} to accept the text as it is")
+            raise InputError(
+                f"{finding.text}; use {argument('accept_text')} to accept the text as it is"
+            )
         warn(finding.text)
     return tuple(findings)
 
 
 def _plan_known(
-    inputs: Inputs, request: BuildRequest, normalisation: Normalisation, pools: Sequence[PlannedText]
+    inputs: Inputs,
+    request: BuildRequest,
+    normalisation: Normalisation,
+    pools: Sequence[PlannedText],
 ) -> dict[str, str]:
-    """The inputs of the step ``known-ngrams`` with results of ``cgbench overlap``: these results, and the pool."""
+    """The inputs of the step ``known-ngrams`` with results of ``cgbench overlap``: these results,
+    and the pool.
+    """
     hashes = {}
     for side, folder in inputs.known.items():
         overlap = read_summary(folder)
-        for name in ("word_min_count", *(["ngram_min_count"] if side == request.filters.degree_side else [])):
+        for name in (
+            "word_min_count",
+            *(["ngram_min_count"] if side == request.filters.degree_side else []),
+        ):
             check_count(folder, overlap["counts_up_to"], getattr(request.filters, name), name)
         if request.text_options.anonymise != "none":
             raise InputError(
-                f"{argument('known_from')}: {argument('anonymise')} replaces names pair by pair, which cgbench overlap "
-                "does not; replace the names first, and run both commands on that text"
+                f"{argument('known_from')}: {argument('anonymise')} replaces names pair by pair,"
+                " which cgbench overlap does not; replace the names first, and run both commands"
+                " on that text"
             )
         language = inputs.languages[SIDES.index(side)]
         check_words_alike(folder, overlap["units"]["words"], normalisation.of(language).settings)
         hashes[f"known-{side}"] = _hash_input(sums_of(folder))
-    return hashes | ({f"pool-{index}": pool.identity for index, pool in enumerate(pools, 1)} if hashes else {})
+    return hashes | (
+        {f"pool-{index}": pool.identity for index, pool in enumerate(pools, 1)} if hashes else {}
+    )
 
 
 def _plan_perplexity(inputs: Inputs, request: BuildRequest, candidates: Step) -> Step | None:
     """The step that scores the candidates with the language model, if there is one."""
     if inputs.lm is None:
         if needless := sorted(name for name in LM_SETTINGS if request.as_dict()[name]):
-            raise InputError(f"{needless[0]}: needs a language model; give one with {argument('lm')}")
+            raise InputError(
+                f"{needless[0]}: needs a language model; give one with {argument('lm')}"
+            )
         return None
     side = request.ranking.lm_side or request.filters.degree_side
-    return Step("perplexity", {"side": side}, {"candidates": candidates.key, "lm": _hash_input(inputs.lm)}, revision=2)
+    return Step(
+        "perplexity",
+        {"side": side},
+        {"candidates": candidates.key, "lm": _hash_input(inputs.lm)},
+        revision=2,
+    )
 
 
 def _hash_input(path: Path) -> str:

@@ -1,10 +1,11 @@
 """Build a benchmark of compositional generalisation from real text, by ReaCT's method.
 
-Zheng and Lapata, "Real-World Compositional Generalization with Disentangled Sequence-to-Sequence Learning" (Findings of
-ACL 2023), section 4: drop pairs with rare words; compute each pair's compositional degree from the known n-grams of the
-training corpus; keep the pairs of the highest degree; translate them with an ensemble and measure its knowledge
-uncertainty; drop the most uncertain, draw from the next. :func:`find_pairs` implements these steps;
-:func:`build_react` goes from a request to a release.
+Zheng and Lapata, "Real-World Compositional Generalization with Disentangled Sequence-to-Sequence
+Learning" (Findings of ACL 2023), section 4: drop pairs with rare words; compute each pair's
+compositional degree from the known n-grams of the training corpus; keep the pairs of the highest
+degree; translate them with an ensemble and measure its knowledge uncertainty; drop the most
+uncertain, draw from the next. :func:`find_pairs` implements these steps; :func:`build_react` goes
+from a request to a release.
 """
 
 from collections.abc import Callable, Sequence
@@ -76,15 +77,18 @@ TEXTS = "texts"  # in the workspace: corpora that were passed as lists of senten
 def build_react(request: BuildRequest) -> Release:
     """Build a release, or resume a build: finished steps are kept.
 
-    A corpus is one file with both sides (TSV, JSON lines, Parquet), two plain files, ``(source, target)``, or two lists
-    of sentences.
+    A corpus is one file with both sides (TSV, JSON lines, Parquet), two plain files, ``(source,
+    target)``, or two lists of sentences.
 
     :returns: the release in ``out``; if the build stops early, it contains the candidates.
-    :raises InputError: an input or a setting is invalid, or too few pairs are left for the selection.
+    :raises InputError: an input or a setting is invalid, or too few pairs are left for the
+        selection.
     """
     texts = find_work(*request.folders) / STEPS / TEXTS
     return run_build(
-        plan_build(request, texts), request.execution.engine or Local(request.execution.jobs), request.execution.say
+        plan_build(request, texts),
+        request.execution.engine or Local(request.execution.jobs),
+        request.execution.say,
     )
 
 
@@ -97,7 +101,10 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
     workspace = Workspace(beside / STEPS, say)
     if plan.ensemble:
         check_beside(workspace)
-    with locked(workspace.root / "lock", wait=False), numbered_steps(step.name for step in plan.steps):
+    with (
+        locked(workspace.root / "lock", wait=False),
+        numbered_steps(step.name for step in plan.steps),
+    ):
         keep_private(beside)
         built = find_pairs(plan, workspace, engine=engine)
         release = write_release(built, out, workspace)
@@ -126,7 +133,10 @@ def workspace_of(request: BuildRequest) -> Workspace:
 
 
 def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
-    """The method: from a training corpus and a pool to the pairs of the benchmark. Finished steps are kept."""
+    """The method: from a training corpus and a pool to the pairs of the benchmark.
+
+    Finished steps are kept.
+    """
     request = plan.request
     engine.share(workspace.root)
     train = plan.train.realise(workspace, engine)
@@ -134,7 +144,11 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     exclude = tuple(text.realise(workspace, engine) for text in plan.exclude)
     _check_ensembles(plan, train)  # fail before the expensive scan
     model = _open_lm(plan, workspace)
-    difficulty = read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools) if plan.inputs.difficulty else None
+    difficulty = (
+        read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools)
+        if plan.inputs.difficulty
+        else None
+    )
 
     # Known n-grams: of any length, from the training corpus or an overlap result.
     ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, plan, train, pools))
@@ -152,32 +166,46 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     # Candidates: the highest degrees, without repeats and without seen text.
     filters, seen = request.filters, (train, *exclude)
     bounds = Bounds(filters.min_length, filters.max_length, filters.degree_side)
-    candidates = workspace.run(plan.candidates, lambda out: _cut(out, plan, scans, pools, bounds, seen))
+    candidates = workspace.run(
+        plan.candidates, lambda out: _cut(out, plan, scans, pools, bounds, seen)
+    )
     counts = _counts(pools, scans, candidates)
     check_enough(request, counts, train)
     perplexity = (
-        workspace.run(plan.perplexity, lambda out: _score(out, plan, model, candidates)) if plan.perplexity else None
+        workspace.run(plan.perplexity, lambda out: _score(out, plan, model, candidates))
+        if plan.perplexity
+        else None
     )
     table = candidate_table(candidates, pools, perplexity, ngrams, request.filters.degree_side)
     pool_and_line = table["pool"].to_numpy(), table["pool_line"].to_numpy()
     if difficulty:
-        values = [float(difficulty[pool - 1][line - 1]) for pool, line in zip(*pool_and_line, strict=True)]
+        values = [
+            float(difficulty[pool - 1][line - 1]) for pool, line in zip(*pool_and_line, strict=True)
+        ]
         table = with_columns(table, {DIFFICULTY: values})
     document = request.drawing.document
     if document is not None:
-        table = with_columns(table, {DOCUMENT: documents_of(document, plan.inputs.pools, pools, *pool_and_line)})
+        table = with_columns(
+            table, {DOCUMENT: documents_of(document, plan.inputs.pools, pools, *pool_and_line)}
+        )
     # The ensemble translates the candidates and measures its uncertainty.
     quality = None
     if plan.uncertainty and plan.quality:
         members = _members(plan, workspace, train, engine)
         with saying_where(engine, "uncertainty", workspace.say):
             uncertainty = workspace.run(
-                plan.uncertainty, lambda out: _measure(out, plan, members, candidates, engine), resumable=True
+                plan.uncertainty,
+                lambda out: _measure(out, plan, members, candidates, engine),
+                resumable=True,
             )
         measures = read_uncertainty(uncertainty)
         table = with_columns(table, measures)
         # Does the ensemble translate at all? (Not in the paper.)
-        held_out = workspace.result(plan.ensemble.held_out) if plan.ensemble and plan.ensemble.held_out else None
+        held_out = (
+            workspace.result(plan.ensemble.held_out)
+            if plan.ensemble and plan.ensemble.held_out
+            else None
+        )
 
         def check_quality(out: Path) -> None:
             measure_quality(
@@ -201,18 +229,23 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         back = member_folders(plan.inputs.reverse)
         reverse = workspace.run(
             plan.reverse,
-            lambda out: reverse_of_candidates(back, candidates, out, device=plan.device, engine=engine),
+            lambda out: reverse_of_candidates(
+                back, candidates, out, device=plan.device, engine=engine
+            ),
             resumable=True,
         )
         table = with_columns(table, read_uncertainty(reverse))
     perplexity_of = plan.perplexity.config["side"] if plan.perplexity else None
     table = with_columns(table, pair_measures(table.to_pydict(), perplexity_of))
     noise = None
-    # The least likely references (not in the paper) and the most uncertain candidates are mostly noise and dropped; the
-    # benchmark is drawn at random from the next.
+    # The least likely references (not in the paper) and the most uncertain candidates are mostly
+    # noise and dropped; the benchmark is drawn at random from the next.
     if plan.request.execution.until == "release":
         config = request.as_dict()
-        sizes, noise = selection_sizes(config, table.num_rows), choose_cut(table.to_pydict(), config, quality)
+        sizes, noise = (
+            selection_sizes(config, table.num_rows),
+            choose_cut(table.to_pydict(), config, quality),
+        )
         if noise:
             workspace.say(f"selection: {noise_text(noise, config)}")
             config["drop_by"] = noise["cut"]
@@ -221,20 +254,33 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         if request.drawing.design == "stratified" and request.drawing.allocation == "neyman":
             targets = candidate_lines(candidates, original=plan.inputs.reads_originals)[1]
             drawn[OWN_SCORE] = sentence_chrf(table["hypothesis"].to_pylist(), targets)
-        # The probability of each draw, and a stratified sample of all candidates if there is to be one.
+        # The probability of each draw, and a stratified sample of all candidates if there is to be
+        # one.
         drawn |= draw_columns({**table.to_pydict(), **drawn}, request.as_dict(), sizes)
         table = with_columns(table, drawn)
     # Optionally, a control set matched to the test set.
     control = None
     if plan.request.execution.until == "release" and request.drawing.control:
         chosen = [row for row, stage in enumerate(stages) if stage == "selected"]
-        test = {name: table[name].to_numpy()[chosen] for name in ("pool", "source_length", "target_length")}
+        test = {
+            name: table[name].to_numpy()[chosen]
+            for name in ("pool", "source_length", "target_length")
+        }
         test["pool"] = test["pool"] - 1  # as the scans count
-        source, target = ((candidates / f"candidates.{side}").read_bytes().split(b"\n") for side in SIDES)
+        source, target = (
+            (candidates / f"candidates.{side}").read_bytes().split(b"\n") for side in SIDES
+        )
         pairs = [source[row] for row in chosen], [target[row] for row in chosen]
         words = vocabularies_of(ngrams, filters.degree_side)
         control = draw_control(
-            scan_parts(scans), pools, test, pairs, words, seed=request.seed, bounds=bounds, seen=seen
+            scan_parts(scans),
+            pools,
+            test,
+            pairs,
+            words,
+            seed=request.seed,
+            bounds=bounds,
+            seen=seen,
         )
         if document is not None:
             where = control.rows["pool"] + 1, control.rows["line"] + 1
@@ -242,7 +288,11 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
             control = replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
         counts["control"] = len(control.sources)
     faults = [control.warning if control else None, warning_of(quality) if quality else None]
-    warnings = [*(finding.text for finding in plan.findings), *size_warnings(request, counts), *filter(None, faults)]
+    warnings = [
+        *(finding.text for finding in plan.findings),
+        *size_warnings(request, counts),
+        *filter(None, faults),
+    ]
     return Built(plan, train, pools, candidates, table, counts, warnings, quality, control, noise)
 
 
@@ -267,12 +317,16 @@ def _cut(
     result = cut(scan_parts(scans), pools, size=count, bounds=bounds, seed=request.seed, seen=seen)
     replace(result, counts={**lengths, **result.counts}).save(out)
     rows = result.rows
-    originals = original_pairs(plan.inputs.pools, rows["pool"], rows["line"], plan.train.normalisation)
+    originals = original_pairs(
+        plan.inputs.pools, rows["pool"], rows["line"], plan.train.normalisation
+    )
     for side, lines in zip(SIDES, originals, strict=True):
         write_atomic(out / f"originals.{side}", "".join(line + "\n" for line in lines))
 
 
-def _counts(pools: Sequence[ParallelText], scans: Sequence[Path], candidates: Path) -> dict[str, int]:
+def _counts(
+    pools: Sequence[ParallelText], scans: Sequence[Path], candidates: Path
+) -> dict[str, int]:
     """The number of pairs left at each stage, up to the candidates."""
     counts = [read_json(scan / "counts.json") for scan in scans]
     return {
@@ -284,7 +338,9 @@ def _counts(pools: Sequence[ParallelText], scans: Sequence[Path], candidates: Pa
 
 
 def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engine) -> list[Path]:
-    """The folders of the ensemble's members, trained and published first if needed; empty for external models."""
+    """The folders of the ensemble's members, trained and published first if needed; empty for
+    external models.
+    """
     if plan.inputs.ensemble:
         return member_folders(plan.inputs.ensemble)
     if plan.ensemble is None:
@@ -294,19 +350,27 @@ def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engi
     return members
 
 
-def _measure(out: Path, plan: Plan, members: Sequence[Path], candidates: Path, engine: Engine) -> None:
+def _measure(
+    out: Path, plan: Plan, members: Sequence[Path], candidates: Path, engine: Engine
+) -> None:
     search = plan.request.ensemble_options.search
     if plan.inputs.members:
         sources, targets = candidate_lines(candidates, original=plan.inputs.reads_originals)
         measure_in_token_space(
-            Measurement(plan.inputs.members, sources, None, targets, plan.device, search), out, engine
+            Measurement(plan.inputs.members, sources, None, targets, plan.device, search),
+            out,
+            engine,
         )
     else:
-        uncertainty_of_candidates(members, candidates, out, device=plan.device, engine=engine, **search)
+        uncertainty_of_candidates(
+            members, candidates, out, device=plan.device, engine=engine, **search
+        )
 
 
 def _open_lm(plan: Plan, workspace: Workspace) -> LanguageModel | None:
-    """The language model if it is needed to score the candidates, so that a bad file fails before the scan."""
+    """The language model if it is needed to score the candidates, so that a bad file fails before
+    the scan.
+    """
     if plan.perplexity is None or workspace.done(plan.perplexity):
         return None
     assert plan.inputs.lm is not None

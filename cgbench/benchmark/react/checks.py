@@ -1,5 +1,5 @@
-"""Check that a build is possible: settings that fit together before anything runs, enough pairs before any model is
-trained."""
+"""Check that a build is possible: settings that fit together before anything runs, enough pairs
+before any model is trained."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -26,16 +26,22 @@ from cgbench.text.streams import is_stdin, read_lines, split_name
 FEWEST_PAIRS = 100  # of a test set
 SMALL = 50_000  # training pairs below which LOOSER applies
 LOOSER = {"word_min_count": 1, "min_length": 4}
-"""Filters of the preset ``small`` for small training corpora: otherwise most pairs contain a word that is too rare."""
+"""Filters of the preset ``small`` for small training corpora: otherwise most pairs contain a word
+that is too rare.
+"""
 NEARLY_ALL = 0.9
 _CUTS = (*DROPS, "window")
 
 
 def loosen(request: BuildRequest, inputs: Inputs) -> BuildRequest:
-    """The request with the filters :data:`LOOSER`, if the preset is ``small`` and the training corpus has fewer than
-    :data:`SMALL` pairs. Explicit settings stay, and so do the counts of a larger corpus (``known_from``)."""
+    """The request with the filters :data:`LOOSER`, if the preset is ``small`` and the training
+    corpus has fewer than :data:`SMALL` pairs. Explicit settings stay, and so do the counts of a
+    larger corpus (``known_from``).
+    """
     explicit, settings = given_values(request), flat_values(request)
-    looser = {key: value for key, value in LOOSER.items() if key not in explicit and value < settings[key]}
+    looser = {
+        key: value for key, value in LOOSER.items() if key not in explicit and value < settings[key]
+    }
     if request.preset != "small" or not looser or inputs.known:
         return request
     pairs = sum(1 for _ in islice(read_pairs(inputs.train), SMALL))
@@ -44,20 +50,25 @@ def loosen(request: BuildRequest, inputs: Inputs) -> BuildRequest:
     now = " ".join(f"{key}={value}" for key, value in looser.items())
     before = " ".join(argument(key, settings[key]) for key in looser)
     warn(
-        f"{argument('preset', 'small')}: {pairs:,} training pairs are fewer than {SMALL:,}, so the filters are "
-        f"loosened to {now}; to keep them, give {before}"
+        f"{argument('preset', 'small')}: {pairs:,} training pairs are fewer than {SMALL:,}, so the"
+        f" filters are loosened to {now}; to keep them, give {before}"
     )
     return changed(request, **looser)
 
 
 def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
-    """Check that there is a difficulty file for each corpus of the pool, and one if the selection needs it."""
+    """Check that there is a difficulty file for each corpus of the pool, and one if the selection
+    needs it.
+    """
     if select_by != "uncertainty" and not files:
-        raise InputError(f"select_by={select_by}: needs one value per pair; pass a file with {argument(DIFFICULTY)}")
+        raise InputError(
+            f"select_by={select_by}: needs one value per pair; pass a file with"
+            f" {argument(DIFFICULTY)}"
+        )
     if files and len(files) != pools:
         raise InputError(
-            f"{argument(DIFFICULTY)}: {len(files)} files for {pools} corpora of the pool; give one for each, in the "
-            "same order"
+            f"{argument(DIFFICULTY)}: {len(files)} files for {pools} corpora of the pool; give one"
+            " for each, in the same order"
         )
     for path in files:
         file = split_name(path)[0]
@@ -68,13 +79,16 @@ def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
 def check_measures(request: BuildRequest, inputs: Inputs) -> None:
     """Check the measures that select and drop before any model is trained.
 
-    :raises InputError: an unknown measure; its input is missing; or it is constant with a single member.
+    :raises InputError: an unknown measure; its input is missing; or it is constant with a single
+        member.
     """
     from cgbench.models.uncertainty import DISAGREEMENT, SEQUENCE_MEASURES
 
     name = request.ranking.uncertainty
     if name not in SEQUENCE_MEASURES:
-        raise InputError(f"uncertainty: unknown measure {name}{did_you_mean(name, SEQUENCE_MEASURES)}")
+        raise InputError(
+            f"uncertainty: unknown measure {name}{did_you_mean(name, SEQUENCE_MEASURES)}"
+        )
     if request.members < 2 and name in DISAGREEMENT:
         raise _one_member(name, "uncertainty=expected_entropy")
     name = request.ranking.drop_by.removesuffix(GIVEN_DEGREE)
@@ -97,8 +111,9 @@ def check_measures(request: BuildRequest, inputs: Inputs) -> None:
 
 def _one_member(name: str, instead: str) -> InputError:
     return InputError(
-        f"members: {name} measures the disagreement of members, and one member gives every candidate the same value up "
-        f"to rounding; use 2 or more, or a measure for one model ({instead})"
+        f"members: {name} measures the disagreement of members, and one member gives every"
+        " candidate the same value up to rounding; use 2 or more, or a measure for one model"
+        f" ({instead})"
     )
 
 
@@ -115,16 +130,28 @@ def check_shares(request: BuildRequest, pool: int | None = None) -> None:
         values = ", ".join(f"{key}={settings[key]}" for key in _CUTS if shares.get(key))
         raise InputError(f"{values}: together more than all candidates; lower one of them")
     if "select" in shares and "window" in shares and shares["select"] > shares["window"]:
-        raise InputError(f"select={settings['select']}: more than window={settings['window']}, which it is drawn from")
+        raise InputError(
+            f"select={settings['select']}: more than window={settings['window']}, which it is drawn"
+            " from"
+        )
     if "candidates" in shares and pool is None:
         return
     most = resolve_amount("candidates", request.filters.candidates, pool or 0)
     most = most if pool is None else min(most, pool)
     sizes = selection_sizes(request.as_dict(), most)
-    # A window given as a share shrinks with the candidates, a number does not: what fails here always fails.
-    if sum(sizes[key] for key in _CUTS) > most or ("select" not in shares and sizes["select"] > sizes["window"]):
-        have = f"the {pool:,} pairs of the pool" if pool is not None and most == pool else f"{most:,} candidates"
-        raise InputError(f"{have} are too few {_demand(sizes)}; give a larger pool, or lower {_lowerable(sizes)}")
+    # A window given as a share shrinks with the candidates, a number does not: what fails here
+    # always fails.
+    if sum(sizes[key] for key in _CUTS) > most or (
+        "select" not in shares and sizes["select"] > sizes["window"]
+    ):
+        have = (
+            f"the {pool:,} pairs of the pool"
+            if pool is not None and most == pool
+            else f"{most:,} candidates"
+        )
+        raise InputError(
+            f"{have} are too few {_demand(sizes)}; give a larger pool, or lower {_lowerable(sizes)}"
+        )
 
 
 def _demand(sizes: Mapping[str, int]) -> str:
@@ -140,69 +167,82 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
     """Stop before any model is trained if the pool has too few pairs for the settings.
 
     :param counts: pairs left at each stage.
-    :raises InputError: gives the pairs left at each stage, why the others were dropped, and the fix.
+    :raises InputError: gives the pairs left at each stage, why the others were dropped, and the
+        fix.
     """
     stages = (
         f"pool {counts['pool']:,}, known words {counts['known_words']:,}, "
         f"within the length bounds {counts['within_length']:,}, candidates {counts['candidates']:,}"
     )
     if not counts["candidates"]:
-        raise InputError(f"no candidates are left (left: {stages}); {_why_none(request, counts, train)}")
+        raise InputError(
+            f"no candidates are left (left: {stages}); {_why_none(request, counts, train)}"
+        )
     settings = request.as_dict()
     sizes = selection_sizes(settings, counts["candidates"])
     for key in ("window", "select"):
         if not sizes[key]:
             raise InputError(
-                f"{key}: {getattr(request.drawing, key)} of {counts['candidates']:,} candidates is 0 (left: {stages})"
+                f"{key}: {getattr(request.drawing, key)} of {counts['candidates']:,} candidates is"
+                f" 0 (left: {stages})"
             )
     if request.execution.until == "candidates":
         return
     if sum(sizes[key] for key in _CUTS) > counts["candidates"] or sizes["select"] > sizes["window"]:
         raise InputError(
-            f"too few candidates {_demand(sizes)} (left: {stages}); give a larger pool, or lower {_lowerable(sizes)}"
-            f"{_for_more(settings)}"
+            f"too few candidates {_demand(sizes)} (left: {stages}); give a larger pool, or lower"
+            f" {_lowerable(sizes)}{_for_more(settings)}"
         )
     strata = request.drawing.strata
     if "sample" in sizes and not FEWEST * strata <= sizes["sample"] <= counts["candidates"]:
         raise InputError(
-            f"sample: {sizes['sample']:,} of {counts['candidates']:,} candidates cannot have {FEWEST} draws from each "
-            f"of {strata:,} strata; change sample or strata"
+            f"sample: {sizes['sample']:,} of {counts['candidates']:,} candidates cannot have"
+            f" {FEWEST} draws from each of {strata:,} strata; change sample or strata"
         )
 
 
 def size_warnings(request: BuildRequest, counts: Mapping[str, int]) -> list[str]:
-    """Warnings about a shortage of candidates, and about a test set that says little because its corpora are small for
-    the settings.
+    """Warnings about a shortage of candidates, and about a test set that says little because its
+    corpora are small for the settings.
 
     :param counts: pairs left at each stage.
     """
     settings, candidates = request.as_dict(), counts["candidates"]
     requested = resolve_amount("candidates", request.filters.candidates, counts["within_length"])
-    lines = [f"only {candidates:,} candidates are left, of {requested:,} requested"] if candidates < requested else []
+    lines = (
+        [f"only {candidates:,} candidates are left, of {requested:,} requested"]
+        if candidates < requested
+        else []
+    )
     sizes = selection_sizes(settings, candidates)
     remaining = candidates - sum(sizes[key] for key in DROPS)
     if sizes["window"] > remaining:  # only if the build stops at the candidates
         return [
             *lines,
-            f"{candidates:,} candidates are too few {_demand(sizes)}: without {argument('until')}, the build will "
-            f"stop; give a larger pool, use {argument('preset', 'small')}, or lower {_lowerable(sizes)}"
-            f"{_for_more(settings)}",
+            (
+                f"{candidates:,} candidates are too few {_demand(sizes)}: without"
+                f" {argument('until')}, the build will stop; give a larger pool, use"
+                f" {argument('preset', 'small')}, or lower {_lowerable(sizes)}{_for_more(settings)}"
+            ),
         ]
     values = {key: f"{key}={settings[key]}" for key in ("candidates", "window", "select")}
     if sizes["select"] < FEWEST_PAIRS:
         lines.append(
-            f"the test set has only {sizes['select']:,} pairs, and scores of fewer than {FEWEST_PAIRS} are uncertain; "
-            f"raise {values['select']} and {values['window']}, or give a larger pool{_for_more(settings)}"
+            f"the test set has only {sizes['select']:,} pairs, and scores of fewer than"
+            f" {FEWEST_PAIRS} are uncertain; raise {values['select']} and {values['window']}, or"
+            f" give a larger pool{_for_more(settings)}"
         )
     if candidates > NEARLY_ALL * counts["within_length"]:
         lines.append(
-            f"{candidates:,} of the {counts['within_length']:,} pairs within the length bounds are candidates, so the "
-            f"degree hardly selects; lower {values['candidates']}, to 1/4 for example"
+            f"{candidates:,} of the {counts['within_length']:,} pairs within the length bounds are"
+            f" candidates, so the degree hardly selects; lower {values['candidates']}, to 1/4 for"
+            " example"
         )
     if sizes["window"] > NEARLY_ALL * remaining:
         lines.append(
-            f"the window takes {sizes['window']:,} of the {remaining:,} candidates that are not dropped, so the "
-            f"measure hardly selects; lower {values['window']}, to 3/10 for example"
+            f"the window takes {sizes['window']:,} of the {remaining:,} candidates that are not"
+            f" dropped, so the measure hardly selects; lower {values['window']}, to 3/10 for"
+            " example"
         )
     return lines
 
@@ -216,8 +256,9 @@ def _for_more(settings: Mapping[str, Any]) -> str:
 def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelText) -> str:
     if counts["within_length"]:
         return (
-            "seen pairs (their source or target is a line of the training corpus or of an excluded one): "
-            f"{counts['seen']:,}, repeats: {counts['duplicates']:,}; give a pool of other text"
+            "seen pairs (their source or target is a line of the training corpus or of an excluded"
+            f" one): {counts['seen']:,}, repeats: {counts['duplicates']:,}; give a pool of other"
+            " text"
         )
     for text in (train.source, train.target):
         if message := _unspaced(text.path):
@@ -226,16 +267,21 @@ def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelT
         if counts["empty"] == counts["pool"]:
             return "every pair of the pool is empty on one side"
         return (
-            f"pairs with a word that occurs fewer than {request.filters.word_min_count} times in the training corpus: "
-            f"{counts['rare_word']:,}, empty on one side: {counts['empty']:,}; the pool and the training corpus "
-            "share too few words: give both the same languages in the same order, the same tokenisation and the same "
-            "case, or lower word_min_count"
+            f"pairs with a word that occurs fewer than {request.filters.word_min_count} times in"
+            f" the training corpus: {counts['rare_word']:,}, empty on one side:"
+            f" {counts['empty']:,}; the pool and the training corpus share too few words: give both"
+            " the same languages in the same order, the same tokenisation and the same case, or"
+            " lower word_min_count"
         )
     bounds = []
     if counts["too_short"]:
-        bounds.append(f"shorter than min_length={request.filters.min_length}: {counts['too_short']:,}")
+        bounds.append(
+            f"shorter than min_length={request.filters.min_length}: {counts['too_short']:,}"
+        )
     if counts["too_long"]:
-        bounds.append(f"longer than max_length={request.filters.max_length}: {counts['too_long']:,}")
+        bounds.append(
+            f"longer than max_length={request.filters.max_length}: {counts['too_long']:,}"
+        )
     lower = counts["too_short"] >= counts["too_long"]
     return (
         f"no pair of the pool is within the length bounds: {', '.join(bounds)} (in words, on the "
@@ -265,5 +311,6 @@ def check_known_words(text: Path, words: int, min_count: int) -> None:
     if not any(line.split() for line in read_lines(text)):
         raise InputError(f"{text}: the corpus is empty: it has no words")
     raise InputError(
-        _unspaced(text) or f"{text}: no word in it occurs {min_count} times; give more text, or lower word_min_count"
+        _unspaced(text)
+        or f"{text}: no word in it occurs {min_count} times; give more text, or lower word_min_count"
     )

@@ -1,14 +1,16 @@
-"""A control set: pairs of the pool that are like those of the test set, except in what makes those hard.
+"""A control set: pairs of the pool that are like those of the test set, except in what makes those
+hard.
 
-A system's loss from the control set to the test set is then due to combinations and uncertainty, not to length, domain
-or rare words. DBCA reports the same as a ratio (Moisio et al. 2023). A control pair has passed every filter of the test
-set (rare words, length bounds, seen text, repeats), and neither its source nor its target is in the test set. Its
-degree and uncertainty are not restricted. Each test pair gets one pair of the same corpus with a similar length and
-similar word frequencies (:mod:`cgbench.benchmark.candidates.matching`).
+A system's loss from the control set to the test set is then due to combinations and uncertainty,
+not to length, domain or rare words. DBCA reports the same as a ratio (Moisio et al. 2023). A
+control pair has passed every filter of the test set (rare words, length bounds, seen text,
+repeats), and neither its source nor its target is in the test set. Its degree and uncertainty are
+not restricted. Each test pair gets one pair of the same corpus with a similar length and similar
+word frequencies (:mod:`cgbench.benchmark.candidates.matching`).
 
-The choice is among the :data:`NEAR` pairs per test pair that are nearest in length; ties go to the smallest seeded hash
-of content, so neither the order of the pool nor the number of workers matters. Memory grows with the test set, not with
-the pool.
+The choice is among the :data:`NEAR` pairs per test pair that are nearest in length; ties go to the
+smallest seeded hash of content, so neither the order of the pool nor the number of workers matters.
+Memory grows with the test set, not with the pool.
 """
 
 from collections import Counter
@@ -53,8 +55,8 @@ def draw_control(
     """Draw a control set for a test set.
 
     :param scans: the files of :func:`~cgbench.benchmark.candidates.scan.scan`, for all ``pools``.
-    :param test: arrays ``pool`` (as in the scan), ``source_length`` and ``target_length`` of the test set; ``texts``:
-        its sources and targets, words joined by one blank.
+    :param test: arrays ``pool`` (as in the scan), ``source_length`` and ``target_length`` of the
+        test set; ``texts``: its sources and targets, words joined by one blank.
     :param vocabularies: the words of the training text, source and target.
     :param bounds: as for the cut (:func:`~cgbench.benchmark.candidates.cut.cut`), with ``seen``.
     """
@@ -75,7 +77,9 @@ def draw_control(
     chosen = np.zeros(0, np.int64)
     for pool in sorted(pairs):
         in_pool = np.flatnonzero(rows["pool"] == pool)
-        chosen = np.append(chosen, in_pool[match(points[0][test["pool"] == pool], points[1][in_pool])])
+        chosen = np.append(
+            chosen, in_pool[match(points[0][test["pool"] == pool], points[1][in_pool])]
+        )
     chosen = chosen[np.lexsort((rows["line"][chosen], rows["pool"][chosen]))]
     drawn = {name: values[chosen] for name, values in rows.items()}
     sources, targets = ([lines[row] for row in chosen.tolist()] for lines in sides)
@@ -94,20 +98,28 @@ def bins_of(rows: Mapping[str, np.ndarray]) -> np.ndarray:
     return (((pool << _BITS) + source) << _BITS) + target
 
 
-def nearest_bins(test_bins: Mapping[int, int], available: Mapping[int, int], near: int) -> dict[int, int]:
-    """The number of pairs to read from each bin: ``near`` times the test pairs of each bin, from the bins of the same
-    corpus with the nearest lengths.
+def nearest_bins(
+    test_bins: Mapping[int, int], available: Mapping[int, int], near: int
+) -> dict[int, int]:
+    """The number of pairs to read from each bin: ``near`` times the test pairs of each bin, from
+    the bins of the same corpus with the nearest lengths.
 
     :param test_bins: pairs of the test set, by bin; ``available``: pairs of the pool.
     """
     keys = np.array(sorted(available), np.int64)
-    sizes, limits = np.array([available[key] for key in keys.tolist()], np.int64), np.zeros(len(keys), np.int64)
+    sizes, limits = (
+        np.array([available[key] for key in keys.tolist()], np.int64),
+        np.zeros(len(keys), np.int64),
+    )
     corpus, source, target = _parts(keys)
     for key, count in sorted(test_bins.items()):
         pool, source_length, target_length = _parts(np.int64(key))
         same = np.flatnonzero(corpus == pool)
         order = same[
-            np.argsort(np.abs(source[same] - source_length) + np.abs(target[same] - target_length), kind="stable")
+            np.argsort(
+                np.abs(source[same] - source_length) + np.abs(target[same] - target_length),
+                kind="stable",
+            )
         ]
         before = np.cumsum(sizes[order]) - sizes[order]
         limits[order] += np.clip(near * count - before, 0, sizes[order])
@@ -121,7 +133,10 @@ def _parts(keys: Any) -> tuple[Any, Any, Any]:
 
 
 def _usable(
-    rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText], test: Texts
+    rows: dict[str, np.ndarray],
+    pools: Sequence[ParallelText],
+    seen: Sequence[ParallelText],
+    test: Texts,
 ) -> tuple[dict[str, np.ndarray], tuple[list[str], list[str]]]:
     """The rows that are neither seen, nor in the test set, nor repeats, with their texts."""
     all_lines, known = read_texts(rows, pools, seen)
@@ -142,7 +157,9 @@ def _decoded(texts: Sequence[Sequence[bytes]]) -> tuple[list[str], list[str]]:
 
 
 def _with_frequency(
-    rows: Mapping[str, np.ndarray], texts: Sequence[Sequence[str]], vocabularies: Sequence[Vocabulary]
+    rows: Mapping[str, np.ndarray],
+    texts: Sequence[Sequence[str]],
+    vocabularies: Sequence[Vocabulary],
 ) -> dict[str, np.ndarray]:
     """``rows`` with the word frequencies that ``covariates_of`` needs."""
     columns = dict(rows)
@@ -160,8 +177,12 @@ def _bin_sizes(scans: Sequence[Path], bounds: Bounds) -> Counter[int]:
     return total
 
 
-def _nearest_rows(scans: Sequence[Path], bounds: Bounds, seed: int, limits: Mapping[int, int]) -> dict[str, np.ndarray]:
-    """The ``limits[bin]`` rows of each bin with the smallest seeded hashes, by rising hash; with ``bin``, ``tie``."""
+def _nearest_rows(
+    scans: Sequence[Path], bounds: Bounds, seed: int, limits: Mapping[int, int]
+) -> dict[str, np.ndarray]:
+    """The ``limits[bin]`` rows of each bin with the smallest seeded hashes, by rising hash; with
+    ``bin``, ``tie``.
+    """
     keys = np.array(sorted(limits), np.int64)
     most = np.array([limits[key] for key in keys.tolist()], np.int64)
     blocks: list[dict[str, np.ndarray]] = [
@@ -183,7 +204,9 @@ def _nearest_rows(scans: Sequence[Path], bounds: Bounds, seed: int, limits: Mapp
     return {name: values[order] for name, values in rows_held.items()}
 
 
-def _smallest(blocks: Sequence[dict[str, np.ndarray]], keys: np.ndarray, most: np.ndarray) -> dict[str, np.ndarray]:
+def _smallest(
+    blocks: Sequence[dict[str, np.ndarray]], keys: np.ndarray, most: np.ndarray
+) -> dict[str, np.ndarray]:
     """The ``most`` rows of each bin with the smallest hashes; of equal pairs the first line."""
     rows = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     order = np.lexsort((rows["line"], rows["tie"], rows["bin"]))

@@ -1,4 +1,6 @@
-"""The demo: build a benchmark from a synthetic corpus of labelled pairs, and count each label at every stage."""
+"""The demo: build a benchmark from a synthetic corpus of labelled pairs, and count each label at
+every stage.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -27,13 +29,15 @@ LANGUAGES = ("de", "en")
 NOISE = "noise"
 NOISE_SETTINGS = {"lm_side": "source", "drop_by": JOINT}
 """In addition to the preset: the demo trains a language model of the source."""
-HARD = Fraction(4, 15)  # of the candidates: the most uncertain that are not noise, the hard good pairs
+HARD = Fraction(
+    4, 15
+)  # of the candidates: the most uncertain that are not noise, the hard good pairs
 
 
 @dataclass(frozen=True)
 class Demo:
-    """The finished demo: its release; ``kinds``, the number of pairs by stage and label; ``noise``, the results of
-    :func:`noise_left` by selection."""
+    """The finished demo: its release; ``kinds``, the number of pairs by stage and label; ``noise``,
+    the results of :func:`noise_left` by selection."""
 
     release: Release
     kinds: dict[str, dict[str, int]]
@@ -47,11 +51,14 @@ def run_demo(
     engine: Engine | None = None,
     say: Callable[[dict[str, float | None]], None] | None = None,
 ) -> Demo:
-    """Write the demo corpus to ``out/corpus`` and build ``out/release`` from it; resumes an interrupted run.
+    """Write the demo corpus to ``out/corpus`` and build ``out/release`` from it; resumes an
+    interrupted run.
 
-    :param changes: settings of the build that differ from the preset ``demo``; ``engine`` as for :func:`build_react`.
+    :param changes: settings of the build that differ from the preset ``demo``; ``engine`` as for
+        :func:`build_react`.
     :param say: receives the estimated seconds of the steps of the build before it starts.
-    :raises InputError: a setting is invalid, or the extras for models and language models are not installed.
+    :raises InputError: a setting is invalid, or the extras for models and language models are not
+        installed.
     """
     require("torch", "models")  # before anything is written
     require("kenlm", "kenlm")
@@ -65,7 +72,8 @@ def run_demo(
         write_demo(corpus, seed=seed)
         write_json(corpus / "recipe.json", recipe)
     train, valid, pool = (
-        tuple(corpus / f"{name}.{language}" for language in LANGUAGES) for name in ("train", "valid", "pool")
+        tuple(corpus / f"{name}.{language}" for language in LANGUAGES)
+        for name in ("train", "valid", "pool")
     )
     # The build, with a language model of the training sources.
     model = corpus / "source.arpa"
@@ -108,11 +116,18 @@ def count_kinds(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, i
     table = release.table().select(["line", "stage"]).to_pydict()
     candidates = [line - 1 for line in table["line"]]
     stages = {
-        name: [line for line, stage in zip(candidates, table["stage"], strict=True) if stage in names]
+        name: [
+            line for line, stage in zip(candidates, table["stage"], strict=True) if stage in names
+        ]
         for name, names in _STAGES.items()
         if name not in FIRST or name in table["stage"]
     }
-    by_stage = {"pool": range(len(kinds)), "known_words": set(known), "candidates": candidates, **stages}
+    by_stage = {
+        "pool": range(len(kinds)),
+        "known_words": set(known),
+        "candidates": candidates,
+        **stages,
+    }
     return {name: count(lines) for name, lines in by_stage.items()}
 
 
@@ -128,13 +143,18 @@ def noise_by_way(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, 
     columns = release.table().to_pydict()
     paper = default_settings()
     dropped = Fraction(paper["drop"], paper["candidates"])
-    ways = {"the paper's way": {"drop": str(dropped), "drop_reference": 0, "drop_perplexity": 0}, "this build": {}}
+    ways = {
+        "the paper's way": {"drop": str(dropped), "drop_reference": 0, "drop_perplexity": 0},
+        "this build": {},
+    }
     noise = np.array([kinds[line - 1] == NOISE for line in columns["line"]])
     noise_left_by = {}
     for way, change in ways.items():
         config = release.selection_settings | change
         _, stages = select_rows(columns, config, selection_sizes(config, len(noise)))
-        noise_left_by[way] = noise_left(noise, np.array(columns[config["uncertainty"]]), np.array(stages))
+        noise_left_by[way] = noise_left(
+            noise, np.array(columns[config["uncertainty"]]), np.array(stages)
+        )
     return noise_left_by
 
 
@@ -143,8 +163,9 @@ def noise_left(noise: np.ndarray, uncertainty: np.ndarray, stages: np.ndarray) -
 
     :param noise: [candidates] bool, true labels.
     :param stages: [candidates] names of their stages.
-    :returns: the share of noise in the ``window`` and in the ``test set``; and the share of hard good pairs ``kept``:
-        of the most uncertain candidates that are not noise (:data:`HARD`), those that no cut dropped.
+    :returns: the share of noise in the ``window`` and in the ``test set``; and the share of hard
+        good pairs ``kept``: of the most uncertain candidates that are not noise (:data:`HARD`),
+        those that no cut dropped.
     """
     window, selected = np.isin(stages, _STAGES["window"]), stages == "selected"
     good = np.flatnonzero(~noise)

@@ -17,9 +17,11 @@ from cgbench.text.normalisation import SIDES
 
 
 def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> None:
-    """Write the known n-grams and words into the folder ``out`` (:mod:`cgbench.benchmark.candidates.scan`).
+    """Write the known n-grams and words into the folder ``out``
+    (:mod:`cgbench.benchmark.candidates.scan`).
 
-    :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` belongs to other text.
+    :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` belongs to
+        other text.
     """
     filters, known = plan.request.filters, plan.inputs.known
     degree_side, other_side = filters.degree_side, SIDES[filters.degree_side == "source"]
@@ -30,11 +32,15 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
         ngrams, other_words = learn_sides(path, other_path, **counts)
     else:
         if degree_side in known:
-            ngrams = ngrams_of_pool(KnownOfTest.load(known[degree_side]), _texts(plan, pools, degree_side), **counts)
+            ngrams = ngrams_of_pool(
+                KnownOfTest.load(known[degree_side]), _texts(plan, pools, degree_side), **counts
+            )
         else:
             ngrams = KnownNgrams.learn(path, **counts)
         if other_side in known:
-            other_words = words_of_pool(KnownOfTest.load(known[other_side]), _texts(plan, pools, other_side), least)
+            other_words = words_of_pool(
+                KnownOfTest.load(known[other_side]), _texts(plan, pools, other_side), least
+            )
         else:
             other_words = Vocabulary.learn(other_path, min_count=least)
     for side, words in ((degree_side, ngrams.words), (other_side, other_words)):
@@ -42,8 +48,9 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
             check_known_words(getattr(train, side).path, len(words), least)
         elif not len(words):
             raise InputError(
-                f"{known[side]}: the words of the pool occur fewer than {least} times in that corpus; use a "
-                "corpus of the same language and tokenisation, or lower word_min_count"
+                f"{known[side]}: the words of the pool occur fewer than {least} times in that"
+                " corpus; use a corpus of the same language and tokenisation, or lower"
+                " word_min_count"
             )
     ngrams.save(out / NGRAMS)
     other_words.save(out / WORDS)

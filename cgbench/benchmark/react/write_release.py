@@ -1,7 +1,8 @@
-"""Write a finished release: the test set, the split, all measures of the candidates, a manifest and a card.
+"""Write a finished release: the test set, the split, all measures of the candidates, a manifest and
+a card.
 
-It is a function of the inputs and the settings: two builds give the same bytes. The selection is already in the table
-of candidates; nothing is decided here.
+It is a function of the inputs and the settings: two builds give the same bytes. The selection is
+already in the table of candidates; nothing is decided here.
 """
 
 import hashlib
@@ -32,7 +33,14 @@ from cgbench.benchmark.release.data_tables import (
     without_text,
     write_sets,
 )
-from cgbench.benchmark.release.manifest import CORRELATIONS, DATA, FORMAT, ID, MANIFEST, keeps_normalised
+from cgbench.benchmark.release.manifest import (
+    CORRELATIONS,
+    DATA,
+    FORMAT,
+    ID,
+    MANIFEST,
+    keeps_normalised,
+)
 from cgbench.benchmark.release.publishing import move_into_place, write_manifest
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import shown_names
@@ -52,15 +60,24 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     """Write the results of a build to ``out``.
 
     A build that stops early (``until``) writes the candidates with the measures known so far.
-    Everything is written to the workspace first, so a full disk leaves ``out`` as it was. ``manifest.json`` comes last
-    and completes the release. Parts of an existing card that people wrote are kept.
+    Everything is written to the workspace first, so a full disk leaves ``out`` as it was.
+    ``manifest.json`` comes last and completes the release. Parts of an existing card that people
+    wrote are kept.
     """
     staging = workspace.root / "release"
     shutil.rmtree(staging, ignore_errors=True)
     (staging / DATA).mkdir(parents=True)
     plan, inputs, languages = built.plan, built.plan.inputs, built.plan.inputs.languages
-    corpora = [path for spec in (inputs.train, *inputs.pools, *inputs.exclude) for path in spec.paths]
-    further = (*inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
+    corpora = [
+        path for spec in (inputs.train, *inputs.pools, *inputs.exclude) for path in spec.paths
+    ]
+    further = (
+        *inputs.known.values(),
+        inputs.ensemble,
+        inputs.reverse,
+        inputs.lm,
+        *inputs.difficulty,
+    )
     names = shown_names(map(str, filter(None, (*corpora, *further))))
     manifest = _manifest(built, names)
     keeps = keeps_normalised(manifest)
@@ -72,13 +89,23 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
         languages,
     )
     if control := built.control:
-        where, form = (control.rows["pool"], control.rows["line"]), (control.sources, control.targets)
+        where, form = (
+            (control.rows["pool"], control.rows["line"]),
+            (
+                control.sources,
+                control.targets,
+            ),
+        )
         texts = original_pairs(inputs.pools, *where, plan.train.normalisation)
         table = control_table(control, built.pools).append_column("content", [content_of(*form)])
         tables["control"] = with_text(table, texts, form if keeps else None, languages)
     if plan.request.release_options.release_text == "none":
-        contents = itertools.chain(*(text_contents(manifest, *table).items() for table in tables.items()))
-        hashes = {file: hashlib.sha256(content.encode("utf-8")).hexdigest() for file, content in contents}
+        contents = itertools.chain(
+            *(text_contents(manifest, *table).items() for table in tables.items())
+        )
+        hashes = {
+            file: hashlib.sha256(content.encode("utf-8")).hexdigest() for file, content in contents
+        }
         manifest |= {"text": "none", "texts": hashes}
         tables = {name: without_text(table) for name, table in tables.items()}
     write_sets(manifest, tables, staging)
@@ -89,7 +116,9 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
         "steps": {step.name: step.key for step in plan.steps},
         "signature": manifest["signature"],
         "folder": str(out.resolve()),
-        "inputs": {name: str(Path(path).absolute()) for path, name in names.items() if not is_address(name)},
+        "inputs": {
+            name: str(Path(path).absolute()) for path, name in names.items() if not is_address(name)
+        },
     }
     move_into_place(staging, out, [*manifest["files"], MANIFEST], written)
     return Release(out, manifest, workspace.root.parent)
@@ -134,7 +163,9 @@ def _manifest(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
         **({"noise": built.noise} if built.noise else {}),
         "seeds": seeds,
         "command": command(built, names),
-        "warnings": [_renamed(as_given(str(InputWarning(warning))), names) for warning in built.warnings],
+        "warnings": [
+            _renamed(as_given(str(InputWarning(warning))), names) for warning in built.warnings
+        ],
     }
 
 
@@ -158,16 +189,24 @@ def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
     # The corpora, then the inputs that only some builds have.
     result: dict[str, Any] = {
         "train": entry(plan.train, built.train.lines),
-        "pool": [entry(text, pool.lines) for text, pool in zip(plan.pools, built.pools, strict=True)],
+        "pool": [
+            entry(text, pool.lines) for text, pool in zip(plan.pools, built.pools, strict=True)
+        ],
         "exclude": [entry(text, None) for text in plan.exclude],
     }
     if inputs.known:
         keys = plan.ngrams.inputs
-        result["known_from"] = {side: file(folder, keys[f"known-{side}"]) for side, folder in inputs.known.items()}
+        result["known_from"] = {
+            side: file(folder, keys[f"known-{side}"]) for side, folder in inputs.known.items()
+        }
     if inputs.difficulty:
-        result["difficulty"] = [file(path, hash_file(split_name(path)[0])) for path in inputs.difficulty]
+        result["difficulty"] = [
+            file(path, hash_file(split_name(path)[0])) for path in inputs.difficulty
+        ]
     if plan.perplexity:
-        result["lm"] = file(inputs.lm, plan.perplexity.inputs["lm"]) | {"side": plan.perplexity.config["side"]}
+        result["lm"] = file(inputs.lm, plan.perplexity.inputs["lm"]) | {
+            "side": plan.perplexity.config["side"]
+        }
     if plan.reverse:
         path = names[str(inputs.reverse)]
         result["reverse_ensemble"] = {"path": path, "identity": plan.reverse.inputs["ensemble"]}
@@ -181,7 +220,10 @@ def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
             for member in inputs.members
         ]
     if inputs.ensemble:
-        result["ensemble"] = {"path": names[str(inputs.ensemble)], "identity": ensemble_identity(inputs.ensemble)}
+        result["ensemble"] = {
+            "path": names[str(inputs.ensemble)],
+            "identity": ensemble_identity(inputs.ensemble),
+        }
     return result
 
 
@@ -196,11 +238,15 @@ def _versions(built: Built) -> dict[str, str]:
 
 
 def command(built: Built, names: Mapping[str, str]) -> str:
-    """The command that builds this release again: every setting, inputs by their names in the release."""
+    """The command that builds this release again: every setting, inputs by their names in the
+    release.
+    """
     plan, inputs, request = built.plan, built.plan.inputs, built.plan.request
     corpora = [("--train", inputs.train), *(("--pool", spec) for spec in inputs.pools)]
     corpora += [("--exclude", spec) for spec in inputs.exclude]
-    prompts = {member.template for member in inputs.members if "prompt" not in member.address.options} - {None}
+    prompts = {
+        member.template for member in inputs.members if "prompt" not in member.address.options
+    } - {None}
     until, defaults = request.execution.until, default_settings()
 
     def named(option: str, *paths: Any) -> list[tuple[str, str]]:
@@ -208,9 +254,14 @@ def command(built: Built, names: Mapping[str, str]) -> str:
 
     options: list[tuple[str, ...]] = [
         *((option, *(names[str(path)] for path in spec.paths)) for option, spec in corpora),
-        *[("--columns", ",".join(spec.columns)) for _, spec in corpora if spec.columns][:1],  # shared by all files
+        *[("--columns", ",".join(spec.columns)) for _, spec in corpora if spec.columns][
+            :1
+        ],  # shared by all files
         ("--languages", ",".join(inputs.languages)),
-        *(("--known-from", f"{side}={names[str(folder)]}") for side, folder in inputs.known.items()),
+        *(
+            ("--known-from", f"{side}={names[str(folder)]}")
+            for side, folder in inputs.known.items()
+        ),
         *named("--ensemble", inputs.ensemble),
         *(("--member", shown_name(member.address)) for member in inputs.members),
         *(("--prompt", str(template)) for template in prompts),  # shared by all members
@@ -218,7 +269,11 @@ def command(built: Built, names: Mapping[str, str]) -> str:
         *named("--difficulty", *inputs.difficulty),
         *named("--lm", inputs.lm),
         *([("--accept-text",)] if any(finding.stops for finding in plan.findings) else []),
-        *([("--set", f"gpus_per_member={n}")] if plan.ensemble and (n := plan.ensemble.processes) > 1 else []),
+        *(
+            [("--set", f"gpus_per_member={n}")]
+            if plan.ensemble and (n := plan.ensemble.processes) > 1
+            else []
+        ),
         ("--device", plan.device, "--out", "DIR"),
         *(
             ("--set", f"{key}={'none' if value is None else value}")

@@ -1,1 +1,3 @@
-"""A release: the folder of a benchmark, with its card and manifest; written, opened, verified, exported."""
+"""A release: the folder of a benchmark, with its card and manifest; written, opened, verified,
+exported.
+"""

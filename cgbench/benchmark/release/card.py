@@ -1,7 +1,7 @@
 """The card of a release (its README.md): contents, method, statistics, limits, licence.
 
-Its text is ``card.md.jinja``. The evaluation card there is GenBench's taxonomy (Hupkes et al. 2023, "A taxonomy and
-review of generalization research in NLP").
+Its text is ``card.md.jinja``. The evaluation card there is GenBench's taxonomy (Hupkes et al. 2023,
+"A taxonomy and review of generalization research in NLP").
 """
 
 import re
@@ -32,9 +32,19 @@ COUNTS = (
     ("window", "window: next most uncertain"),
     ("selected", "in the test set"),
     ("sample", "in the stratified sample of all candidates"),
-    ("control", "in the control set: matched in corpus, length and word frequency, of any degree and uncertainty"),
+    (
+        "control",
+        (
+            "in the control set: matched in corpus, length and word frequency, of any degree and"
+            " uncertainty"
+        ),
+    ),
 )
-_EXAMPLE_COLUMNS = {"source": "source", "target": "target", "hypothesis": "hypothesis of the ensemble"}
+_EXAMPLE_COLUMNS = {
+    "source": "source",
+    "target": "target",
+    "hypothesis": "hypothesis of the ensemble",
+}
 
 
 def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
@@ -46,15 +56,21 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
 
     templates = Environment(
         loader=PackageLoader("cgbench.benchmark.release", ""),
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
     templates.filters |= {"n": "{:,}".format, "code": _code, "shown": _escape, "files": _files}
     # What the template shows.
     manifest, quality = release.manifest, release.manifest.get("ensemble")
     config, inputs = manifest["configuration"], manifest["inputs"]
     outside, examples = inputs.get("members", []), _examples(release)
     source, target = release.languages
-    larger = [f"{side} side ({_code(entry['path'])})" for side, entry in inputs.get("known_from", {}).items()]
+    larger = [
+        f"{side} side ({_code(entry['path'])})"
+        for side, entry in inputs.get("known_from", {}).items()
+    ]
     measure = config["uncertainty"] if release.until != "candidates" else None
     measures, correlations = correlation_table(release.correlations(), measure)
 
@@ -63,43 +79,73 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
 
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", manifest["command"])), default=0))
     return templates.get_template("card.md.jinja").render(
-        counts=manifest["counts"], figures=manifest["figures"], config=config, inputs=inputs, outside=outside,
-        licence=manifest["licence"], source=source, target=target, finished=release.finished,
-        has_text=release.has_text, front=front_matter(manifest), notes=notes or {}, part=marked_part,
+        counts=manifest["counts"],
+        figures=manifest["figures"],
+        config=config,
+        inputs=inputs,
+        outside=outside,
+        licence=manifest["licence"],
+        source=source,
+        target=target,
+        finished=release.finished,
+        has_text=release.has_text,
+        front=front_matter(manifest),
+        notes=notes or {},
+        part=marked_part,
         parts=[name for name in PARTS if name != "metadata"],
         larger=" and ".join(larger),
         members=_members(manifest, outside) if release.finished else "",
-        drop_by=release.selection_settings.get("drop_by", REFERENCE_LIKELIHOOD), given_degree=GIVEN_DEGREE,
+        drop_by=release.selection_settings.get("drop_by", REFERENCE_LIKELIHOOD),
+        given_degree=GIVEN_DEGREE,
         noise=noise_text(manifest["noise"], config) if manifest.get("noise") else "",
         select_by=config.get("select_by", "uncertainty"),
         stages=shown_counts(manifest["counts"]),
         rows=figure_rows(manifest["figures"], config["uncertainty"]),
         quality=table_of(quality) if quality else None,
         quality_warning=warning_of(quality) if quality else "",
-        measures=measures, correlations=correlations,
+        measures=measures,
+        correlations=correlations,
         examples=examples,
-        example_columns={key: text for key, text in _EXAMPLE_COLUMNS.items() if examples and key in examples[0]},
-        texts=text_names(stem_of(release.until)), control_texts=text_names("control"),
+        example_columns={
+            key: text for key, text in _EXAMPLE_COLUMNS.items() if examples and key in examples[0]
+        },
+        texts=text_names(stem_of(release.until)),
+        control_texts=text_names("control"),
         sample_texts=text_names("sample"),
         normalised=_normalisation_of(release),
         design=manifest.get("design", {}),
-        balance=shown_balance(manifest["balance"]) if manifest.get("balance") else [], balance_head=HEAD,
-        test_table=table_file("test"), candidates_table=table_file("candidates"), id=ID,
-        fence=fence, command="\n".join(map(printable, manifest["command"].split("\n"))),
+        balance=shown_balance(manifest["balance"]) if manifest.get("balance") else [],
+        balance_head=HEAD,
+        test_table=table_file("test"),
+        candidates_table=table_file("candidates"),
+        id=ID,
+        fence=fence,
+        command="\n".join(map(printable, manifest["command"].split("\n"))),
         pretrained=any(member["pretrained"] for member in outside),
-    )  # fmt: skip
+    )
 
 
 def shown_counts(counts: dict[str, int]) -> list[tuple[str, str]]:
     """The rows of :data:`COUNTS` that a build has, without a cut that drops nothing."""
-    return [(key, text) for key, text in COUNTS if key in counts and (counts[key] or key != "dropped")]
+    return [
+        (key, text) for key, text in COUNTS if key in counts and (counts[key] or key != "dropped")
+    ]
 
 
-SUMMARY = ("mean", "q0", "q25", "q50", "q75", "q100")  # a manifest read from a file has them in another order
+SUMMARY = (
+    "mean",
+    "q0",
+    "q25",
+    "q50",
+    "q75",
+    "q100",
+)  # a manifest read from a file has them in another order
 
 
 def figure_rows(figures: Mapping[str, Any], measure: str) -> list[tuple[str, list[str]]]:
-    """The statistics of the candidates and the test set by name: mean, minimum, quartiles, maximum."""
+    """The statistics of the candidates and the test set by name: mean, minimum, quartiles,
+    maximum.
+    """
     selected = figures.get("selected", {})
     rows = []
     for key in ("degree", "uncertainty", "reference", "perplexity", "difficulty"):
@@ -121,12 +167,16 @@ def _normalisation_of(release: Release) -> str:
     steps = ["Moses tokenisation undone"] if config.get("detokenize") else []
     steps += [f"tokenised ({config['tokenize']})"] if config["tokenize"] != "none" else []
     steps += ["in lower case"] if config["lowercase"] else []
-    steps += ["names in logical forms replaced"] if config.get("anonymise", "none") != "none" else []
+    steps += (
+        ["names in logical forms replaced"] if config.get("anonymise", "none") != "none" else []
+    )
     return ", ".join(steps)
 
 
 def _examples(release: Release) -> list[dict[str, Any]]:
-    """The first rows of the test set with their ``source`` and ``target``; empty if there is no test set or text."""
+    """The first rows of the test set with their ``source`` and ``target``; empty if there is no
+    test set or text.
+    """
     if not release.finished or not release.has_text:
         return []
     rows, texts = release.split()[:EXAMPLES], map(release.lines, SIDES)
@@ -139,7 +189,10 @@ def _members(manifest: Mapping[str, Any], outside: Sequence[Mapping[str, Any]]) 
         names = ", ".join(_code(member["name"]) for member in outside)
         native = all(member["identity"]["kind"] == "cgbench" for member in outside)
         kind = "models trained with cgbench" if native else "external models"
-        return f"{len(outside)} {kind if len(outside) > 1 else kind.replace('models', 'model')} ({names})"
+        return (
+            f"{len(outside)} {kind if len(outside) > 1 else kind.replace('models', 'model')}"
+            f" ({names})"
+        )
     if seeds is None:
         return "an ensemble trained before"
     precision = f", in {manifest['precision']}" if "precision" in manifest else ""
@@ -159,8 +212,16 @@ def _code(text: object) -> str:
 
 
 def _escape(text: str) -> str:
-    """Third-party text in Markdown: without HTML, markup, links and cell ends; control characters are shown."""
+    """Third-party text in Markdown: without HTML, markup, links and cell ends; control characters
+    are shown.
+    """
     text = re.sub(r"[\\`*_\[\]~|]|!(?=\[)", lambda match: "\\" + match[0], text)
-    for character, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("://", "&#58;//"), ("www.", "www&#46;")):
+    for character, escape in (
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ("://", "&#58;//"),
+        ("www.", "www&#46;"),
+    ):
         text = text.replace(character, escape)
     return printable(text)

@@ -47,9 +47,15 @@ def add_results(path: Path, lines: Mapping[str, str]) -> bool:
     """
     try:
         card = path.read_bytes().decode("utf-8")
-        old = re.findall(r"^- \*\*(.+?)\.\*\* (.*)$", written_parts(card).get("validity", ""), re.MULTILINE)
-        new_lines = {name: html.escape(" ".join(text.split()), quote=False) for name, text in lines.items()}
-        results = "".join(f"- **{name}.** {text}\n" for name, text in sorted({**dict(old), **new_lines}.items()))
+        old = re.findall(
+            r"^- \*\*(.+?)\.\*\* (.*)$", written_parts(card).get("validity", ""), re.MULTILINE
+        )
+        new_lines = {
+            name: html.escape(" ".join(text.split()), quote=False) for name, text in lines.items()
+        }
+        results = "".join(
+            f"- **{name}.** {text}\n" for name, text in sorted({**dict(old), **new_lines}.items())
+        )
         part = marked_part("validity", f"### What makes it hard\n\n{results}")
         new = _PART.sub(lambda block: part if block["name"] == "validity" else block[0], card)
         if part not in new:

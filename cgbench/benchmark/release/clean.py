@@ -32,26 +32,34 @@ class CleanRequest:
     """What :func:`clean` removes."""
 
     folder: Folder = option(
-        help="Release, its workspace, or the folder of a trained ensemble or model", python_only=True
+        help="Release, its workspace, or the folder of a trained ensemble or model",
+        python_only=True,
     )
     _: KW_ONLY
     everything: bool = option(
-        default=False, help="Also delete finished steps; the release stays, but another build trains again", flag="all"
+        default=False,
+        help="Also delete finished steps; the release stays, but another build trains again",
+        flag="all",
     )
     dry_run: bool = option(default=False, help="Print what would be deleted and delete nothing")
-    work: Folder | None = option(default=None, help="Workspace of the release [default: RELEASE.work]")
+    work: Folder | None = option(
+        default=None, help="Workspace of the release [default: RELEASE.work]"
+    )
 
 
 @accepts(CleanRequest)
 def clean(request: CleanRequest) -> list[Removed]:
     """Remove results that the release does not use, partial results, and half-written files.
 
-    :raises InputError: there is no workspace, no release tells which results are unused, or a command is running.
+    :raises InputError: there is no workspace, no release tells which results are unused, or a
+        command is running.
     """
     folder, everything, dry_run = as_path(request.folder), request.everything, request.dry_run
     work = as_path(request.work) if request.work is not None else None
     beside = default_work(folder)
-    is_work = (folder / STEPS).is_dir() and not (beside / STEPS).is_dir()  # not a release with a separate one
+    is_work = (folder / STEPS).is_dir() and not (
+        beside / STEPS
+    ).is_dir()  # not a release with a separate one
     root = (work or (folder if is_work else beside)) / STEPS
     halves = _half_written(folder)
     if not root.is_dir():
@@ -61,12 +69,14 @@ def clean(request: CleanRequest) -> list[Removed]:
     written = read_record(root)
     if not written and not everything:
         raise InputError(
-            f"{root}: no release was finished here, so no result is known to be unused; {argument('everything')} "
-            "removes all of them"
+            f"{root}: no release was finished here, so no result is known to be unused;"
+            f" {argument('everything')} removes all of them"
         )
     with locked(root / "lock", wait=False):
         made_of = {} if everything else written.get("steps", {})
-        return _remove([*halves, *_old(root, made_of if isinstance(made_of, dict) else {})], dry_run)
+        return _remove(
+            [*halves, *_old(root, made_of if isinstance(made_of, dict) else {})], dry_run
+        )
 
 
 def _old(root: Path, made_of: dict[str, str]) -> list[Path]:
@@ -80,14 +90,20 @@ def _old(root: Path, made_of: dict[str, str]) -> list[Path]:
             unused.append(path)
             continue
         results = sorted(path.iterdir())
-        unused += [result for result in results if (path.name, result.name.removesuffix(".lock")) not in keep]
+        unused += [
+            result
+            for result in results
+            if (path.name, result.name.removesuffix(".lock")) not in keep
+        ]
     return unused
 
 
 def _half_written(folder: Path) -> list[Path]:
     """Temporary files that an interrupted run left in a release."""
     folders = [path for path in (folder, folder / DATA) if path.is_dir() and not path.is_symlink()]
-    temporary = [path for parent in folders for path in sorted(parent.glob(".*.tmp")) if path.is_file()]
+    temporary = [
+        path for parent in folders for path in sorted(parent.glob(".*.tmp")) if path.is_file()
+    ]
     known = [path for path in temporary if re.fullmatch(r"\..+\.[0-9]+\.tmp", path.name)]
     arriving = folder / ARRIVING
     return [*known, *([arriving] if arriving.is_dir() else [])]

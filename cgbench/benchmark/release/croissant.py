@@ -1,8 +1,9 @@
 """``croissant.json``: the release as Croissant metadata, core and responsible-AI (RAI) fields.
 
-Written from the manifest alone, without a library, so equal releases give equal bytes. The vocabulary is Croissant 1.0
-and Croissant RAI 1.0 (MLCommons). People add what a build cannot know (:data:`MANUAL_FIELDS`): that is not part of the
-benchmark, and ``verify`` checks the file without it.
+Written from the manifest alone, without a library, so equal releases give equal bytes. The
+vocabulary is Croissant 1.0 and Croissant RAI 1.0 (MLCommons). People add what a build cannot know
+(:data:`MANUAL_FIELDS`): that is not part of the benchmark, and ``verify`` checks the file without
+it.
 """
 
 from collections.abc import Mapping
@@ -14,14 +15,48 @@ from cgbench.files import parse_json, to_json
 from cgbench.steps import hash_value
 
 MANUAL_FIELDS = (
-    *("url", "citeAs", "creator", "publisher", "datePublished", "dateModified", "sameAs", "keywords"),
-    *("rai:personalSensitiveInformation", "rai:dataCollectionTimeframe", "rai:dataReleaseMaintenancePlan"),
+    *(
+        "url",
+        "citeAs",
+        "creator",
+        "publisher",
+        "datePublished",
+        "dateModified",
+        "sameAs",
+        "keywords",
+    ),
+    *(
+        "rai:personalSensitiveInformation",
+        "rai:dataCollectionTimeframe",
+        "rai:dataReleaseMaintenancePlan",
+    ),
     *("rai:annotatorDemographics", "rai:annotationsPerItem", "rai:dataImputationProtocol"),
 )
 """Fields that a build never writes: the publisher of the release does."""
 _CR = (
-    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject", "fileSet", "format"),
-    *("includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex"),
+    *(
+        "citeAs",
+        "column",
+        "equivalentProperty",
+        "extract",
+        "field",
+        "fileProperty",
+        "fileObject",
+        "fileSet",
+        "format",
+    ),
+    *(
+        "includes",
+        "isLiveDataset",
+        "jsonPath",
+        "key",
+        "md5",
+        "parentField",
+        "path",
+        "recordSet",
+        "references",
+        "regex",
+    ),
     *("repeated", "replace", "samplingRate", "separator", "source", "subField", "transform"),
 )
 CONTEXT: dict[str, Any] = {
@@ -60,11 +95,15 @@ def write_croissant(
         "@type": "sc:Dataset",
         "name": f"cgbench-{source}-{target}",
         "description": (
-            f"{counts['train']:,} training pairs and {pairs:,} test pairs, {source} to {target}, split from "
-            f"{counts['pool']:,} so that the test pairs combine parts of the training text in new ways."
+            f"{counts['train']:,} training pairs and {pairs:,} test pairs, {source} to {target},"
+            f" split from {counts['pool']:,} so that the test pairs combine parts of the training"
+            " text in new ways."
             if is_split(manifest)
-            else f"{pairs:,} sentence pairs, {source} to {target}, of a pool of {counts['pool']:,} that combine words "
-            f"known from {manifest['inputs']['train']['pairs']:,} training pairs in ways the training pairs do not."
+            else (
+                f"{pairs:,} sentence pairs, {source} to {target}, of a pool of {counts['pool']:,}"
+                f" that combine words known from {manifest['inputs']['train']['pairs']:,} training"
+                " pairs in ways the training pairs do not."
+            )
         ),
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "version": "1.0.0",
@@ -80,7 +119,12 @@ def write_croissant(
             for name in tables
         ],
         "recordSet": [
-            _node("RecordSet", name, key={"@id": f"{name}/{ID}"}, field=[_field(name, field) for field in table.schema])
+            _node(
+                "RecordSet",
+                name,
+                key={"@id": f"{name}/{ID}"},
+                field=[_field(name, field) for field in table.schema],
+            )
             for name, table in tables.items()
         ],
         **({} if is_split(manifest) else _responsible(manifest)),
@@ -92,7 +136,9 @@ def write_croissant(
 
 
 def croissant_digest(data: bytes) -> str:
-    """The SHA-256 of the metadata in a manifest: of the values without manual fields, in canonical form."""
+    """The SHA-256 of the metadata in a manifest: of the values without manual fields, in canonical
+    form.
+    """
     value = parse_json(data, "croissant.json")
     if isinstance(value, dict):
         value = {key: item for key, item in value.items() if key not in MANUAL_FIELDS}
@@ -102,7 +148,11 @@ def croissant_digest(data: bytes) -> str:
 def manual_fields(data: bytes) -> dict[str, Any]:
     """The manual fields of a metadata file."""
     value = parse_json(data, "croissant.json")
-    return {key: value[key] for key in MANUAL_FIELDS if key in value} if isinstance(value, dict) else {}
+    return (
+        {key: value[key] for key in MANUAL_FIELDS if key in value}
+        if isinstance(value, dict)
+        else {}
+    )
 
 
 def _node(kind: str, name: str, **values: Any) -> dict[str, Any]:
@@ -116,13 +166,18 @@ def _field(table: str, field: Any) -> dict[str, Any]:
     name = f"{table}/{field.name}"
     origin = {"fileObject": {"@id": f"{table}.parquet"}, "extract": {"column": field.name}}
     if field.name in TEXTS:
-        origins = {side.name: {**origin, "transform": {"jsonPath": side.name}} for side in field.type}
+        origins = {
+            side.name: {**origin, "transform": {"jsonPath": side.name}} for side in field.type
+        }
         sides = [
-            _node("Field", f"{name}/{side}", dataType="sc:Text", source=source) for side, source in origins.items()
+            _node("Field", f"{name}/{side}", dataType="sc:Text", source=source)
+            for side, source in origins.items()
         ]
         return _node("Field", name, subField=sides)
     if pyarrow.types.is_list(field.type) or pyarrow.types.is_large_list(field.type):
-        return _node("Field", name, dataType=_data_type(field.type.value_type), source=origin, repeated=True)
+        return _node(
+            "Field", name, dataType=_data_type(field.type.value_type), source=origin, repeated=True
+        )
     return _node("Field", name, dataType=_data_type(field.type), source=origin)
 
 
@@ -138,52 +193,73 @@ def _data_type(kind: Any) -> str:
 
 def _responsible(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The RAI fields that a build can fill in."""
-    config, counts, finished = manifest["configuration"], manifest["counts"], manifest["until"] == "release"
+    config, counts, finished = (
+        manifest["configuration"],
+        manifest["counts"],
+        manifest["until"] == "release",
+    )
     trained = manifest["until"] != "candidates"
     # How pairs were selected.
     steps = [
-        f"Text normalised to select pairs: tokenize {config['tokenize']}, lowercase "
-        f"{str(config['lowercase']).lower()}. The published text is the original.",
-        f"Pairs with a word that occurs fewer than {config['word_min_count']} times in training dropped "
-        f"(sides: {config['filter_sides']}).",
-        f"The {counts['candidates']:,} pairs of the highest compositional degree kept ({config['degree_side']} side), "
-        "without repeats or seen text.",
+        (
+            f"Text normalised to select pairs: tokenize {config['tokenize']}, lowercase "
+            f"{str(config['lowercase']).lower()}. The published text is the original."
+        ),
+        (
+            f"Pairs with a word that occurs fewer than {config['word_min_count']} times in training"
+            f" dropped (sides: {config['filter_sides']})."
+        ),
+        (
+            f"The {counts['candidates']:,} pairs of the highest compositional degree kept"
+            f" ({config['degree_side']} side), without repeats or seen text."
+        ),
     ]
     if finished:
         unit = " in whole documents" if config.get("draw_by") == "document" else ""
         steps.append(
-            f"The {counts['dropped']:,} most uncertain dropped, {counts['selected']:,} drawn at random from the next "
-            f"{counts['window']:,}{unit} (measure {config['uncertainty']}, seed {config['seed']})."
+            f"The {counts['dropped']:,} most uncertain dropped, {counts['selected']:,} drawn at"
+            f" random from the next {counts['window']:,}{unit} (measure {config['uncertainty']},"
+            f" seed {config['seed']})."
         )
     # What holds of every build.
     fields: dict[str, Any] = {
         "rai:dataCollection": (
-            "Selected from existing parallel text by the method of ReaCT (Zheng and Lapata 2023, section 4); no text "
-            "was written for it. README.md names the files, and their origin where it is known."
+            "Selected from existing parallel text by the method of ReaCT (Zheng and Lapata 2023,"
+            " section 4); no text was written for it. README.md names the files, and their origin"
+            " where it is known."
         ),
         "rai:dataPreprocessingProtocol": steps,
         "rai:dataLimitations": (
-            "Known means frequent enough as a string of words: a known word in a new sense counts as known. Noise in "
-            "the pool (misaligned or free translations) is only removed if an ensemble finds it unlikely. Differences "
-            "between training runs are large on such test sets."
+            "Known means frequent enough as a string of words: a known word in a new sense counts"
+            " as known. Noise in the pool (misaligned or free translations) is only removed if an"
+            " ensemble finds it unlikely. Differences between training runs are large on such test"
+            " sets."
         ),
         "rai:dataBiases": (
-            "The rare-word filter favours short, frequent words and domains near the training text. "
-            + ("Systems of the kind of the selecting ensemble are at a disadvantage." if finished else "")
-        ).strip(),
+            (
+                "The rare-word filter favours short, frequent words and domains near the training"
+                " text. "
+                + (
+                    "Systems of the kind of the selecting ensemble are at a disadvantage."
+                    if finished
+                    else ""
+                )
+            ).strip()
+        ),
         "rai:dataUseCases": (
-            "To test how systems trained on the named training text generalise to new combinations of known words; not "
-            "for training, and not as a sample of the language."
+            "To test how systems trained on the named training text generalise to new combinations"
+            " of known words; not for training, and not as a sample of the language."
         ),
         "rai:dataSocialImpact": (
-            "Scores on this set measure how well known words are handled in new combinations. They do not measure "
-            "fairness or safety. The effects of the text itself are for its owners to assess."
+            "Scores on this set measure how well known words are handled in new combinations. They"
+            " do not measure fairness or safety. The effects of the text itself are for its owners"
+            " to assess."
         ),
         "rai:hasSyntheticData": trained,
     }
     if trained:
         fields["rai:machineAnnotationTools"] = [
-            f"cgbench {manifest['version']}: an ensemble of {config['members']} members translates the sources (column "
-            "hypothesis) and measures its uncertainty"
+            f"cgbench {manifest['version']}: an ensemble of {config['members']} members translates"
+            " the sources (column hypothesis) and measures its uncertainty"
         ]
     return fields

@@ -1,7 +1,7 @@
 """The published tables of a release: text and measures, always the same bytes.
 
-``datasets.load_dataset`` reads them: one row per pair, the text in a struct ``translation`` of two languages, as
-evaluation harnesses expect, everything else in plain columns.
+``datasets.load_dataset`` reads them: one row per pair, the text in a struct ``translation`` of two
+languages, as evaluation harnesses expect, everything else in plain columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,49 +27,69 @@ def chosen_rows(table: Any, name: str = "test") -> list[int]:
     """The candidates of the test set (or of ``sample``), in the order of the pool."""
     column, drawn = (SAMPLED, True) if name == "sample" else ("stage", "selected")
     lines, values = table["line"].to_pylist(), table[column].to_pylist()
-    return sorted((row for row, value in enumerate(values) if value == drawn), key=lambda row: lines[row])
+    return sorted(
+        (row for row, value in enumerate(values) if value == drawn), key=lambda row: lines[row]
+    )
 
 
 def figures_of(table: Any, measure: str, control_degrees: Sequence[float]) -> dict[str, Any]:
-    """The statistics of the measures in a manifest: of the candidates, of the test set (``selected``) and of the
-    ``control`` set.
+    """The statistics of the measures in a manifest: of the candidates, of the test set
+    (``selected``) and of the ``control`` set.
 
     :param table: every candidate with its measures; ``measure``: the name of that of uncertainty.
     """
     names = {name: name for name in ("degree", "perplexity", "difficulty")}
     names |= {"uncertainty": measure, "reference": REFERENCE_LIKELIHOOD}
-    columns = {name: table[key].to_pylist() for name, key in names.items() if key in table.column_names}
+    columns = {
+        name: table[key].to_pylist() for name, key in names.items() if key in table.column_names
+    }
     figures: dict[str, Any] = {name: summary(values) for name, values in columns.items()}
     if "stage" in table.column_names:
         rows = chosen_rows(table)
-        figures["selected"] = {name: summary([values[row] for row in rows]) for name, values in columns.items()}
-    return figures | ({"control": {"degree": summary(control_degrees)}} if len(control_degrees) else {})
+        figures["selected"] = {
+            name: summary([values[row] for row in rows]) for name, values in columns.items()
+        }
+    return figures | (
+        {"control": {"degree": summary(control_degrees)}} if len(control_degrees) else {}
+    )
 
 
 def data_tables(
-    table: Any, texts: Sequence[Sequence[str]], normalised: Sequence[Sequence[str]] | None, languages: tuple[str, str]
+    table: Any,
+    texts: Sequence[Sequence[str]],
+    normalised: Sequence[Sequence[str]] | None,
+    languages: tuple[str, str],
 ) -> dict[str, Any]:
-    """The tables of a release by name (:func:`cgbench.benchmark.release.manifest.table_names`), without that of the
-    control set.
+    """The tables of a release by name (:func:`cgbench.benchmark.release.manifest.table_names`),
+    without that of the control set.
 
     :param table: every candidate with its measures.
-    :param texts: the candidates' sources and targets; ``normalised``: the form that selected them, if it is another.
+    :param texts: the candidates' sources and targets; ``normalised``: the form that selected them,
+        if it is another.
     """
     candidates = with_text(table, texts, normalised, languages)
     if "stage" not in table.column_names:  # nothing was selected
         return {"candidates": candidates}
-    sample = {"sample": _set_table(candidates, "sample")} if SAMPLED in candidates.column_names else {}
+    sample = (
+        {"sample": _set_table(candidates, "sample")} if SAMPLED in candidates.column_names else {}
+    )
     return {"test": _set_table(candidates, "test"), "candidates": candidates} | sample
 
 
 def _set_table(candidates: Any, name: str) -> Any:
-    """The candidates of the test set or of the stratified ``sample``; ``inclusion`` is that of the set."""
+    """The candidates of the test set or of the stratified ``sample``; ``inclusion`` is that of the
+    set.
+    """
     table, hidden = candidates.take(chosen_rows(candidates, name)), ["stage"]
     if name == "sample":
-        table = table.set_column(table.column_names.index(INCLUSION), INCLUSION, table[SAMPLE_INCLUSION])
+        table = table.set_column(
+            table.column_names.index(INCLUSION), INCLUSION, table[SAMPLE_INCLUSION]
+        )
         hidden += [SAMPLED, SAMPLE_INCLUSION]
     names = [column for column in table.column_names if column not in hidden]
-    return table.select(list(dict.fromkeys([*(column for column in TEXTS if column in names), *ROW_KEYS, *names])))
+    return table.select(
+        list(dict.fromkeys([*(column for column in TEXTS if column in names), *ROW_KEYS, *names]))
+    )
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
@@ -78,33 +98,44 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
 
 
 def text_contents(manifest: Mapping[str, Any], name: str, table: Any) -> dict[str, str]:
-    """The text files of a set with their contents, from the table ``name``; of the candidates, only if there is no test
-    set."""
+    """The text files of a set with their contents, from the table ``name``; of the candidates, only
+    if there is no test set."""
     if name == "candidates" and manifest["until"] == "release":
         return {}
     return {
         file_name(f"{name}.{language}"): "".join(f"{line}\n" for line in lines)
         for column, file_name in ((TRANSLATION, str), (NORMALISED, normalised_text))
-        for language, lines in zip(manifest["languages"], sides_of(table, manifest["languages"], column), strict=False)
+        for language, lines in zip(
+            manifest["languages"], sides_of(table, manifest["languages"], column), strict=False
+        )
     }
 
 
 def with_text(
-    table: Any, texts: Sequence[Sequence[str]], normalised: Sequence[Sequence[str]] | None, languages: Sequence[str]
+    table: Any,
+    texts: Sequence[Sequence[str]],
+    normalised: Sequence[Sequence[str]] | None,
+    languages: Sequence[str],
 ) -> Any:
-    """``table`` with its text as the first column, and its ``normalised`` form, if it is another, as the second."""
+    """``table`` with its text as the first column, and its ``normalised`` form, if it is another,
+    as the second.
+    """
     import pyarrow
 
     for name, sides in ((NORMALISED, normalised), (TRANSLATION, texts)):
         if sides is not None:
             arrays = [pyarrow.array(list(lines), pyarrow.string()) for lines in sides]
-            table = table.add_column(0, name, pyarrow.StructArray.from_arrays(arrays, names=list(languages)))
+            table = table.add_column(
+                0, name, pyarrow.StructArray.from_arrays(arrays, names=list(languages))
+            )
     return table
 
 
-def sides_of(table: Any, languages: Sequence[str], name: str = TRANSLATION) -> tuple[list[str], ...]:
-    """The source and target sentences in a table's column ``translation`` (or ``normalised``); empty if it has no such
-    column."""
+def sides_of(
+    table: Any, languages: Sequence[str], name: str = TRANSLATION
+) -> tuple[list[str], ...]:
+    """The source and target sentences in a table's column ``translation`` (or ``normalised``);
+    empty if it has no such column."""
     if name not in table.column_names:
         return ()
     column = table[name]
@@ -149,8 +180,9 @@ def write_sets(manifest: Mapping[str, Any], tables: Mapping[str, Any], folder: P
 def write_table(table: Any, path: Path) -> None:
     """Write a table as Parquet, completely or not at all. Equal tables give equal bytes.
 
-    All choices that differ between versions of pyarrow are fixed here, and no Arrow schema is stored in addition to
-    Parquet's own. The footer still contains the version of pyarrow: another version gives other bytes.
+    All choices that differ between versions of pyarrow are fixed here, and no Arrow schema is
+    stored in addition to Parquet's own. The footer still contains the version of pyarrow: another
+    version gives other bytes.
     """
     import pyarrow.parquet
 

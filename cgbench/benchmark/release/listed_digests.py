@@ -27,6 +27,8 @@ def listed_digests(folder: Path) -> dict[str, str]:
 
 
 def is_listed(manifest: Mapping[str, Any], folder: Path, name: str) -> bool:
-    """Whether a file of a release is, byte for byte, the one that its manifest lists; each is hashed once."""
+    """Whether a file of a release is, byte for byte, the one that its manifest lists; each is
+    hashed once.
+    """
     digest = listed_digest(folder, name) if name in EDITABLE else known_digest(folder / name)
     return bool(manifest.get("files", {}).get(name) == digest)

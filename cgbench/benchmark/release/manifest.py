@@ -15,8 +15,15 @@ MANIFEST, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
 )
 SAMPLE = "sample.jsonl"  # of a stratified sample of the candidates
-ROW_FILES = {"test": SPLIT, "control": CONTROL, "sample": SAMPLE}  # the file with the rows of each set
-SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # of `cgbench split`; the file has the set of each pair of its corpus
+ROW_FILES = {
+    "test": SPLIT,
+    "control": CONTROL,
+    "sample": SAMPLE,
+}  # the file with the rows of each set
+SPLIT_KIND, SETS_FILE = (
+    "split",
+    "split.tsv",
+)  # of `cgbench split`; the file has the set of each pair of its corpus
 SETS_HEAD = "pair\tset"  # the first row of split.tsv
 ID = "line"  # the column of every table that identifies a row
 DATA = "data"  # the folder of the tables, the only subfolder of a release
@@ -39,7 +46,10 @@ STATE = 8
 
 @dataclass(frozen=True)
 class Check:
-    """The result of one check. ``ok`` is None if it could not run; ``detail`` gives the difference, or the reason."""
+    """The result of one check.
+
+    ``ok`` is None if it could not run; ``detail`` gives the difference, or the reason.
+    """
 
     name: str
     ok: bool | None
@@ -68,24 +78,30 @@ class Findings(list[Check]):
 
 
 def is_split(manifest: Mapping[str, Any]) -> bool:
-    """Whether this is the manifest of a ``cgbench split``: with a training set and without candidates."""
+    """Whether this is the manifest of a ``cgbench split``: with a training set and without
+    candidates.
+    """
     return manifest.get("kind") == SPLIT_KIND
 
 
 def stem_of(until: str) -> str:
-    """The first part of the names of the two text files: ``test``, or ``candidates`` of a build that stopped early."""
+    """The first part of the names of the two text files: ``test``, or ``candidates`` of a build
+    that stopped early.
+    """
     return "test" if until == "release" else "candidates"
 
 
 def normalised_text(name: str) -> str:
-    """The name of the file with the normalised form of a text file: ``test.norm.de`` for ``test.de``."""
+    """The name of the file with the normalised form of a text file: ``test.norm.de`` for
+    ``test.de``.
+    """
     stem, _, language = name.partition(".")
     return f"{stem}.norm.{language}"
 
 
 def keeps_normalised(manifest: Mapping[str, Any]) -> bool:
-    """Whether a release has the normalised form of its text beside the original. Without normalisation that form is
-    the words of a line joined by one blank."""
+    """Whether a release has the normalised form of its text beside the original. Without
+    normalisation that form is the words of a line joined by one blank."""
     config = manifest["configuration"]
     names = (config.get("tokenize", "none"), config.get("anonymise", "none"))
     return names != ("none", "none") or bool(config.get("lowercase") or config.get("detokenize"))
@@ -99,7 +115,10 @@ def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     if manifest["until"] != "release":
         return ("candidates",)
     config = manifest["configuration"]
-    further_sets = {"control": config.get("control"), "sample": config.get("design") == "stratified"}
+    further_sets = {
+        "control": config.get("control"),
+        "sample": config.get("design") == "stratified",
+    }
     return ("test", "candidates", *(name for name, is_drawn in further_sets.items() if is_drawn))
 
 
@@ -118,9 +137,13 @@ def file_names(manifest: Mapping[str, Any]) -> set[str]:
 
 
 def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """The text files of a release with text: the source and target of each set, then the normalised forms of all of
-    these, if it contains them."""
-    sets = [name for name in table_names(manifest) if name != "candidates" or manifest["until"] != "release"]
+    """The text files of a release with text: the source and target of each set, then the normalised
+    forms of all of these, if it contains them."""
+    sets = [
+        name
+        for name in table_names(manifest)
+        if name != "candidates" or manifest["until"] != "release"
+    ]
     names = [f"{name}.{language}" for name in sets for language in manifest["languages"]]
     return (*names, *(map(normalised_text, names) if keeps_normalised(manifest) else ()))
 
@@ -140,7 +163,10 @@ def signature(manifest: dict[str, Any]) -> str:
     """
     config, counts = manifest["configuration"], manifest["counts"]
     if is_split(manifest):  # without the card, which contains the signature
-        target, files = config["divergence"], {name: value for name, value in manifest["files"].items() if name != CARD}
+        target, files = (
+            config["divergence"],
+            {name: value for name, value in manifest["files"].items() if name != CARD},
+        )
         return "|".join(
             [
                 f"split|method:{config['method']}",
@@ -157,7 +183,11 @@ def signature(manifest: dict[str, Any]) -> str:
         "react",
         f"side:{config['degree_side']}",
         f"min:{config['ngram_min_count']}",
-        f"unc:{config['uncertainty']}" if manifest["until"] == "release" else f"until:{manifest['until']}",
+        (
+            f"unc:{config['uncertainty']}"
+            if manifest["until"] == "release"
+            else f"until:{manifest['until']}"
+        ),
         f"seed:{config['seed']}",
         f"n:{counts.get('selected', counts['candidates'])}",
         f"sha:{hash_value(manifest.get('published', manifest['files']))[:12]}",
@@ -167,7 +197,9 @@ def signature(manifest: dict[str, Any]) -> str:
 
 
 def digest(manifest: dict[str, Any]) -> str:
-    """The SHA-256 of a manifest (or the record of a workspace) except its digest, and so of all listed files."""
+    """The SHA-256 of a manifest (or the record of a workspace) except its digest, and so of all
+    listed files.
+    """
     return hash_value({key: value for key, value in manifest.items() if key != "digest"})
 
 

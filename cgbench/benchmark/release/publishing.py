@@ -9,7 +9,15 @@ from cgbench.benchmark.release.card import write_card
 from cgbench.benchmark.release.card_notes import written_parts
 from cgbench.benchmark.release.croissant import manual_fields, write_croissant
 from cgbench.benchmark.release.listed_digests import listed_digests
-from cgbench.benchmark.release.manifest import CARD, CROISSANT, DATA, MANIFEST, digest, is_inside, signature
+from cgbench.benchmark.release.manifest import (
+    CARD,
+    CROISSANT,
+    DATA,
+    MANIFEST,
+    digest,
+    is_inside,
+    signature,
+)
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, read_record
 from cgbench.errors import InputError
@@ -18,8 +26,11 @@ from cgbench.files import sync, write_atomic, write_json
 ARRIVING = ".arriving"  # in the folder of a release: files being moved from another disk
 
 
-def write_manifest(manifest: dict[str, Any], staging: Path, tables: Mapping[str, Any], out: Path) -> dict[str, Any]:
-    """Write card, metadata and manifest of a release with texts and tables; returns the complete manifest.
+def write_manifest(
+    manifest: dict[str, Any], staging: Path, tables: Mapping[str, Any], out: Path
+) -> dict[str, Any]:
+    """Write card, metadata and manifest of a release with texts and tables; returns the complete
+    manifest.
 
     :param tables: the written tables, by name.
     :param out: the folder of an earlier release with people's edits.
@@ -28,12 +39,16 @@ def write_manifest(manifest: dict[str, Any], staging: Path, tables: Mapping[str,
     fields = _kept(out / CROISSANT, manual_fields)
     notes.pop("validity", None)  # results for the earlier pairs
     write_atomic(staging / CARD, write_card(Release(staging, manifest), notes))
-    write_atomic(staging / CROISSANT, write_croissant(manifest, tables, listed_digests(staging), fields))
+    write_atomic(
+        staging / CROISSANT, write_croissant(manifest, tables, listed_digests(staging), fields)
+    )
     return seal(manifest, staging)
 
 
 def seal(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Write the manifest with the checksums of all files of a release or a split; returns the complete manifest."""
+    """Write the manifest with the checksums of all files of a release or a split; returns the
+    complete manifest.
+    """
     manifest["files"] = listed_digests(folder)
     manifest["signature"] = signature(manifest)
     manifest["digest"] = digest(manifest)
@@ -50,10 +65,11 @@ def _kept(path: Path, read: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]
 
 
 def move_into_place(staging: Path, out: Path, files: list[str], made_of: dict[str, Any]) -> None:
-    """Move the finished files into place, the last of ``files`` last. Files that only an earlier release had are
-    removed; the user's own files in the folder are not touched.
+    """Move the finished files into place, the last of ``files`` last. Files that only an earlier
+    release had are removed; the user's own files in the folder are not touched.
 
-    :param made_of: the record of this release (:data:`~cgbench.benchmark.release.work_folder.RECORD`).
+    :param made_of: the record of this release
+        (:data:`~cgbench.benchmark.release.work_folder.RECORD`).
     """
     # All file names that releases in this folder ever had.
     earlier = read_record(staging.parent).get("files", [])

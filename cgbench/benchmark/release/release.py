@@ -33,7 +33,14 @@ from cgbench.benchmark.release.manifest import (
 )
 from cgbench.benchmark.release.work_folder import default_work, find_input, read_record
 from cgbench.errors import InputError, argument, require
-from cgbench.files import check_shape, file_name, ordinary_file, ordinary_folder, parse_json, read_json
+from cgbench.files import (
+    check_shape,
+    file_name,
+    ordinary_file,
+    ordinary_folder,
+    parse_json,
+    read_json,
+)
 from cgbench.models.checkpoints import BESIDE
 from cgbench.requests import check_path
 from cgbench.steps import KEY_LENGTH, STEPS, hash_file
@@ -61,13 +68,14 @@ LARGEST = 64 << 20  # bytes of a manifest: many times that of the longest list o
 
 @dataclass(frozen=True, repr=False)
 class Release:
-    """A release of ``build-react``, the candidates of a build that stopped early (``until``), or a split
-    (``is_split``).
+    """A release of ``build-react``, the candidates of a build that stopped early (``until``), or a
+    split (``is_split``).
 
-    Releases may come from third parties: file names in the manifest are only followed to ordinary files in the folder,
-    never along a link. ``Release.open(folder).test`` is the test set as a pandas DataFrame.
-    Methods raise :class:`.InputError` if a file is missing, damaged or not part of this kind of release.
-    With ``check``, every file is compared with its checksum in the manifest before it is read.
+    Releases may come from third parties: file names in the manifest are only followed to ordinary
+    files in the folder, never along a link. ``Release.open(folder).test`` is the test set as a
+    pandas DataFrame. Methods raise :class:`.InputError` if a file is missing, damaged or not part
+    of this kind of release. With ``check``, every file is compared with its checksum in the
+    manifest before it is read.
     """
 
     folder: Path
@@ -77,20 +85,31 @@ class Release:
 
     @classmethod
     def open(
-        cls, folder: str | os.PathLike[str], work: str | os.PathLike[str] | None = None, *, check: bool = True
+        cls,
+        folder: str | os.PathLike[str],
+        work: str | os.PathLike[str] | None = None,
+        *,
+        check: bool = True,
     ) -> Release:
         """Read the manifest of the release in ``folder``; other files are read when needed.
 
-        :param work: the folder that it was built in, if that is not ``folder.work``; it may be missing.
-        :param check: compare the manifest with its digest, and each file that is read with its checksum.
-        :raises InputError: the folder is not a release, was changed, or is of another version of cgbench.
+        :param work: the folder that it was built in, if that is not ``folder.work``; it may be
+            missing.
+        :param check: compare the manifest with its digest, and each file that is read with its
+            checksum.
+        :raises InputError: the folder is not a release, was changed, or is of another version of
+            cgbench.
         """
         check_path(folder=folder)
         path = Path(folder)
         beside = Path(work) if work is not None else None
         if not os.path.lexists(path / MANIFEST):
             working = ((beside or default_work(path)) / STEPS).is_dir()
-            fix = "the build is not finished: run its command again" if working else "give the folder of a release"
+            fix = (
+                "the build is not finished: run its command again"
+                if working
+                else "give the folder of a release"
+            )
             raise InputError(f"{path / MANIFEST}: no such file; {fix}")
         manifest = read_json(release_file(path, MANIFEST, largest=LARGEST))
         if isinstance(manifest, dict) and is_split(manifest):
@@ -101,20 +120,32 @@ class Release:
             raise InputError(f"{path}: {MANIFEST} is not that of a cgbench release")
         if manifest.get("format") != FORMAT:
             raise InputError(
-                f"{path}: release format {manifest.get('format')}, but this version reads {FORMAT}; build it again"
+                f"{path}: release format {manifest.get('format')}, but this version reads {FORMAT};"
+                " build it again"
             )
         languages = manifest["languages"]
-        if len(languages) != 2 or languages[0] == languages[1] or not all(map(is_language, languages)):
-            raise InputError(f"{path / MANIFEST}: does not name two languages that are valid in file names")
+        if (
+            len(languages) != 2
+            or languages[0] == languages[1]
+            or not all(map(is_language, languages))
+        ):
+            raise InputError(
+                f"{path / MANIFEST}: does not name two languages that are valid in file names"
+            )
         if check and manifest.get("digest") != digest(manifest):
-            raise InputError(f"{path / MANIFEST}: was changed: its digest differs; see cgbench verify")
+            raise InputError(
+                f"{path / MANIFEST}: was changed: its digest differs; see cgbench verify"
+            )
         return cls(path, manifest, beside, check)
 
     @classmethod
     def of(
-        cls, release: Release | str | os.PathLike[str], work: str | os.PathLike[str] | None = None, *,
+        cls,
+        release: Release | str | os.PathLike[str],
+        work: str | os.PathLike[str] | None = None,
+        *,
         check: bool = True,
-    ) -> Release:  # fmt: skip
+    ) -> Release:
         """``release`` if it is open, else the release in that folder (:meth:`open`)."""
         if not isinstance(release, Release):
             return cls.open(release, work, check=check)
@@ -127,7 +158,9 @@ class Release:
 
     @property
     def is_split(self) -> bool:
-        """Whether ``cgbench split`` wrote it: with a training set, without candidates and a control set."""
+        """Whether ``cgbench split`` wrote it: with a training set, without candidates and a control
+        set.
+        """
         return is_split(self.manifest)
 
     @property
@@ -162,11 +195,14 @@ class Release:
         """The normalisation of all text in the build."""
         config = self.configuration
         names = config["tokenize"], config["lowercase"], self.languages
-        return Normalisation(*names, config.get("detokenize", False), config.get("anonymise", "none"))
+        return Normalisation(
+            *names, config.get("detokenize", False), config.get("anonymise", "none")
+        )
 
     @property
     def ensemble(self) -> Path:
-        """The folder of the members that selected the pairs: the user's ensemble, or that published by the build.
+        """The folder of the members that selected the pairs: the user's ensemble, or that published
+        by the build.
 
         It is not part of the release and may be missing.
         """
@@ -187,11 +223,15 @@ class Release:
         """The workspace of this very release, and its record; None and empty if it is not here."""
         root = (self.work or default_work(self.folder)) / STEPS
         record = read_record(root)
-        return (root, record) if record and record.get("signature") == self.signature else (None, {})
+        return (
+            (root, record) if record and record.get("signature") == self.signature else (None, {})
+        )
 
     @property
     def has_text(self) -> bool:
-        """Whether the release contains its text; with ``release_text=none`` it contains only indices and scores."""
+        """Whether the release contains its text; with ``release_text=none`` it contains only
+        indices and scores.
+        """
         return self.manifest.get("text") != "none"
 
     def path(self, name: str) -> Path:
@@ -201,7 +241,9 @@ class Release:
         """
         path = release_file(self.folder, name)
         if self.check and not is_listed(self.manifest, self.folder, name):
-            raise InputError(f"{path}: was changed: it does not match {MANIFEST}; see cgbench verify")
+            raise InputError(
+                f"{path}: was changed: it does not match {MANIFEST}; see cgbench verify"
+            )
         return path
 
     @property
@@ -210,12 +252,16 @@ class Release:
         return keeps_normalised(self.manifest)
 
     def text_path(self, side: str) -> Path:
-        """The file of one side (``source`` or ``target``) of the test set, or of the candidates if there is none."""
+        """The file of one side (``source`` or ``target``) of the test set, or of the candidates if
+        there is none.
+        """
         self._check_has_text()
         return self.path(f"{stem_of(self.until)}.{self.languages[SIDES.index(side)]}")
 
     def lines(self, side: str, *, normalised: bool = False) -> list[str]:
-        """The sentences of that file: the original text, or the normalised form that selected the pairs."""
+        """The sentences of that file: the original text, or the normalised form that selected the
+        pairs.
+        """
         return self._lines(self.text_path(side), normalised)
 
     def _lines(self, path: Path, normalised: bool) -> list[str]:
@@ -225,19 +271,23 @@ class Release:
         return [" ".join(words_of(line)) for line in lines] if normalised else lines
 
     def pairs(self, name: str = "test", *, normalised: bool = False) -> list[tuple[str, str]]:
-        """The pairs of the test set (of the candidates if there is none), of the ``control`` set or the ``sample``."""
+        """The pairs of the test set (of the candidates if there is none), of the ``control`` set or
+        the ``sample``.
+        """
         sources, targets = (self.set_lines(name, side, normalised=normalised) for side in SIDES)
         if len(sources) != len(targets):
             raise InputError(
-                f"{self.folder}: {len(sources):,} sources of the {name} set, but {len(targets):,} targets; see cgbench "
-                "verify"
+                f"{self.folder}: {len(sources):,} sources of the {name} set, but {len(targets):,}"
+                " targets; see cgbench verify"
             )
         return list(zip(sources, targets, strict=True))
 
     def train_path(self, side: str) -> Path:
         """The file of one side (``source`` or ``target``) of the training set of a split."""
         if not self.is_split:
-            raise InputError(f"{self.folder}: this release does not contain its training text; only a split does")
+            raise InputError(
+                f"{self.folder}: this release does not contain its training text; only a split does"
+            )
         return self.path(f"train.{self.languages[SIDES.index(side)]}")
 
     def train_lines(self, side: str) -> list[str]:
@@ -274,8 +324,8 @@ class Release:
         return self.finished and SAMPLE in self.manifest["files"]
 
     def set_path(self, name: str, side: str) -> Path:
-        """The file of one side (``source`` or ``target``) of the ``test`` set (:meth:`text_path`), of the ``control``
-        set, or of the stratified ``sample``."""
+        """The file of one side (``source`` or ``target``) of the ``test`` set (:meth:`text_path`),
+        of the ``control`` set, or of the stratified ``sample``."""
         if name == "test":
             return self.text_path(side)
         self.check_finished()
@@ -285,19 +335,21 @@ class Release:
         if f"{name}.jsonl" not in self.manifest["files"]:
             option = argument("control") if name == "control" else argument("design", "stratified")
             raise InputError(
-                f"{self.folder}: this release has no {noun}; run its command again with {option} (finished steps are "
-                "kept)"
+                f"{self.folder}: this release has no {noun}; run its command again with {option}"
+                " (finished steps are kept)"
             )
         self._check_has_text()
         return self.path(f"{name}.{self.languages[SIDES.index(side)]}")
 
     def set_lines(self, name: str, side: str, *, normalised: bool = False) -> list[str]:
-        """The sentences of that file: the original text, or the normalised form that selected the pairs."""
+        """The sentences of that file: the original text, or the normalised form that selected the
+        pairs.
+        """
         return self._lines(self.set_path(name, side), normalised)
 
     def set_rows(self, name: str) -> list[dict[str, Any]]:
-        """The rows of ``split.jsonl`` (``test``), ``control.jsonl`` or ``sample.jsonl``: the origin and measures of
-        each pair."""
+        """The rows of ``split.jsonl`` (``test``), ``control.jsonl`` or ``sample.jsonl``: the origin
+        and measures of each pair."""
         if name == "test":
             return self.split()
         if self.has_text:
@@ -307,27 +359,41 @@ class Release:
     def table(self, name: str = "candidates", *, text: bool = False) -> Any:
         """A table of the release (a pyarrow table): one row per candidate, or per pair of ``test``.
 
-        :param text: include the columns ``translation`` and ``normalised``, if the table contains them.
-        :raises InputError: it is missing or damaged, or has columns that are neither numbers nor text.
+        :param text: include the columns ``translation`` and ``normalised``, if the table contains
+            them.
+        :raises InputError: it is missing or damaged, or has columns that are neither numbers nor
+            text.
         """
         if name == "candidates" and self.is_split:
-            raise InputError(f"{self.folder}: a split has no candidates; its tables are train and test")
+            raise InputError(
+                f"{self.folder}: a split has no candidates; its tables are train and test"
+            )
         file = table_file(name)
-        listed = replace(self, check=file in self.manifest.get("files", {}))  # not while the release is being written
-        return read_parquet(listed.path(file), TEXTS, leave_out=not text)  # a flipped bit can crash PyArrow
+        listed = replace(
+            self, check=file in self.manifest.get("files", {})
+        )  # not while the release is being written
+        return read_parquet(
+            listed.path(file), TEXTS, leave_out=not text
+        )  # a flipped bit can crash PyArrow
 
     def correlations(self) -> list[Correlation]:
-        """The correlations of the candidates' measures (:mod:`cgbench.benchmark.candidates.correlations`)."""
+        """The correlations of the candidates' measures
+        (:mod:`cgbench.benchmark.candidates.correlations`).
+        """
         return correlations_of(self.table(), self.configuration.get("uncertainty"))
 
     @property
     def test(self) -> DataFrame:
-        """The test set as a pandas DataFrame: ``source``, ``target``, and the columns of ``split.jsonl``."""
+        """The test set as a pandas DataFrame: ``source``, ``target``, and the columns of
+        ``split.jsonl``.
+        """
         return self._frame("test")
 
     @property
     def control(self) -> DataFrame:
-        """The control set as a pandas DataFrame: ``source``, ``target``, and the columns of ``control.jsonl``."""
+        """The control set as a pandas DataFrame: ``source``, ``target``, and the columns of
+        ``control.jsonl``.
+        """
         return self._frame("control")
 
     def _frame(self, name: str) -> DataFrame:
@@ -336,12 +402,20 @@ class Release:
         texts = {side: self.set_lines(name, side) for side in SIDES if self.has_text}
         for lines in texts.values():
             if len(lines) != len(rows):
-                raise InputError(f"{self.folder}: {len(rows):,} rows for {len(lines):,} sentences; see cgbench verify")
+                raise InputError(
+                    f"{self.folder}: {len(rows):,} rows for {len(lines):,} sentences; see cgbench"
+                    " verify"
+                )
         return pandas.concat([pandas.DataFrame(texts), pandas.DataFrame(rows)], axis=1)
 
     def candidate_lines(self, side: str, *, normalised: bool = False) -> list[str] | None:
-        """One side (``source`` or ``target``) of all candidates in the order of their table; None without text."""
-        table, name = self.table(text=True), NORMALISED if normalised and self.keeps_normalised else TRANSLATION
+        """One side (``source`` or ``target``) of all candidates in the order of their table; None
+        without text.
+        """
+        table, name = (
+            self.table(text=True),
+            (NORMALISED if normalised and self.keeps_normalised else TRANSLATION),
+        )
         if not (sides := sides_of(table, self.languages, name)):
             return None
         lines = sides[SIDES.index(side)]
@@ -349,11 +423,15 @@ class Release:
 
     @property
     def candidates(self) -> DataFrame:
-        """All candidates as a pandas DataFrame, with ``source`` and ``target`` if the release contains their text."""
+        """All candidates as a pandas DataFrame, with ``source`` and ``target`` if the release
+        contains their text.
+        """
         require("pandas", "pandas")
         table = self.table(text=True)
         texts = sides_of(table, self.languages)
-        frame = table.drop_columns([name for name in TEXTS if name in table.column_names]).to_pandas()
+        frame = table.drop_columns(
+            [name for name in TEXTS if name in table.column_names]
+        ).to_pandas()
         for column, (side, lines) in enumerate(zip(SIDES, texts, strict=False)):
             frame.insert(column, side, lines)
         return frame
@@ -361,13 +439,16 @@ class Release:
     def _check_has_text(self) -> None:
         if not self.has_text:
             raise InputError(
-                f"{self.folder}: this release has no text; cgbench restore adds it from your copies of the inputs"
+                f"{self.folder}: this release has no text; cgbench restore adds it from your copies"
+                " of the inputs"
             )
 
     def check_finished(self) -> None:
         """Check that there is a test set."""
         if not self.finished:
-            raise InputError(f"{self.folder}: not a finished release; run the build without {argument('until')}")
+            raise InputError(
+                f"{self.folder}: not a finished release; run the build without {argument('until')}"
+            )
 
     def step(self, name: str) -> Path | None:
         """The result of the step ``name`` of this release, if it is still in the workspace."""
@@ -389,22 +470,35 @@ class Release:
 
     def _repr_html_(self) -> str:
         counts, figures = self.manifest["counts"], self.manifest["figures"]
-        rows = [("signature", self.signature), ("languages", " to ".join(self.languages)), ("folder", self.folder)]
-        rows += [(key, counts[key]) for key in ("pool", "candidates", "selected", "control") if key in counts]
+        rows = [
+            ("signature", self.signature),
+            ("languages", " to ".join(self.languages)),
+            ("folder", self.folder),
+        ]
+        rows += [
+            (key, counts[key])
+            for key in ("pool", "candidates", "selected", "control")
+            if key in counts
+        ]
         chosen = figures.get("selected", figures)
         rows += [
             (f"mean {key}", format(chosen[key]["mean"], ".3f"))
             for key in ("degree", "uncertainty")
             if isinstance(chosen.get(key), dict) and isinstance(chosen[key].get("mean"), float)
         ]
-        cells = "".join(f"<tr><th>{html.escape(str(a))}</th><td>{html.escape(str(b))}</td></tr>" for a, b in rows)
+        cells = "".join(
+            f"<tr><th>{html.escape(str(a))}</th><td>{html.escape(str(b))}</td></tr>"
+            for a, b in rows
+        )
         return f"<table>{cells}</table>"
 
 
 def release_file(folder: Path, name: str, *, largest: int | None = None) -> Path:
-    """The path of a file that a release names, if it is an ordinary file in ``folder`` or ``folder/data``.
+    """The path of a file that a release names, if it is an ordinary file in ``folder`` or
+    ``folder/data``.
 
-    Names that lead elsewhere, links, devices and pipes are rejected, because a release may come from a third party.
+    Names that lead elsewhere, links, devices and pipes are rejected, because a release may come
+    from a third party.
 
     :param largest: maximum size in bytes.
     :raises InputError: it is missing or rejected.
@@ -436,7 +530,9 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def input_corpus(release: Release, entry: Any, paths: Sequence[Path] = (), *, remedy: str = "") -> CorpusSpec:
+def input_corpus(
+    release: Release, entry: Any, paths: Sequence[Path] = (), *, remedy: str = ""
+) -> CorpusSpec:
     """A corpus that a release was built from, by its entry in the manifest.
 
     :param paths: its current paths, if it has moved; ``remedy``: the end of messages about a file.
@@ -444,7 +540,9 @@ def input_corpus(release: Release, entry: Any, paths: Sequence[Path] = (), *, re
     """
     files, path_of = entry["files"], release.path if release.is_split else release.input_path
     if paths and len(paths) != len(files):
-        raise InputError(f"{argument('train')}: the release was built from {len(files)} file(s); give as many")
+        raise InputError(
+            f"{argument('train')}: the release was built from {len(files)} file(s); give as many"
+        )
     paths = paths or [path_of(str(file["path"])) for file in files]
     spec = CorpusSpec(tuple(paths), tuple(entry["columns"]) if entry["columns"] else None)
     for path, file in zip(spec.files, files, strict=True):
@@ -457,4 +555,6 @@ def check_input(path: Path, sha256: str, remedy: str = "") -> None:
     if not path.is_file():
         raise InputError(f"{path}: no such file, and the release was built from it{remedy}")
     if hash_file(path) != sha256:
-        raise InputError(f"{path}: not the file that the release was built from (the SHA-256 differs){remedy}")
+        raise InputError(
+            f"{path}: not the file that the release was built from (the SHA-256 differs){remedy}"
+        )

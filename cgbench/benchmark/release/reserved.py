@@ -11,8 +11,8 @@ from cgbench.text.streams import is_stdin, split_name
 
 
 def reserved_pairs(release: Release) -> list[Pair]:
-    """The pairs of the test set, the control set and all candidates, original and normalised; of a split, those of its
-    test set.
+    """The pairs of the test set, the control set and all candidates, original and normalised; of a
+    split, those of its test set.
 
     :raises InputError: the release has no text.
     """
@@ -24,13 +24,18 @@ def reserved_pairs(release: Release) -> list[Pair]:
         if not release.is_split:
             candidates = [release.candidate_lines(side, normalised=normalised) for side in SIDES]
             if None in candidates and not normalised:
-                warn(f"{release.folder}: has no text of its candidates, so only test and control set are left out")
+                warn(
+                    f"{release.folder}: has no text of its candidates, so only test and control set"
+                    " are left out"
+                )
             pairs += zip(*(lines or [] for lines in candidates), strict=True)
     return pairs
 
 
 def reserved_for(sources: Any) -> list[Pair]:
-    """The :func:`reserved_pairs` of the release in the folder of ``sources``; none if there is no release."""
+    """The :func:`reserved_pairs` of the release in the folder of ``sources``; none if there is no
+    release.
+    """
     if not is_path(sources) or is_stdin(sources):
         return []
     folder = split_name(sources)[0].parent

@@ -1,7 +1,7 @@
 """Restore the text of a release that was published without, from your own copies of the pools.
 
-Lines are found by the hash of their pair's normalised words, which the release has. So a copy may have other lines
-before it, or another file format. Pairs that differ are reported.
+Lines are found by the hash of their pair's normalised words, which the release has. So a copy may
+have other lines before it, or another file format. Pairs that differ are reported.
 """
 
 import shutil
@@ -39,7 +39,9 @@ class RestoreRequest(TableOptions):
     """What :func:`restore` puts back."""
 
     release: AnyRelease = option(help="Release without text", python_only=True)
-    pools: Bitexts = option(help="Your copy of a pool; repeatable, in the order of the release", flag="pool")
+    pools: Bitexts = option(
+        help="Your copy of a pool; repeatable, in the order of the release", flag="pool"
+    )
 
 
 @accepts(RestoreRequest)
@@ -61,7 +63,9 @@ def restore(request: RestoreRequest) -> Release:
     entries = release.manifest["inputs"]["pool"]
     if len(pools) != len(entries):
         names = "; ".join(" ".join(file["path"] for file in entry["files"]) for entry in entries)
-        raise InputError(f"{argument('pools')}: {len(pools)} given, but the release has {len(entries)}: {names}")
+        raise InputError(
+            f"{argument('pools')}: {len(pools)} given, but the release has {len(entries)}: {names}"
+        )
     tables = {name: release.table(name) for name in table_names(release.manifest)}
     texts = _find(release, [table for name, table in tables.items() if name != "test"], pools)
     shutil.rmtree(arriving, ignore_errors=True)
@@ -73,7 +77,8 @@ def restore(request: RestoreRequest) -> Release:
 def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) -> Restored:
     """The original and the normalised form of each pair of the tables."""
     pool, lines, content = (
-        np.concatenate([table[name].to_numpy() for table in tables]) for name in ("pool", "pool_line", "content")
+        np.concatenate([table[name].to_numpy() for table in tables])
+        for name in ("pool", "pool_line", "content")
     )
     texts: Restored = {}
     normalisation = release.normalisation
@@ -95,8 +100,8 @@ def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) 
         if missing := [row for row in rows if (pool_number, int(content[row])) not in texts]:
             first, total = int(lines[missing].min()), len(rows)
             raise InputError(
-                f"{spec}: {len(missing):,} of the {total:,} pairs of this pool in the release are not in it, the first "
-                f"from line {first:,}: it is another text, or another version"
+                f"{spec}: {len(missing):,} of the {total:,} pairs of this pool in the release are"
+                f" not in it, the first from line {first:,}: it is another text, or another version"
             )
     return texts
 
@@ -106,14 +111,19 @@ def _write(release: Release, tables: dict[str, Any], texts: Restored, to: Path) 
     full_tables: dict[str, Any] = {}
     for name, table in tables.items():
         keys = list(zip(table["pool"].to_pylist(), table["content"].to_pylist(), strict=True))
-        original, form = ([[texts[key][form][side] for key in keys] for side in (0, 1)] for form in (0, 1))
-        full_tables[name] = with_text(table, original, form if release.keeps_normalised else None, release.languages)
+        original, form = (
+            [[texts[key][form][side] for key in keys] for side in (0, 1)] for form in (0, 1)
+        )
+        full_tables[name] = with_text(
+            table, original, form if release.keeps_normalised else None, release.languages
+        )
     write_sets(manifest, full_tables, to)
     for name in text_files(manifest):
         if hash_file(to / name) != manifest["texts"][name]:
             raise InputError(
-                f"{release.folder}: these texts do not reproduce {name}: their words agree, but blanks, case or "
-                "tokenisation are not those of the pool that the release was built from"
+                f"{release.folder}: these texts do not reproduce {name}: their words agree, but"
+                " blanks, case or tokenisation are not those of the pool that the release was"
+                " built from"
             )
     shutil.copyfile(release.path(CORRELATIONS), to / CORRELATIONS)
     del manifest["files"]  # which lists the files without text
@@ -124,7 +134,9 @@ def _write(release: Release, tables: dict[str, Any], texts: Restored, to: Path) 
 
 def _move(arriving: Path, folder: Path) -> Release:
     """Move finished files into a release, the manifest last."""
-    names = sorted(str(path.relative_to(arriving)) for path in arriving.rglob("*") if path.is_file())
+    names = sorted(
+        str(path.relative_to(arriving)) for path in arriving.rglob("*") if path.is_file()
+    )
     manifest = read_json(arriving / MANIFEST)
     for name in sorted(names, key=lambda name: (name == MANIFEST, name)):
         (folder / name).parent.mkdir(exist_ok=True)

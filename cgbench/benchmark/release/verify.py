@@ -1,4 +1,6 @@
-"""Check a release or a split: its checksums, its counts, and the selection, redrawn from the candidates' measures."""
+"""Check a release or a split: its checksums, its counts, and the selection, redrawn from the
+candidates' measures.
+"""
 
 import itertools
 import json
@@ -76,7 +78,9 @@ class VerifyRequest:
 
     release: AnyRelease = option(help="Release or split to check", python_only=True)
     _: KW_ONLY
-    work: Folder | None = option(default=None, help="Workspace of the release [default: RELEASE.work]")
+    work: Folder | None = option(
+        default=None, help="Workspace of the release [default: RELEASE.work]"
+    )
 
 
 @accepts(VerifyRequest)
@@ -90,7 +94,9 @@ def verify(request: VerifyRequest) -> Findings:
     for name, check in _checks(release):
         try:
             result = check(release)
-            findings += [Check(name, not result, result)] if isinstance(result, str) else list(result)
+            findings += (
+                [Check(name, not result, result)] if isinstance(result, str) else list(result)
+            )
         except (MissingPackageError, ModuleNotFoundError) as error:
             missing = error if isinstance(error, MissingPackageError) else missing_package(error)
             if missing is None:
@@ -106,18 +112,28 @@ def check_verified(release: Release) -> None:
     if failed := verify(release).failed:
         first = f"{failed[0].name}{': ' if failed[0].detail else ''}{failed[0].detail}"
         count = f" ({len(failed)} checks fail)" if len(failed) > 1 else ""
-        raise InputError(f"{release.folder}: does not pass verify: {first}{count}; see cgbench verify")
+        raise InputError(
+            f"{release.folder}: does not pass verify: {first}{count}; see cgbench verify"
+        )
 
 
 def _checks(release: Release) -> Iterator[tuple[str, Callable[[Release], Found]]]:
     yield MANIFEST, _check_manifest
     yield from ((name, partial(_check_file, name)) for name in sorted(release.manifest["files"]))
     if release.is_split:
-        yield from (("files", _check_files), ("counts", _check_sets), ("tables", _check_sets_tables))
+        yield from (
+            ("files", _check_files),
+            ("counts", _check_sets),
+            ("tables", _check_sets_tables),
+        )
         yield "metadata", _check_croissant
         return
     yield from (("files", _check_files), ("counts", _check_counts))
-    yield from (("statistics", _check_statistics), ("text", _check_text), ("pair measures", _check_pairs))
+    yield from (
+        ("statistics", _check_statistics),
+        ("text", _check_text),
+        ("pair measures", _check_pairs),
+    )
     yield "correlations", _check_correlations
     yield from (("tables", _check_tables), ("metadata", _check_croissant))
     if release.keeps_normalised and release.has_text:
@@ -150,7 +166,11 @@ def _check_file(name: str, release: Release) -> str:
     release.path(name)  # an ordinary file of the folder
     expected = release.manifest["files"][name]
     sha256 = listed_digest(release.folder, name)
-    return "" if sha256 == expected else f"SHA-256 is {sha256[:16]}…, the manifest says {str(expected)[:16]}…"
+    return (
+        ""
+        if sha256 == expected
+        else f"SHA-256 is {sha256[:16]}…, the manifest says {str(expected)[:16]}…"
+    )
 
 
 def _check_croissant(release: Release) -> str:
@@ -158,29 +178,52 @@ def _check_croissant(release: Release) -> str:
     value = read_json(release.path(CROISSANT))
     digests = {file["contentUrl"]: file["sha256"] for file in value["distribution"]}
     tables = {table_file(name) for name in table_names(release.manifest)}
-    return "" if digests == {name: release.manifest["files"][name] for name in tables} else "it names other files"
+    return (
+        ""
+        if digests == {name: release.manifest["files"][name] for name in tables}
+        else "it names other files"
+    )
 
 
 def _check_files(release: Release) -> str:
     manifest = release.manifest
     if strange := sorted(file_names(manifest) ^ set(manifest["files"])):
         return f"the manifest has missing or unexpected files: {', '.join(strange)}"
-    return "" if manifest.get("signature") == signature(manifest) else "the signature does not match the files"
+    return (
+        ""
+        if manifest.get("signature") == signature(manifest)
+        else "the signature does not match the files"
+    )
 
 
 def _check_statistics(release: Release) -> str:
-    recorded, controls = release.manifest["figures"], release.set_rows("control") if release.has_control else []
+    recorded, controls = (
+        release.manifest["figures"],
+        (release.set_rows("control") if release.has_control else []),
+    )
     degrees = [row["degree"] for row in controls]
     recomputed = figures_of(release.table(), release.configuration["uncertainty"], degrees)
-    wrong = [key for key in sorted(set(recomputed) | set(recorded)) if recomputed.get(key) != recorded.get(key)]
+    wrong = [
+        key
+        for key in sorted(set(recomputed) | set(recorded))
+        if recomputed.get(key) != recorded.get(key)
+    ]
     return f"{', '.join(wrong)}: do not match the candidates" if wrong else ""
 
 
 def _check_correlations(release: Release) -> str:
-    expected = as_jsonl(correlations(release.table().to_pydict(), release.configuration["uncertainty"])).split("\n")
+    expected = as_jsonl(
+        correlations(release.table().to_pydict(), release.configuration["uncertainty"])
+    ).split("\n")
     recorded = release.path(CORRELATIONS).read_text(encoding="utf-8").split("\n")
-    wrong = [row for row, pair in enumerate(itertools.zip_longest(expected, recorded), 1) if pair[0] != pair[1]]
-    return f"row {wrong[0]}: does not match the candidates ({len(wrong):,} such rows)" if wrong else ""
+    wrong = [
+        row
+        for row, pair in enumerate(itertools.zip_longest(expected, recorded), 1)
+        if pair[0] != pair[1]
+    ]
+    return (
+        f"row {wrong[0]}: does not match the candidates ({len(wrong):,} such rows)" if wrong else ""
+    )
 
 
 def _check_pairs(release: Release) -> str:
@@ -190,15 +233,24 @@ def _check_pairs(release: Release) -> str:
     return _differing_columns(columns, expected, (DUAL, JOINT))
 
 
-def _differing_columns(columns: dict[str, list[Any]], expected: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Which of these columns of the candidates are missing, unexpected or not as computed from the others."""
+def _differing_columns(
+    columns: dict[str, list[Any]], expected: Mapping[str, Any], names: Iterable[str]
+) -> str:
+    """Which of these columns of the candidates are missing, unexpected or not as computed from the
+    others.
+    """
     strange = (set(names) & set(columns)) ^ set(expected)
     wrong = {
         name
         for name, values in expected.items()
-        if name in columns and not np.allclose(columns[name], values, rtol=1e-9, atol=0, equal_nan=True)
+        if name in columns
+        and not np.allclose(columns[name], values, rtol=1e-9, atol=0, equal_nan=True)
     }
-    return f"{', '.join(sorted(strange | wrong))}: do not match the other columns" if strange or wrong else ""
+    return (
+        f"{', '.join(sorted(strange | wrong))}: do not match the other columns"
+        if strange or wrong
+        else ""
+    )
 
 
 def _check_text(release: Release) -> str:
@@ -206,15 +258,22 @@ def _check_text(release: Release) -> str:
     if not release.has_text:
         return ""
     table = release.table()
-    rows, content = chosen_rows(table) if release.finished else range(table.num_rows), table["content"].to_pylist()
+    rows, content = (
+        chosen_rows(table) if release.finished else range(table.num_rows),
+        table["content"].to_pylist(),
+    )
     hashes = content_of(*(release.lines(side, normalised=True) for side in SIDES)).tolist()
     expected = [content[row] for row in rows]
-    wrong = [row for row, pair in enumerate(zip(hashes, expected, strict=True), 1) if pair[0] != pair[1]]
+    wrong = [
+        row for row, pair in enumerate(zip(hashes, expected, strict=True), 1) if pair[0] != pair[1]
+    ]
     return f"line {wrong[0]}: not the selected pair ({len(wrong):,} such lines)" if wrong else ""
 
 
 def _check_tables(release: Release) -> str:
-    """The text of the tables against their hashes; the test and control tables against their files."""
+    """The text of the tables against their hashes; the test and control tables against their
+    files.
+    """
     for name in table_names(release.manifest):
         table, file = release.table(name, text=True), table_file(name)
         texts = sides_of(table, release.languages)
@@ -228,42 +287,62 @@ def _check_tables(release: Release) -> str:
         if texts:
             hashed = form or [[" ".join(words_of(line)) for line in lines] for lines in texts]
             pairs = zip(content_of(*hashed).tolist(), table["content"].to_pylist(), strict=True)
-            if wrong := [row for row, (recomputed, expected) in enumerate(pairs, 1) if recomputed != expected]:
-                return f"{file}, row {wrong[0]}: the text does not match its hash ({len(wrong):,} such rows)"
+            if wrong := [
+                row for row, (recomputed, expected) in enumerate(pairs, 1) if recomputed != expected
+            ]:
+                return (
+                    f"{file}, row {wrong[0]}: the text does not match its hash ({len(wrong):,} such"
+                    " rows)"
+                )
         for text_file, content in text_contents(release.manifest, name, table).items():
             if release.path(text_file).read_bytes() != content.encode("utf-8"):
                 return f"{file}: does not match {text_file}"
-        if not texts and (strange := sorted({*table.column_names} - {*without_text(table).column_names})):
+        if not texts and (
+            strange := sorted({*table.column_names} - {*without_text(table).column_names})
+        ):
             return f"{file}: the column {strange[0]} holds text"
-        if name in ROW_FILES and json.dumps(rows_of(table)) != json.dumps(release.set_rows(name)):  # so NaN equals NaN
+        if name in ROW_FILES and json.dumps(rows_of(table)) != json.dumps(
+            release.set_rows(name)
+        ):  # so NaN equals NaN
             return f"{file}: does not match {ROW_FILES[name]}"
     return ""
 
 
 def _check_originals(release: Release) -> Found:
-    """The original text, normalised again, against its normalised form: up to :data:`NORMALISED_AGAIN` pairs of each
-    table, evenly spaced."""
-    normalisation = replace(release.normalisation, detokenize=False)  # undone in the original already
+    """The original text, normalised again, against its normalised form: up to
+    :data:`NORMALISED_AGAIN` pairs of each table, evenly spaced."""
+    normalisation = replace(
+        release.normalisation, detokenize=False
+    )  # undone in the original already
     for package, version in versions(normalisation.tokenizers).items():
         if release.manifest["versions"].get(package) != version:
             return [Check("original text", None, f"normalised with another version of {package}")]
     for name in table_names(release.manifest):
         table = release.table(name, text=True)
-        table = table.take(list(range(0, table.num_rows, max(1, -(-table.num_rows // NORMALISED_AGAIN)))))
+        table = table.take(
+            list(range(0, table.num_rows, max(1, -(-table.num_rows // NORMALISED_AGAIN))))
+        )
         texts, form = (sides_of(table, release.languages, column) for column in TEXTS)
         try:
             again = list(normalise_pairs(zip(*texts, strict=True), normalisation, name))
         except InputError as error:  # a tokeniser that is not installed
             return [Check("original text", None, error.message)]
-        for line, *pairs in zip(table["line"].to_pylist(), again, zip(*form, strict=True), strict=True):
+        for line, *pairs in zip(
+            table["line"].to_pylist(), again, zip(*form, strict=True), strict=True
+        ):
             again_words, form_words = ([words_of(side) for side in pair] for pair in pairs)
             if again_words != form_words:
-                return f"{table_file(name)}, line {line:,} of the pool: the normalised form is not that of the text"
+                return (
+                    f"{table_file(name)}, line {line:,} of the pool: the normalised form is not"
+                    " that of the text"
+                )
     return ""
 
 
 def _check_sets(release: Release) -> str:
-    """The sets of a split: disjoint parts of its corpus, with the numbers of sentences and rows in the manifest."""
+    """The sets of a split: disjoint parts of its corpus, with the numbers of sentences and rows in
+    the manifest.
+    """
     counts, sets = release.manifest["counts"], release.sets()
     expected = {"pool": len(sets), "selected": sets.count(1), "neither": sets.count(-1)}
     if not release.manifest["inputs"]["given"]:
@@ -276,7 +355,11 @@ def _check_sets(release: Release) -> str:
             if len(lines) != counts[key]:
                 return f"{key}, {side}: {len(lines):,} lines, but {counts[key]:,} are listed"
     chosen = [pair for pair, set_number in enumerate(sets, 1) if set_number == 1]
-    return "" if [row[ID] for row in release.split()] == chosen else f"{SPLIT} and {SETS_FILE} have different pairs"
+    return (
+        ""
+        if [row[ID] for row in release.split()] == chosen
+        else f"{SPLIT} and {SETS_FILE} have different pairs"
+    )
 
 
 def _check_sets_tables(release: Release) -> str:
@@ -298,7 +381,11 @@ def _check_counts(release: Release) -> str:
     }
     if release.finished:
         sizes["rows of split.jsonl"] = len(release.split())
-    problems = [f"{name}: {value:,} for {counts[stage]:,}" for name, value in sizes.items() if value != counts[stage]]
+    problems = [
+        f"{name}: {value:,} for {counts[stage]:,}"
+        for name, value in sizes.items()
+        if value != counts[stage]
+    ]
     if release.has_sample and (rows := len(release.set_rows("sample"))) != counts["sample"]:
         problems.append(f"rows of {SAMPLE}: {rows:,} for {counts['sample']:,}")
     table = release.table()
@@ -324,20 +411,33 @@ def _check_counts(release: Release) -> str:
 def _check_rows(release: Release, name: str = "test") -> str:
     """Lengths and degree of every row of a set against its text."""
     side = release.configuration["degree_side"]
-    texts = [release.set_lines(name, side, normalised=True) for side in SIDES] if release.has_text else []
+    texts = (
+        [release.set_lines(name, side, normalised=True) for side in SIDES]
+        if release.has_text
+        else []
+    )
     for row_number, row in enumerate(release.set_rows(name), 1):
         lengths = [len(words_of(lines[row_number - 1])) for lines in texts]
         if texts and [row["source_length"], row["target_length"]] != lengths:
-            return f"row {row_number}: lengths {row['source_length']}, {row['target_length']}; the text has {lengths}"
+            return (
+                f"row {row_number}: lengths {row['source_length']}, {row['target_length']}; the"
+                f" text has {lengths}"
+            )
         if row["degree"] != row["pieces"] / row[f"{side}_length"]:
             return f"row {row_number}: degree {row['degree']} is not pieces over length"
     return ""
 
 
 def _check_control(release: Release) -> str:
-    """The control set: rows match its text, no overlap with the test set, the same corpora, the recorded balance."""
+    """The control set: rows match its text, no overlap with the test set, the same corpora, the
+    recorded balance.
+    """
     counts, rows = release.manifest["counts"], release.set_rows("control")
-    texts = [release.set_lines("control", side, normalised=True) for side in SIDES] if release.has_text else []
+    texts = (
+        [release.set_lines("control", side, normalised=True) for side in SIDES]
+        if release.has_text
+        else []
+    )
     for name, count in ((CONTROL, len(rows)), *zip(SIDES, map(len, texts), strict=False)):
         if count != counts["control"]:
             return f"{name}: {count:,} rows for {counts['control']:,}"
@@ -358,7 +458,9 @@ def _check_balance(release: Release, test: list[dict[str, Any]], rows: list[dict
     """The recorded balance in lengths and rarest words, against the rows of both sets."""
     recorded = {row["covariate"]: row for row in release.manifest.get("balance", [])}
     names = [name for name in (*LENGTHS, *RAREST) if name in recorded]
-    columns = [{name: np.array([row[name] for row in some]) for name in names} for some in (test, rows)]
+    columns = [
+        {name: np.array([row[name] for row in some]) for name in names} for some in (test, rows)
+    ]
     recomputed = balance(*map(covariates_of, columns)) if names else []
     wrong = [str(row["covariate"]) for row in recomputed if row != recorded[row["covariate"]]]
     return f"balance of {', '.join(wrong)}: does not match the rows" if wrong else ""
@@ -368,21 +470,35 @@ def _check_split(release: Release) -> str:
     config, columns = release.selection_settings, (table := release.table()).to_pydict()
     noise = choose_cut(columns, release.configuration, release.manifest.get("ensemble"))
     if noise != release.manifest.get("noise"):
-        return f"noise: the manifest has {release.manifest.get('noise')}, the candidates have {noise}"
+        return (
+            f"noise: the manifest has {release.manifest.get('noise')}, the candidates have {noise}"
+        )
     _, stages = select_rows(columns, config, selection_sizes(config, table.num_rows))
-    drawn = {row["line"]: row for row, stage in zip(table.to_pylist(), stages, strict=True) if stage == "selected"}
+    drawn = {
+        row["line"]: row
+        for row, stage in zip(table.to_pylist(), stages, strict=True)
+        if stage == "selected"
+    }
     split = release.split()
     if strange := sorted({row["line"] for row in split} ^ set(drawn)):
-        return f"{len(strange):,} pool lines are only in split.jsonl or only in the redrawn split, first {strange[0]:,}"
+        return (
+            f"{len(strange):,} pool lines are only in split.jsonl or only in the redrawn split,"
+            f" first {strange[0]:,}"
+        )
     for row_number, row in enumerate(split, 1):
         for key in sorted(set(row) & set(drawn[row["line"]])):
             if row[key] != drawn[row["line"]][key]:
-                return f"row {row_number}: {key} is {row[key]}, but {drawn[row['line']][key]} in the candidates"
+                return (
+                    f"row {row_number}: {key} is {row[key]}, but {drawn[row['line']][key]} in the"
+                    " candidates"
+                )
     return ""
 
 
 def _check_draws(release: Release) -> str:
-    """The probability of every draw, and the stratified sample, computed again from the candidates."""
+    """The probability of every draw, and the stratified sample, computed again from the
+    candidates.
+    """
     config, table = release.configuration, release.table()
     columns = table.to_pydict()
     expected = draw_columns(columns, config, selection_sizes(config, table.num_rows))
@@ -390,7 +506,11 @@ def _check_draws(release: Release) -> str:
         return problem
     if design_of(table, release.manifest["counts"]) != release.manifest["design"]:
         return "the design in the manifest does not match the candidates"
-    drawn = sorted(line for line, sampled in zip(columns["line"], columns.get(SAMPLED, ()), strict=False) if sampled)
+    drawn = sorted(
+        line
+        for line, sampled in zip(columns["line"], columns.get(SAMPLED, ()), strict=False)
+        if sampled
+    )
     same = not release.has_sample or [row["line"] for row in release.set_rows("sample")] == drawn
     return "" if same else f"{SAMPLE} has other pairs than the redrawn sample"
 
@@ -398,7 +518,10 @@ def _check_draws(release: Release) -> str:
 def _check_inputs(release: Release) -> Iterator[Check]:
     """The inputs, if they are still here; a release is complete without them."""
     inputs = release.manifest["inputs"]
-    corpora = [("train", inputs["train"]), *((role, entry) for role in ("pool", "exclude") for entry in inputs[role])]
+    corpora = [
+        ("train", inputs["train"]),
+        *((role, entry) for role in ("pool", "exclude") for entry in inputs[role]),
+    ]
     files = [(role, file) for role, entry in corpora for file in entry["files"]]
     files += [("lm", inputs["lm"])] if "lm" in inputs else []
     files += [("difficulty", file) for file in inputs.get("difficulty", [])]
@@ -406,31 +529,53 @@ def _check_inputs(release: Release) -> Iterator[Check]:
     for role, file in files:
         name = file["path"] if is_address(file["path"]) else split_name(file["path"])[0]
         path = split_name(release.input_path(file["path"]))[0]
-        if (sha256 := _hash_input(sums_of(path) if role.startswith("known-from") else path)) is None:
+        if (
+            sha256 := _hash_input(sums_of(path) if role.startswith("known-from") else path)
+        ) is None:
             yield Check(f"{role} {name}", None, "not here")
         else:
             same = sha256 == file["sha256"]
-            yield Check(f"{role} {name}", same, "" if same else "not the file that the release was built from")
+            yield Check(
+                f"{role} {name}",
+                same,
+                "" if same else "not the file that the release was built from",
+            )
 
 
 def _check_ensemble(release: Release) -> Iterator[Check]:
     """The members published by the build: still those of this release, or of a later build?"""
     folder = release.ensemble
-    if release.until == "candidates" or "ensemble" in release.manifest["inputs"] or not os.path.lexists(folder):
+    if (
+        release.until == "candidates"
+        or "ensemble" in release.manifest["inputs"]
+        or not os.path.lexists(folder)
+    ):
         return
-    steps = [release.step(MEMBER.format(index)) for index in range(int(release.configuration["members"]))]
+    steps = [
+        release.step(MEMBER.format(index)) for index in range(int(release.configuration["members"]))
+    ]
     members = [step for step in steps if step]
     if len(members) < len(steps):
-        yield Check("ensemble", None, "the members' steps are not in the workspace: nothing to compare with")
+        yield Check(
+            "ensemble", None, "the members' steps are not in the workspace: nothing to compare with"
+        )
     else:
         same = holds_members(folder, members)
-        yield Check("ensemble", same, "" if same else "not the members, unchanged, that selected this release")
+        yield Check(
+            "ensemble",
+            same,
+            "" if same else "not the members, unchanged, that selected this release",
+        )
 
 
 def _hash_input(path: Path) -> str | None:
     """The hash of an input if it can be read. Files of the system (/proc) may be endless."""
     try:
-        if not path.is_file() or path.resolve().parts[:2] in (("/", "proc"), ("/", "sys"), ("/", "dev")):
+        if not path.is_file() or path.resolve().parts[:2] in (
+            ("/", "proc"),
+            ("/", "sys"),
+            ("/", "dev"),
+        ):
             return None
         return hash_file(path)
     except OSError:

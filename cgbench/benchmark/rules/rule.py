@@ -1,8 +1,9 @@
 """The types of rules, and how an output is checked against one.
 
-Patterns run in the regex package, which stops them after :data:`SECONDS`. Text is compared in Unicode's form NFC.
-Blanks between two characters of a script that has none (Chinese, Japanese, Thai, Lao, Khmer, Burmese) do not count, so
-tokenised output is found as well; whole words of these scripts are those of jieba, MeCab or PyThaiNLP.
+Patterns run in the regex package, which stops them after :data:`SECONDS`. Text is compared in
+Unicode's form NFC. Blanks between two characters of a script that has none (Chinese, Japanese,
+Thai, Lao, Khmer, Burmese) do not count, so tokenised output is found as well; whole words of these
+scripts are those of jieba, MeCab or PyThaiNLP.
 """
 
 import unicodedata
@@ -27,8 +28,17 @@ Texts: TypeAlias = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 Span: TypeAlias = tuple[int, int]
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
-    """A rule of an example: its name in tables, its weight in the share of rules, and whether it must not hold."""
+class Rule(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="type",
+    tag=str.lower,
+):
+    """A rule of an example: its name in tables, its weight in the share of rules, and whether it
+    must not hold.
+    """
 
     name: str = ""
     weight: Annotated[float, msgspec.Meta(gt=0, le=MOST_WEIGHT)] = 1.0
@@ -75,7 +85,11 @@ class _Words(Rule, frozen=True, kw_only=True):
             return [match.span() for match in literals.finditer(output, overlapped=True)]
         # Text by text: one that is no word must not hide a longer one at the same place.
         literals_of_texts = [_literals((text,), self.case, True) for text in texts]
-        spans = [match.span() for literals in literals_of_texts for match in literals.finditer(output, overlapped=True)]
+        spans = [
+            match.span()
+            for literals in literals_of_texts
+            for match in literals.finditer(output, overlapped=True)
+        ]
         begins, ends = _words(output)
         return sorted(span for span in spans if span[0] in begins and span[1] in ends)
 
@@ -110,7 +124,9 @@ class Equals(Rule, frozen=True, kw_only=True):
 
 
 class Order(_Words, frozen=True, kw_only=True):
-    """A text of ``first`` begins before one of ``then``; holds if either is absent, or one of ``unless`` is there."""
+    """A text of ``first`` begins before one of ``then``; holds if either is absent, or one of
+    ``unless`` is there.
+    """
 
     first: Texts
     then: Texts
@@ -140,22 +156,29 @@ class Regex(Rule, frozen=True, kw_only=True):
     def spans(self, output: str) -> list[Span]:
         """Where it occurs."""
         try:
-            matches = compile_pattern(self.pattern, self.case).finditer(prepared(output), timeout=SECONDS)
+            matches = compile_pattern(self.pattern, self.case).finditer(
+                prepared(output), timeout=SECONDS
+            )
             return [match.span() for match in matches]
         except TimeoutError:
             raise InputError(
-                f"the pattern {self.pattern!r} takes longer than {SECONDS:g} s on {output[:60]!r}; simplify it"
+                f"the pattern {self.pattern!r} takes longer than {SECONDS:g} s on {output[:60]!r};"
+                " simplify it"
             ) from None
 
 
 class Length(Rule, frozen=True, kw_only=True):
-    """The number of words of the output is within limits; each character of a script without blanks is one."""
+    """The number of words of the output is within limits; each character of a script without blanks
+    is one.
+    """
 
     least: Annotated[int, msgspec.Meta(ge=0)] = 0
     most: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
     def __post_init__(self) -> None:
-        if (self.most is None and not self.least) or (self.most is not None and self.most < self.least):
+        if (self.most is None and not self.least) or (
+            self.most is not None and self.most < self.least
+        ):
             raise ValueError("give least, most, or both in order")
 
     def holds(self, output: str) -> bool:
@@ -186,7 +209,9 @@ def _unspaced() -> str:
 
 @lru_cache(maxsize=1 << 14)
 def prepared(text: str) -> str:
-    """A text as rules compare it: NFC, single blanks, none between characters of a script without blanks."""
+    """A text as rules compare it: NFC, single blanks, none between characters of a script without
+    blanks.
+    """
     text = " ".join(unicodedata.normalize("NFC", text).split())
     return regex.sub(rf"(?<=[{_unspaced()}]) (?=[{_unspaced()}])", "", text)
 
@@ -198,14 +223,18 @@ def compile_pattern(pattern: str, case: bool) -> Any:
     :raises ValueError: it is invalid.
     """
     try:
-        return regex.compile(pattern, 0 if case else regex.IGNORECASE | regex.FULLCASE, cache_pattern=False)
+        return regex.compile(
+            pattern, 0 if case else regex.IGNORECASE | regex.FULLCASE, cache_pattern=False
+        )
     except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"{pattern!r} is not a valid pattern ({error})") from None
 
 
 @lru_cache(maxsize=1 << 14)
 def _literals(texts: Sequence[str], case: bool, whole_words: bool) -> Any:
-    """The pattern of any of the texts; whole words begin and end where no letter or digit follows one."""
+    """The pattern of any of the texts; whole words begin and end where no letter or digit follows
+    one.
+    """
     patterns = []
     for text in map(prepared, texts):
         letter = rf"[^\W{_unspaced()}]"
@@ -217,14 +246,17 @@ def _literals(texts: Sequence[str], case: bool, whole_words: bool) -> Any:
 
 @lru_cache(maxsize=1 << 14)
 def _words(output: str) -> tuple[frozenset[int], frozenset[int]]:
-    """Where the words of a text in a script without blanks begin and end, by the segmenter of its language.
+    """Where the words of a text in a script without blanks begin and end, by the segmenter of its
+    language.
 
     :raises InputError: no segmenter is known, or it is not installed.
     """
     scripts = [script for script in UNSPACED if regex.search(f"[{characters_of(script)}]", output)]
     name = next((SEGMENTERS[script] for script in SEGMENTERS if script in scripts), None)
     if name is None:
-        raise InputError(f"whole_words: no segmenter for {', '.join(scripts)}; leave whole_words out")
+        raise InputError(
+            f"whole_words: no segmenter for {', '.join(scripts)}; leave whole_words out"
+        )
     begins, ends, position = set[int](), set[int](), 0
     for word in tokenizer(name)(output).split():
         position = max(output.find(word, position), position)
@@ -244,4 +276,6 @@ def convert_rules(values: Any) -> list[Rule]:
 
 def passed(rules: Iterable[Rule], output: str) -> str:
     """A mark per rule: 1 passed, 0 not, ``?`` for a verdict that a judge must give."""
-    return "".join("?" if isinstance(rule, Verdict) else str(int(rule.passes(output))) for rule in rules)
+    return "".join(
+        "?" if isinstance(rule, Verdict) else str(int(rule.passes(output))) for rule in rules
+    )

@@ -1,5 +1,5 @@
-"""Which pieces come out, judged by the outputs of the system alone: :mod:`~cgbench.benchmark.parts.own_translations` on
-a folder of ``cgbench parts --side source``."""
+"""Which pieces come out, judged by the outputs of the system alone:
+:mod:`~cgbench.benchmark.parts.own_translations` on a folder of ``cgbench parts --side source``."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,17 @@ from cgbench.text.plain_text import words_of
 def source_parts(folder: PartsFolder, rows: Sequence[Sequence[Place]]) -> Parts:
     """The pieces of rows and probes, with the lengths of their sources."""
     lengths, probe_lengths = (
-        np.array(list(map(len, sources)), np.int64) for sources in (folder.words_of_rows(rows), _probe_words(folder))
+        np.array(list(map(len, sources)), np.int64)
+        for sources in (folder.words_of_rows(rows), _probe_words(folder))
     )
     return parts_of_folder(folder, rows, lengths, probe_lengths, False)
 
 
 def judge_run(
-    folder: PartsFolder, rows: Sequence[Sequence[Place]], parts: Parts, outputs: tuple[Sequence[str], Sequence[str]]
+    folder: PartsFolder,
+    rows: Sequence[Sequence[Place]],
+    parts: Parts,
+    outputs: tuple[Sequence[str], Sequence[str]],
 ) -> Outcomes:
     """What came out in one run. ``outputs``: those for the probes and for the rows."""
     pieces = [piece.text.split(" ") for piece in folder.pieces]
@@ -29,7 +33,9 @@ def judge_run(
 
 
 def left_out(folder: PartsFolder, parts: Parts) -> list[str]:
-    """Warnings about test rows that are never given: of other lengths than probes, or with a piece without a probe."""
+    """Warnings about test rows that are never given: of other lengths than probes, or with a piece
+    without a probe.
+    """
     lines, rows = [], len(parts.length)
     if outside := int((~parts.in_span).sum()):
         lines.append(
@@ -38,7 +44,8 @@ def left_out(folder: PartsFolder, parts: Parts) -> list[str]:
         )
     if untested := folder.untested:
         lines.append(
-            f"{untested:,} of {rows:,} test pairs with a piece without a probe (or without pieces) count as not given"
+            f"{untested:,} of {rows:,} test pairs with a piece without a probe (or without pieces)"
+            " count as not given"
         )
     return lines
 
@@ -47,23 +54,29 @@ def by_chance(outcomes: Sequence[Sequence[Outcomes]]) -> str:
     """A warning: how often pieces come out by chance, for each system."""
     chances = [100 * float(np.mean([run.chance for run in runs])) for runs in outcomes]
     return (
-        f"pieces come out of outputs for other test pairs in {' / '.join(f'{chance:.0f}%' for chance in chances)} "
-        "of cases, by chance; errors are corrected for this"
+        "pieces come out of outputs for other test pairs in"
+        f" {' / '.join(f'{chance:.0f}%' for chance in chances)} of cases, by chance; errors are"
+        " corrected for this"
     )
 
 
-def no_residual(system: str, parts: Parts, runs: Sequence[Outcomes], least: int, given_count: float) -> str:
+def no_residual(
+    system: str, parts: Parts, runs: Sequence[Outcomes], least: int, given_count: float
+) -> str:
     """Why a system has no residual composition error."""
     if not given_count:
         known = 100 * np.mean([gate_of(parts, run.probes, least).known for run in runs])
         return (
-            f"{system}: no pair is given, so there is no residual composition error: it knows {known:.0f}% of the "
-            f"pieces, and a test pair has {len(parts.rows.piece) / max(len(parts.length), 1):.1f} on average"
+            f"{system}: no pair is given, so there is no residual composition error: it knows"
+            f" {known:.0f}% of the pieces, and a test pair has"
+            f" {len(parts.rows.piece) / max(len(parts.length), 1):.1f} on average"
         )
-    if any(run.chance is not None and float(np.mean(run.chance)) >= 1 - LEAST_VISIBLE for run in runs):
+    if any(
+        run.chance is not None and float(np.mean(run.chance)) >= 1 - LEAST_VISIBLE for run in runs
+    ):
         return (
-            f"{system}: nearly every piece comes out of outputs for other test pairs, so outputs alone cannot show an "
-            "error; judge them by references"
+            f"{system}: nearly every piece comes out of outputs for other test pairs, so outputs"
+            " alone cannot show an error; judge them by references"
         )
     return f"{system}: too few known pieces have a second probe, so no error can be predicted"
 

@@ -1,14 +1,17 @@
 """Where two systems differ: n-grams, words by training count, kinds of examples, single examples.
 
-The questions of compare-mt (Neubig et al. 2019), with tests. p-values are adjusted to the false discovery rate
-(Benjamini and Hochberg 1995), which also holds for positively dependent tests such as those of overlapping n-grams: on
-average, at most 5% of the differences shown as significant at 0.05 are not real.
+The questions of compare-mt (Neubig et al. 2019), with tests. p-values are adjusted to the false
+discovery rate (Benjamini and Hochberg 1995), which also holds for positively dependent tests such
+as those of overlapping n-grams: on average, at most 5% of the differences shown as significant at
+0.05 are not real.
 
-- N-grams of the references that the hypotheses also have: an exact sign test over the examples, or clusters, on which
-  the systems differ, and a test against the chance of seeds (:func:`seeds_p_values`). The
-  larger p-value counts. With a single run per system there is no second test, and q-values hold for these outputs, not
-  for the systems. N-grams in few examples are not tested.
-- Words by their count in training: F1 of the words of each group, with the calibrated test over examples.
+- N-grams of the references that the hypotheses also have: an exact sign test over the examples, or
+  clusters, on which the systems differ, and a test against the chance of seeds
+  (:func:`seeds_p_values`). The larger p-value counts. With a single run per system there is no
+  second test, and q-values hold for these outputs, not for the systems. N-grams in few examples are
+  not tested.
+- Words by their count in training: F1 of the words of each group, with the calibrated test over
+  examples.
 - Kinds of compounds for CTER, otherwise the bins of ``by``: the score, with the calibrated test.
 """
 
@@ -29,7 +32,12 @@ from cgbench.benchmark.comparison.comparison import (
     compare_statistics,
 )
 from cgbench.benchmark.comparison.design import Clusters, Sampling
-from cgbench.benchmark.comparison.significance import LEVEL, false_discovery, seeds_p_values, sign_test
+from cgbench.benchmark.comparison.significance import (
+    LEVEL,
+    false_discovery,
+    seeds_p_values,
+    sign_test,
+)
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.metric import Metric
@@ -53,8 +61,8 @@ COUNTS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 99), (100, 999), (1000, None))
 class FoundDifference:
     """An n-gram, a group of words or a kind of examples on which two systems are compared.
 
-    ``ours`` and ``theirs``: for an n-gram, how often each system has it right (mean of its runs), otherwise a score.
-    ``count``: number of examples with it. ``q_value``: the adjusted p-value.
+    ``ours`` and ``theirs``: for an n-gram, how often each system has it right (mean of its runs),
+    otherwise a score. ``count``: number of examples with it. ``q_value``: the adjusted p-value.
     """
 
     what: str
@@ -79,9 +87,10 @@ class Example:
 class Differences:
     """Where ``system`` differs from ``against``.
 
-    ``ngrams``: n-grams (out of ``tested``) with a q-value below the level, smallest first. ``shown``: the first in each
-    direction, none part of another. ``examples``: the largest differences in each direction. ``seeds_tested``: the
-    n-grams also differ by more than the chance of seeds; otherwise their q-values hold for these outputs only.
+    ``ngrams``: n-grams (out of ``tested``) with a q-value below the level, smallest first.
+    ``shown``: the first in each direction, none part of another. ``examples``: the largest
+    differences in each direction. ``seeds_tested``: the n-grams also differ by more than the chance
+    of seeds; otherwise their q-values hold for these outputs only.
     """
 
     system: str
@@ -109,7 +118,9 @@ def find_differences(
     """
     metric, results = scored.metric, scored.results
     if len(results) < 2:
-        raise InputError(f"{argument('differences')} compares systems; give a second {argument('systems')}")
+        raise InputError(
+            f"{argument('differences')} compares systems; give a second {argument('systems')}"
+        )
     names = [result.system for result in results]
     base = 0 if comparison.baseline is None else names.index(comparison.baseline)
     outputs = outputs_of(metric, systems)
@@ -117,11 +128,15 @@ def find_differences(
     kinds = _bins_of(metric, results)
     counts: Counter[str] | None = None
     if material.breakdown.train is not None and references is not None:
-        counts = Counter(word for line in training_lines(material.breakdown.train) for word in words_of(line))
+        counts = Counter(
+            word for line in training_lines(material.breakdown.train) for word in words_of(line)
+        )
     split: Callable[[str], list[str]] = words_of
     if references is not None and is_unspaced([example[0] for example in references]):
         split = _characters
-    expected = [_expected(example, split) for example in references] if references is not None else []
+    expected = (
+        [_expected(example, split) for example in references] if references is not None else []
+    )
     differences = []
     for index, name in enumerate(names):
         if index == base:
@@ -130,13 +145,25 @@ def find_differences(
         texts = [outputs[which] for which in pair]
         known = bool(expected) and all(texts)
         tested, ngrams, shown = (
-            _ngrams(expected, texts, split, scored.sampling.clusters, comparison.shared_seeds) if known else (0, (), ())
+            _ngrams(expected, texts, split, scored.sampling.clusters, comparison.shared_seeds)
+            if known
+            else (0, (), ())
         )
-        words = _words(expected, texts, split, counts, comparison) if known and counts is not None else ()
-        of_kinds = _kinds(replace(scored, results=tuple(results[which] for which in pair)), comparison, kinds)
+        words = (
+            _words(expected, texts, split, counts, comparison)
+            if known and counts is not None
+            else ()
+        )
+        of_kinds = _kinds(
+            replace(scored, results=tuple(results[which] for which in pair)), comparison, kinds
+        )
         examples = _examples(metric, [scores[which] for which in pair], texts)
         has_seeds = max(map(len, texts)) > 1
-        differences.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples, shown, has_seeds))
+        differences.append(
+            Differences(
+                name, names[base], tested, ngrams, words, of_kinds, examples, shown, has_seeds
+            )
+        )
     return tuple(differences)
 
 
@@ -145,7 +172,9 @@ def outputs_of(metric: Metric, systems: Sequence[System]) -> list[tuple[Sequence
     return [system.texts or (system.runs if metric.of_texts else ()) for system in systems]
 
 
-def example_scores(metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]) -> list[np.ndarray]:
+def example_scores(
+    metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]
+) -> list[np.ndarray]:
     """The score of each example in each run, float64 ``[runs, n]`` per system."""
     return [
         np.stack(list(map(metric.example_scores, system.runs, result.statistics)))
@@ -164,7 +193,9 @@ Ngram = tuple[str, ...]
 def ngrams_of(words: Sequence[str]) -> Counter[Ngram]:
     """The counts of all n-grams of up to :data:`ORDERS` words."""
     return Counter(
-        tuple(words[begin : begin + order]) for order in range(1, ORDERS + 1) for begin in range(len(words) - order + 1)
+        tuple(words[begin : begin + order])
+        for order in range(1, ORDERS + 1)
+        for begin in range(len(words) - order + 1)
     )
 
 
@@ -189,9 +220,14 @@ def _ngrams(
     order = sorted(ngram for ngram, count in inside.items() if count >= FEWEST)
     positions = {ngram: position for position, ngram in enumerate(order)}
     examples = np.array([inside[ngram] for ngram in order], np.int64)
-    # How often each run has each n-gram right, and by how much the first system leads in each cluster.
+    # How often each run has each n-gram right, and by how much the first system leads in each
+    # cluster.
     right = [np.zeros((len(order), len(runs))) for runs in texts]
-    ways = [range(len(expected))] if clusters is None else [labels.tolist() for labels in clusters.labels]
+    ways = (
+        [range(len(expected))]
+        if clusters is None
+        else [labels.tolist() for labels in clusters.labels]
+    )
     leads: list[list[defaultdict[int, float]]] = [[defaultdict(float) for _ in order] for _ in ways]
     for row, counts in enumerate(expected):
         outputs = [[ngrams_of(split(run[row])) for run in runs] for runs in texts]
@@ -203,14 +239,19 @@ def _ngrams(
             lead = sum(matches[0]) * len(texts[1]) - sum(matches[1]) * len(texts[0])
             for labels, leads_of_way in zip(ways, leads, strict=True):
                 leads_of_way[position][labels[row]] += lead
-    # A difference is larger than chance on the examples, by every kind of cluster, and than that of seeds.
-    p_values = np.array([[_sign_p(of_units) for of_units in leads_of_way] for leads_of_way in leads]).max(axis=0)
+    # A difference is larger than chance on the examples, by every kind of cluster, and than that of
+    # seeds.
+    p_values = np.array(
+        [[_sign_p(of_units) for of_units in leads_of_way] for leads_of_way in leads]
+    ).max(axis=0)
     first, second = (values / examples[:, None] for values in right)
     if (of_seeds := seeds_p_values(first, second, examples, shared_seeds=shared_seeds)) is not None:
         p_values = np.maximum(p_values, of_seeds)
     blank = " " if split is words_of else ""
     means = [values.mean(axis=1).tolist() for values in right]
-    adjusted = zip(order, *means, p_values.tolist(), false_discovery(p_values.tolist()), strict=True)
+    adjusted = zip(
+        order, *means, p_values.tolist(), false_discovery(p_values.tolist()), strict=True
+    )
     significant = [
         (ngram, FoundDifference(blank.join(ngram), inside[ngram], own_mean, baseline_mean, p, q))
         for ngram, own_mean, baseline_mean, p, q in adjusted
@@ -231,12 +272,16 @@ def _ngrams(
 
 def _sign_p(leads: Mapping[int, float]) -> float:
     """The sign test of the leads of units."""
-    return sign_test(sum(lead > 0 for lead in leads.values()), sum(lead < 0 for lead in leads.values()))
+    return sign_test(
+        sum(lead > 0 for lead in leads.values()), sum(lead < 0 for lead in leads.values())
+    )
 
 
 def _within(inner: Ngram, outer: Ngram) -> bool:
     """Whether an n-gram is part of another."""
-    return any(outer[begin : begin + len(inner)] == inner for begin in range(len(outer) - len(inner) + 1))
+    return any(
+        outer[begin : begin + len(inner)] == inner for begin in range(len(outer) - len(inner) + 1)
+    )
 
 
 class _WordF1(Metric):
@@ -298,14 +343,18 @@ def _calibrated(comparison: Comparison) -> Comparison:
 
 def _difference(label: str, scores: Sequence[SubsetScores], figure: str) -> FoundDifference:
     """The difference between two systems on some examples; a score that is not defined is NaN."""
-    ours, theirs = (math.nan if (value := subset.figures[figure].value) is None else value for subset in scores)
+    ours, theirs = (
+        math.nan if (value := subset.figures[figure].value) is None else value for subset in scores
+    )
     p = next((test.p_value for test in scores[1].figures[figure].pairs), None)
     return FoundDifference(label, scores[0].examples, ours, theirs, p)
 
 
 def _adjusted(differences: Sequence[FoundDifference]) -> tuple[FoundDifference, ...]:
     q_values = false_discovery([difference.p_value for difference in differences])
-    return tuple(replace(difference, q_value=q) for difference, q in zip(differences, q_values, strict=True))
+    return tuple(
+        replace(difference, q_value=q) for difference, q in zip(differences, q_values, strict=True)
+    )
 
 
 def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
@@ -316,7 +365,9 @@ def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
     return [Bin(str(kind), np.flatnonzero(kinds == kind)) for kind in dict.fromkeys(metric.kinds)]
 
 
-def _kinds(pair: ScoredSystems, comparison: Comparison, bins: Sequence[Bin]) -> tuple[FoundDifference, ...]:
+def _kinds(
+    pair: ScoredSystems, comparison: Comparison, bins: Sequence[Bin]
+) -> tuple[FoundDifference, ...]:
     scores_of_bins = pair.on([bin_.rows for bin_ in bins], _calibrated(comparison))
     differences = (
         _difference(bin_.label, scores, pair.metric.figures[0])
@@ -330,8 +381,8 @@ def _examples(
 ) -> tuple[Example, ...]:
     """The examples with the largest lead of the first system, then of the second.
 
-    Scores are means over runs. The texts are from the best run of the better system and the worst run of the other, so
-    they differ if the scores differ.
+    Scores are means over runs. The texts are from the best run of the better system and the worst
+    run of the other, so they differ if the scores differ.
     """
     scores = np.array([run_scores.mean(axis=0) for run_scores in runs])
     flip = -1.0 if metric.lower_is_better and not isinstance(metric, Cter) else 1.0
@@ -347,6 +398,10 @@ def _examples(
                     int(np.argmax(way * flip * run_scores[:, row]))
                     for way, run_scores in zip((sign, -sign), runs, strict=True)
                 ]
-                pair_of_outputs = tuple(of[min(run, len(of) - 1)][row] for of, run in zip(texts, best, strict=True))
-            telling.append(Example(row + 1, float(scores[0, row]), float(scores[1, row]), pair_of_outputs))
+                pair_of_outputs = tuple(
+                    of[min(run, len(of) - 1)][row] for of, run in zip(texts, best, strict=True)
+                )
+            telling.append(
+                Example(row + 1, float(scores[0, row]), float(scores[1, row]), pair_of_outputs)
+            )
     return tuple(telling)

@@ -1,4 +1,5 @@
-"""Metrics as functions of texts in files or in memory, for several systems and seeds, with intervals, tests and bins.
+"""Metrics as functions of texts in files or in memory, for several systems and seeds, with
+intervals, tests and bins.
 
 ``cgbench score`` reads its options, calls :func:`evaluate` and prints the result.
 """
@@ -17,13 +18,25 @@ from cgbench.benchmark.comparison.drop import ControlSet
 from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.outputs.systems import Runs, check_same_runs
-from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_control_set, read_test_set
+from cgbench.benchmark.score.example_sets import (
+    ExampleSet,
+    MetricContext,
+    read_control_set,
+    read_test_set,
+)
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.benchmark.score.hypotheses import check_form, check_training
 from cgbench.benchmark.score.request import FEATURES_OF, Breakdown, ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.sampling import sampling_of, unused_clusters
-from cgbench.benchmark.score.scored import Binning, disagreements, made_otherwise, out_of_reach, score, scoring_warnings
+from cgbench.benchmark.score.scored import (
+    Binning,
+    disagreements,
+    made_otherwise,
+    out_of_reach,
+    score,
+    scoring_warnings,
+)
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.requests import accepts
 from cgbench.text.columns import Column, short_name
@@ -39,15 +52,16 @@ R = TypeVar("R")
 def evaluate(request: ScoreRequest) -> Evaluation:
     """Score systems by one or more metrics, with confidence intervals and significance tests.
 
-    A text is a file (``str`` or path: plain, .gz, .zst, ``TABLE:COLUMN``) or a list of strings, one per example.
-    ``systems`` are the hypotheses of one system, or ``{name: hypotheses}``. Several runs (seeds) of a system are a list
-    of texts; files in it must be :class:`pathlib.Path`, since a list of ``str`` is a text. ``references`` are a text, a
-    list of paths (each with one reference per example), or a list with the references of each example; CTER has none.
-    pandas Series are joined by their index. Of several metrics (``["bleu", "chrf"]``) the result has one table; it is
+    A text is a file (``str`` or path: plain, .gz, .zst, ``TABLE:COLUMN``) or a list of strings, one
+    per example. ``systems`` are the hypotheses of one system, or ``{name: hypotheses}``. Several
+    runs (seeds) of a system are a list of texts; files in it must be :class:`pathlib.Path`, since a
+    list of ``str`` is a text. ``references`` are a text, a list of paths (each with one reference
+    per example), or a list with the references of each example; CTER has none. pandas Series are
+    joined by their index. Of several metrics (``["bleu", "chrf"]``) the result has one table; it is
     the :class:`Evaluation` by the first, with the others as ``more``.
 
-    :raises InputError: lengths differ, arguments contradict each other, or the form of hypotheses would make their
-        score meaningless.
+    :raises InputError: lengths differ, arguments contradict each other, or the form of hypotheses
+        would make their score meaningless.
     """
     return evaluation_of(request)
 
@@ -98,25 +112,50 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     binning = binning_of(breakdown, test.metric.n, inputs) if breakdown.by is not None else None
     published = published_beside(request, test)
     scored = score(
-        test.metric, systems, comparison, binning, test.human, published, control_set, sampling, test.normalised
+        test.metric,
+        systems,
+        comparison,
+        binning,
+        test.human,
+        published,
+        control_set,
+        sampling,
+        test.normalised,
     )
     if comparison.confidence or comparison.paired:
         lines += unused_clusters(scored, sources)
     # Warnings, then the further analyses.
-    lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
-    lines += scoring_warnings(test.metric, sampling, systems, comparison, bool(binning or control_set))
+    lines += [
+        f"control set: {line}"
+        for line in (control.warnings if control else [])
+        if line not in test.warnings
+    ]
+    lines += scoring_warnings(
+        test.metric, sampling, systems, comparison, bool(binning or control_set)
+    )
     lines += made_otherwise(systems, control.systems if control else ())
     values = {
-        "request": request, "test": test, "control": control, "systems": systems, "references": references,
-        "material": inputs, "text": text,
-        "binning": binning, "comparison": comparison, "metric": test.metric, "sampling": sampling, "scored": scored,
+        "request": request,
+        "test": test,
+        "control": control,
+        "systems": systems,
+        "references": references,
+        "material": inputs,
+        "text": text,
+        "binning": binning,
+        "comparison": comparison,
+        "metric": test.metric,
+        "sampling": sampling,
+        "scored": scored,
         "results": scored.results,
-    }  # fmt: skip
+    }
     analyses, analysis_warnings = analyses_of(request, values)
     lines += analysis_warnings
     if binning and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
-    warned = tuple(map(InputWarning, [*lines, *disagreements(scored), *out_of_reach(scored, comparison)]))
+    warned = tuple(
+        map(InputWarning, [*lines, *disagreements(scored), *out_of_reach(scored, comparison)])
+    )
     if request.release is not None:
         benchmark = Path(request.release.folder).resolve().name
     else:  # the file with references or sources
@@ -127,10 +166,12 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis besides the scores: a function, ``MODULE:FUNCTION``, and whether a request asks for it.
+    """An analysis besides the scores: a function, ``MODULE:FUNCTION``, and whether a request asks
+    for it.
 
-    The function gets those of the values of :func:`evaluation_of` that its parameters name. It returns rows of the long
-    table, a result that :mod:`~cgbench.benchmark.score.output.analyses` makes rows of, or a line why there is none.
+    The function gets those of the values of :func:`evaluation_of` that its parameters name. It
+    returns rows of the long table, a result that :mod:`~cgbench.benchmark.score.output.analyses`
+    makes rows of, or a line why there is none.
     """
 
     function: str
@@ -139,20 +180,25 @@ class Analysis:
 
 ANALYSES = {
     "parts": Analysis(
-        f"{__package__}.known_parts:score_known_parts", lambda request: request.breakdown.parts is not None
+        f"{__package__}.known_parts:score_known_parts",
+        lambda request: request.breakdown.parts is not None,
     ),
     "exposure": Analysis(
         f"{__package__}.exposure:compare_exposure",
         lambda request: request.breakdown.exposure is not None and request.by is not None,
     ),
-    "anytime": Analysis(f"{__package__}.anytime:anytime_rows", lambda request: request.comparison.anytime),
+    "anytime": Analysis(
+        f"{__package__}.anytime:anytime_rows", lambda request: request.comparison.anytime
+    ),
     "differences": Analysis(
         f"{__package__}.differences:find_differences", lambda request: request.breakdown.differences
     ),
 }
 
 
-def analyses_of(request: ScoreRequest, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def analyses_of(
+    request: ScoreRequest, values: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
     """The results of the requested analyses by name, and warnings."""
     results, lines = {}, []
     for name, analysis in ANALYSES.items():
@@ -174,9 +220,13 @@ def check_effects(request: ScoreRequest, test: ExampleSet) -> None:
     by = breakdown.by
     if breakdown.side == "target" and test.metric.needs == "sources":
         raise InputError(
-            f"{argument('side', breakdown.side)}: CTER has no references; {argument('by')} measures the source"
+            f"{argument('side', breakdown.side)}: CTER has no references; {argument('by')} measures"
+            " the source"
         )
-    elsewhere = {"table": request.release is not None or request.comparison.cluster, "train": breakdown.differences}
+    elsewhere = {
+        "table": request.release is not None or request.comparison.cluster,
+        "train": breakdown.differences,
+    }
     for name, features in FEATURES_OF.items():
         values = request.examples if name == "table" else breakdown
         if name not in values.given or getattr(values, name) is None or elsewhere.get(name):
@@ -203,15 +253,22 @@ def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:
     resamples_pairs = comparison.paired in ("bootstrap", "randomization") or control
     if request.examples.estimate and comparison.samples is not None and not resamples_pairs:
         raise InputError(
-            f"{argument('samples')} has no effect with {argument('estimate')}: its intervals leave out one example "
-            "at a time; leave it out"
+            f"{argument('samples')} has no effect with {argument('estimate')}: its intervals leave"
+            " out one example at a time; leave it out"
         )
-    if comparison.paired or comparison.confidence or control or breakdown.differences or breakdown.by is not None:
+    if (
+        comparison.paired
+        or comparison.confidence
+        or control
+        or breakdown.differences
+        or breakdown.by is not None
+    ):
         return
     for name in ("samples", "seed"):
         if name in comparison.given and getattr(comparison, name) is not None:
             raise InputError(
-                f"{argument(name)} needs {argument('confidence')}, {argument('paired')} or {argument('by')}"
+                f"{argument(name)} needs {argument('confidence')}, {argument('paired')} or"
+                f" {argument('by')}"
             )
 
 
@@ -219,7 +276,9 @@ def binning_of(breakdown: Breakdown, n: int, inputs: FeatureInputs) -> Binning:
     """The requested bins."""
     by: Any = breakdown.by
     bins = breakdown.bins
-    feature = make_feature(by, n, inputs) if isinstance(by, str) else _feature_of(by, inputs.examples)
+    feature = (
+        make_feature(by, n, inputs) if isinstance(by, str) else _feature_of(by, inputs.examples)
+    )
     if bins is not None and isinstance(bins, Iterable) and not isinstance(bins, str):
         edges = list(bins)
         bins = ",".join(map(str, edges)) + ("," if len(edges) == 1 else "")
@@ -263,7 +322,10 @@ def _by(metric: str, name: str, function: Callable[Concatenate[Any, P], R]) -> C
         return function(metric, *values, **options)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Score systems by {metric}: :func:`evaluate` with that metric, and the same further arguments."
+    call.__doc__ = (
+        f"Score systems by {metric}: :func:`evaluate` with that metric, and the same further"
+        " arguments."
+    )
     signature = inspect.signature(function)
     call.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
     return call
@@ -275,7 +337,9 @@ ter = _by("ter", "ter", evaluate)
 exact_match = _by("exact", "exact_match", evaluate)
 
 
-def cter(systems: Runs | Mapping[str, Runs], sources: Texts, compounds: Texts, **options: Any) -> Evaluation:
+def cter(
+    systems: Runs | Mapping[str, Runs], sources: Texts, compounds: Texts, **options: Any
+) -> Evaluation:
     """Compound translation error rate in percent, of rows (instance) and of groups (aggregate).
 
     :param compounds: the compound of each source.

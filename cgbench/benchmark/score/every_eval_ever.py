@@ -1,9 +1,10 @@
-"""Scores as records of Every Eval Ever (schema 0.3.0): a JSON file per system, and one line per example and seed.
+"""Scores as records of Every Eval Ever (schema 0.3.0): a JSON file per system, and one line per
+example and seed.
 
-The folder has the layout of the project's data store, ``data/BENCHMARK/DEVELOPER/MODEL/UUID.json`` and
-``UUID_samples.jsonl``, which its validator checks. A system named ``DEVELOPER/MODEL`` has these names; a name without a
-slash gets the developer ``unknown``. The same scores give the same files: the UUID is made from the content, and
-``SOURCE_DATE_EPOCH`` sets the time.
+The folder has the layout of the project's data store, ``data/BENCHMARK/DEVELOPER/MODEL/UUID.json``
+and ``UUID_samples.jsonl``, which its validator checks. A system named ``DEVELOPER/MODEL`` has these
+names; a name without a slash gets the developer ``unknown``. The same scores give the same files:
+the UUID is made from the content, and ``SOURCE_DATE_EPOCH`` sets the time.
 """
 
 import hashlib
@@ -28,11 +29,13 @@ SCHEMA = "0.3.0"
 
 
 def write_records(evaluation: Evaluation, folder: Path) -> list[Path]:
-    """Write a record and its examples for every system; records that an earlier command has written stay.
+    """Write a record and its examples for every system; records that an earlier command has written
+    stay.
 
     :param folder: where ``data`` is written, an existing folder or a new one.
     :returns: the records.
-    :raises InputError: a name cannot be part of a path, or a record was changed after it was written.
+    :raises InputError: a name cannot be part of a path, or a record was changed after it was
+        written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / ".lock", wait=True, remove=True):
@@ -53,9 +56,13 @@ def _write_records(found: Evaluation, folder: Path) -> list[Path]:
         name = uuid.UUID(bytes=hashlib.sha256(content.encode()).digest()[:16], version=4)
         path = folder / "data" / _part(benchmark) / developer / model / f"{name}.json"
         if path.exists() and not _is_written(path, record):
-            raise InputError(f"{path}: was changed after it was written; remove it, or choose another folder")
+            raise InputError(
+                f"{path}: was changed after it was written; remove it, or choose another folder"
+            )
         evaluation = f"{_part(benchmark)}/{developer}/{model}/{seconds}"
-        prepared.append((path, record | {"evaluation_id": evaluation, "retrieved_timestamp": seconds}, samples))
+        prepared.append(
+            (path, record | {"evaluation_id": evaluation, "retrieved_timestamp": seconds}, samples)
+        )
     # Examples first, so that a record with its checksum is complete.
     for path, record, samples in prepared:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,12 +73,17 @@ def _write_records(found: Evaluation, folder: Path) -> list[Path]:
             continue
         if samples:
             identity: dict[str, Any] = {"evaluation_id": record["evaluation_id"]}
-            text = "".join(f"{json.dumps(identity | sample, ensure_ascii=False)}\n" for sample in samples)
+            text = "".join(
+                f"{json.dumps(identity | sample, ensure_ascii=False)}\n" for sample in samples
+            )
             write_atomic(companion, text)
             record["detailed_evaluation_results"] = {
-                "format": "jsonl", "file_path": companion.relative_to(folder).as_posix(), "hash_algorithm": "sha256",
-                "checksum": hashlib.sha256(text.encode()).hexdigest(), "total_rows": len(samples),
-            }  # fmt: skip
+                "format": "jsonl",
+                "file_path": companion.relative_to(folder).as_posix(),
+                "hash_algorithm": "sha256",
+                "checksum": hashlib.sha256(text.encode()).hexdigest(),
+                "total_rows": len(samples),
+            }
         write_json(path, record)
     return [path for path, _, _ in prepared]
 
@@ -79,8 +91,14 @@ def _write_records(found: Evaluation, folder: Path) -> list[Path]:
 def _is_written(path: Path, record: dict[str, Any]) -> bool:
     """Whether a record is there with these contents, and with its examples as they were written."""
     written = read_json(path)
-    details = written.pop("detailed_evaluation_results", None) if isinstance(written, dict) else None
-    if not isinstance(written, dict) or {**written, **record} != written or len(written) != len(record) + 2:
+    details = (
+        written.pop("detailed_evaluation_results", None) if isinstance(written, dict) else None
+    )
+    if (
+        not isinstance(written, dict)
+        or {**written, **record} != written
+        or len(written) != len(record) + 2
+    ):
         return False
     samples = _samples_beside(path)
     recorded = details.get("checksum") if isinstance(details, dict) else details
@@ -95,7 +113,10 @@ def _part(name: str) -> str:
     """A name as part of a path in the data store."""
     folder_name = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-. ")
     if not folder_name or folder_name == "data":
-        raise InputError(f"{argument('systems')}: {name!r} cannot be the name of a folder; use letters and digits")
+        raise InputError(
+            f"{argument('systems')}: {name!r} cannot be the name of a folder; use letters and"
+            " digits"
+        )
     return folder_name
 
 
@@ -120,7 +141,9 @@ def _record(evaluation: Evaluation, index: int, benchmark: str, model: str) -> d
             "score_details": {
                 "score": score.value,
                 "details": {"seeds": " ".join(map(repr, score.runs))},
-                "uncertainty": _uncertainty(score, result.whole.examples, not scored.sampling.independent),
+                "uncertainty": _uncertainty(
+                    score, result.whole.examples, not scored.sampling.independent
+                ),
             },
         }
         for name, score in result.whole.figures.items()
@@ -129,34 +152,46 @@ def _record(evaluation: Evaluation, index: int, benchmark: str, model: str) -> d
     return {
         "schema_version": SCHEMA,
         "source_metadata": {
-            "source_name": "cgbench", "source_type": "evaluation_run", "source_organization_name": "unknown",
+            "source_name": "cgbench",
+            "source_type": "evaluation_run",
+            "source_organization_name": "unknown",
             "evaluator_relationship": "other",
         },
         "eval_library": {"name": "cgbench", "version": __version__},
         "model_info": {
-            "name": system.name, "id": model, "developer": model.split("/")[0],
+            "name": system.name,
+            "id": model,
+            "developer": model.split("/")[0],
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
         "evaluation_results": results,
-    }  # fmt: skip
+    }
 
 
 def _uncertainty(score: Score, examples: int, jackknife: bool) -> dict[str, Any]:
     values: dict[str, Any] = {"num_samples": examples}
     if score.ci_low is not None and score.ci_high is not None:
         values["confidence_interval"] = {
-            "lower": score.ci_low, "upper": score.ci_high, "confidence_level": 0.95,
+            "lower": score.ci_low,
+            "upper": score.ci_high,
+            "confidence_level": 0.95,
             "method": "jackknife" if jackknife else "bootstrap",
-        }  # fmt: skip
+        }
     return values
 
 
-def _samples(evaluation: Evaluation, index: int, benchmark: str, model: str) -> list[dict[str, Any]]:
-    """The examples of every seed; none if the metric has no score per example, or there are no texts."""
+def _samples(
+    evaluation: Evaluation, index: int, benchmark: str, model: str
+) -> list[dict[str, Any]]:
+    """The examples of every seed; none if the metric has no score per example, or there are no
+    texts.
+    """
     metric, inputs = evaluation.scored.metric, evaluation.inputs
     sources: Sequence[str] = (inputs.sources if inputs else None) or [""] * metric.n
     references: Sequence[Sequence[str]] = (inputs.references if inputs else None) or [[]] * metric.n
-    names = (inputs.features.examples.names if inputs else None) or [str(row) for row in range(1, metric.n + 1)]
+    names = (inputs.features.examples.names if inputs else None) or [
+        str(row) for row in range(1, metric.n + 1)
+    ]
     rows = []
     runs = zip(evaluation.systems[index].runs, evaluation.results[index].statistics, strict=True)
     behind = evaluation.systems[index].texts  # the outputs, if runs are external scores
@@ -168,9 +203,16 @@ def _samples(evaluation: Evaluation, index: int, benchmark: str, model: str) -> 
                 continue
             rows.append(
                 {
-                    "schema_version": SCHEMA, "model_id": model, "evaluation_name": benchmark,
-                    "evaluation_result_id": metric.figures[0], "sample_id": names[row],
-                    "sample_hash": hashlib.sha256((sources[row] + "".join(references[row])).encode()).hexdigest(),
+                    "schema_version": SCHEMA,
+                    "model_id": model,
+                    "evaluation_name": benchmark,
+                    "evaluation_result_id": metric.figures[0],
+                    "sample_id": names[row],
+                    "sample_hash": (
+                        hashlib.sha256(
+                            (sources[row] + "".join(references[row])).encode()
+                        ).hexdigest()
+                    ),
                     "interaction_type": "single_turn",
                     "input": {"raw": sources[row], "reference": list(references[row])},
                     "output": {"raw": [] if outputs is None else [str(outputs[row])]},
@@ -178,5 +220,5 @@ def _samples(evaluation: Evaluation, index: int, benchmark: str, model: str) -> 
                     "evaluation": {"score": float(score), "is_correct": values.get("correct") == 1},
                     "metadata": {"run": str(run)},
                 }
-            )  # fmt: skip
+            )
     return rows

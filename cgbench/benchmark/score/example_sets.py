@@ -1,4 +1,6 @@
-"""Prepare a test set or a control set for scoring: read and join texts, create the metric, normalise hypotheses."""
+"""Prepare a test set or a control set for scoring: read and join texts, create the metric,
+normalise hypotheses.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,10 +39,11 @@ class MetricContext:
     """What belongs to a metric that is passed as an object.
 
     :param outputs: the texts of each run behind external scores, by system.
-    :param columns: what is known of each example, by name (rater, document); ``control_columns``: the same of the
-        control set.
+    :param columns: what is known of each example, by name (rater, document); ``control_columns``:
+        the same of the control set.
     :param control: the metric of the control set.
-    :param shared: what several metrics of one request read once: texts and systems, clusters and designs.
+    :param shared: what several metrics of one request read once: texts and systems, clusters and
+        designs.
     """
 
     outputs: Mapping[str, tuple[Sequence[str], ...]] = field(default_factory=dict)
@@ -95,9 +98,15 @@ class ExampleSet:
 def read_test_set(request: ScoreRequest, context: MetricContext) -> ExampleSet:
     """The test set of a request.
 
-    :raises InputError: a text is missing or has another length, or an option does not suit the metric.
+    :raises InputError: a text is missing or has another length, or an option does not suit the
+        metric.
     """
-    texts = {"references": request.references, "sources": request.sources, "human": None, "compounds": None}
+    texts = {
+        "references": request.references,
+        "sources": request.sources,
+        "human": None,
+        "compounds": None,
+    }
     texts |= {name: (request.settings or {}).get(name) for name in OF_METRIC}
     table = request.examples.table
     if request.release is not None:
@@ -121,31 +130,50 @@ def read_control_set(request: ScoreRequest, context: MetricContext) -> ExampleSe
     }
     if control.control_systems is None:
         if not all(map(absent, texts.values())):
-            raise InputError(f"the control set has no hypotheses; give {argument('control_systems')}")
+            raise InputError(
+                f"the control set has no hypotheses; give {argument('control_systems')}"
+            )
         return None
     by_name, table = isinstance(request.metric, str), None
-    if request.release is not None and by_name and metric_class(request.metric).needs == "references":
+    if (
+        request.release is not None
+        and by_name
+        and metric_class(request.metric).needs == "references"
+    ):
         files = release_files(request.release, "control" if absent(texts["references"]) else "test")
         if absent(texts["references"]):
             table = files["table"]
             texts = _with_release(request, texts, files)
     metric = context.control
     if not by_name and metric is None:
-        raise InputError(f"{argument('control_systems')}: the given Metric has no metric for the control set")
+        raise InputError(
+            f"{argument('control_systems')}: the given Metric has no metric for the control set"
+        )
     systems = same_systems("control_systems", control.control_systems, request.systems)
     return _read(request, metric, texts, systems, table, context, control=True)
 
 
-def _with_release(request: ScoreRequest, texts: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, Any]:
-    """``texts`` with those of a release where they are absent, and their normalised forms if the release has them."""
+def _with_release(
+    request: ScoreRequest, texts: Mapping[str, Any], files: Mapping[str, Path]
+) -> dict[str, Any]:
+    """``texts`` with those of a release where they are absent, and their normalised forms if the
+    release has them.
+    """
     keys = {"references": "reference", "sources": "source"}
     forms = {"normalised": "normalised", "normalised_sources": "normalised_source"}
     if not absent(texts["references"]):
         forms = {}
-    chosen = {name: key for name, key in (keys | forms).items() if key in files and absent(texts.get(name))}
+    chosen = {
+        name: key
+        for name, key in (keys | forms).items()
+        if key in files and absent(texts.get(name))
+    }
     return {
         **texts,
-        **{name: in_release(request.examples.ids, files[key], files["table"]) for name, key in chosen.items()},
+        **{
+            name: in_release(request.examples.ids, files[key], files["table"])
+            for name, key in chosen.items()
+        },
     }
 
 
@@ -161,9 +189,13 @@ def _read(
 ) -> ExampleSet:
     """The set of these texts and systems; ``metric``: None if the request names it."""
     metric_name, by_name = request.metric, metric is None
-    options = {name: value for name, value in (request.settings or {}).items() if name not in OF_METRIC}
+    options = {
+        name: value for name, value in (request.settings or {}).items() if name not in OF_METRIC
+    }
     if options and not by_name:
-        raise InputError(f"{argument(next(iter(options)))}: the given Metric already has its options")
+        raise InputError(
+            f"{argument(next(iter(options)))}: the given Metric already has its options"
+        )
     joined, runs, examples = context.once(
         f"texts, control: {control}",
         lambda: join_texts(
@@ -175,9 +207,11 @@ def _read(
         ),
     )
     roles = {
-        name: None
-        if joined.get(name) is None
-        else as_column(joined[name], f"control_{name}" if control else name, *ROLES[name])
+        name: (
+            None
+            if joined.get(name) is None
+            else as_column(joined[name], f"control_{name}" if control else name, *ROLES[name])
+        )
         for name in ("sources", "compounds", "human")
     }
     sources, lacks_references = roles["sources"], absent(joined["references"])
@@ -191,20 +225,22 @@ def _read(
     elif by_name or not lacks_references:
         if control and lacks_references:
             raise InputError(
-                f"the control set needs references: give {argument('control_references')} (or a {argument('release')} "
-                "with a control set)"
+                f"the control set needs references: give {argument('control_references')} (or a"
+                f" {argument('release')} with a control set)"
             )
         references, names = read_references(joined["references"])
         beside = sources if metric is None else next(iter(runs.values()))[0]
         if beside and len(references) != (len(beside) if metric is None else metric.n):
             noun = "lines" if metric is None or metric.of_texts else "scores"
             raise InputError(
-                f"{beside.name} has {len(beside):,} {noun} and {names[0]} has {len(references):,} lines: check where "
-                "the alignment breaks"
+                f"{beside.name} has {len(beside):,} {noun} and {names[0]} has {len(references):,}"
+                " lines: check where the alignment breaks"
             )
     against = names[0] if names else "its control set" if control and metric else "the metric"
     if metric is None:
-        metric = make_metric(metric_name, ExampleTexts(references, sources, roles["compounds"]), options)
+        metric = make_metric(
+            metric_name, ExampleTexts(references, sources, roles["compounds"]), options
+        )
     read, release_form = read_systems(runs, metric.n, against), False
     normalised_sources = None
     if by_name and sources and not absent(joined.get("normalised_sources")):
@@ -213,13 +249,21 @@ def _read(
     # Hypotheses in the normalised form of a release are compared with its references in that form.
     if by_name and not absent(joined.get("normalised")):
         normalised_references, normalised_names = read_references(joined["normalised"])
-        if release_form := in_release_form(request, metric, read, references, normalised_references):
+        if release_form := in_release_form(
+            request, metric, read, references, normalised_references
+        ):
             references, names = normalised_references, normalised_names
             sources = normalised_sources or sources
-            metric = make_metric(metric_name, ExampleTexts(references, sources, roles["compounds"]), options)
-    prepared, normalised, warnings = prepare(request, metric, read, references, release_form=release_form)
+            metric = make_metric(
+                metric_name, ExampleTexts(references, sources, roles["compounds"]), options
+            )
+    prepared, normalised, warnings = prepare(
+        request, metric, read, references, release_form=release_form
+    )
     outputs = {} if control else context.outputs
-    with_texts = tuple(replace(system, texts=tuple(outputs.get(system.name, ()))) for system in prepared)
+    with_texts = tuple(
+        replace(system, texts=tuple(outputs.get(system.name, ()))) for system in prepared
+    )
     files = [*([sources.name] if sources else []), *names]
     if not metric.of_texts:
         given_scores = [run.name for runs_of_system in runs.values() for run in runs_of_system]
@@ -228,13 +272,27 @@ def _read(
     paths = (split_name(name)[0] for name in files)
     table = table or next((str(path) for path in paths if form(path) != "plain"), None)
     return ExampleSet(
-        metric, with_texts, references, names, sources, roles["human"], examples, table, warnings, control,
-        normalised, context.control_columns if control else context.columns,
-    )  # fmt: skip
+        metric,
+        with_texts,
+        references,
+        names,
+        sources,
+        roles["human"],
+        examples,
+        table,
+        warnings,
+        control,
+        normalised,
+        context.control_columns if control else context.columns,
+    )
 
 
-def lines_of_release(release: Any, examples: ExampleOptions, *, control: bool = False) -> list[str] | None:
-    """The column ``line`` of the scored set or the control set of a release, if one was given and has it."""
+def lines_of_release(
+    release: Any, examples: ExampleOptions, *, control: bool = False
+) -> list[str] | None:
+    """The column ``line`` of the scored set or the control set of a release, if one was given and
+    has it.
+    """
     if release is None:
         return None
     from cgbench.benchmark.release.manifest import CONTROL, ID, SAMPLE, SPLIT
@@ -249,8 +307,8 @@ def lines_of_release(release: Any, examples: ExampleOptions, *, control: bool = 
 
 
 def release_files(release: Any, name: str = "test") -> dict[str, Path]:
-    """The ``source``, ``reference`` and ``table`` of a release; the ``normalised`` references and the
-    ``normalised_source`` if it contains them.
+    """The ``source``, ``reference`` and ``table`` of a release; the ``normalised`` references and
+    the ``normalised_source`` if it contains them.
 
     :param name: of its test set, its ``control`` set or its stratified ``sample``.
     :param release: a release, or its folder.

@@ -1,13 +1,16 @@
-"""What a model may have seen of a test set: exposure of its pairs to a corpus, and scores with and without it.
+"""What a model may have seen of a test set: exposure of its pairs to a corpus, and scores with and
+without it.
 
-A pair is a new combination of known pieces: each piece of its cover by the training text ends where the next word would
-make an n-gram that is not known from training. The shortest such n-gram is the *new combination* of that place. If a
-larger corpus has it, a model that was pre-trained on this corpus has seen it ("combination leakage", arXiv 2604.27340).
-The exposure of a pair is the share of its new combinations that the corpus has.
+A pair is a new combination of known pieces: each piece of its cover by the training text ends where
+the next word would make an n-gram that is not known from training. The shortest such n-gram is the
+*new combination* of that place. If a larger corpus has it, a model that was pre-trained on this
+corpus has seen it ("combination leakage", arXiv 2604.27340). The exposure of a pair is the share of
+its new combinations that the corpus has.
 
-Pairs that are exposed differ from others, above all in length. So their score is compared with that of other pairs,
-weighted to the same distribution of lengths (post-stratification, Holt and Smith 1979). Whatever else differs between
-exposed pairs and others of the same length is part of the difference.
+Pairs that are exposed differ from others, above all in length. So their score is compared with that
+of other pairs, weighted to the same distribution of lengths (post-stratification, Holt and Smith
+1979). Whatever else differs between exposed pairs and others of the same length is part of the
+difference.
 """
 
 from collections.abc import Sequence
@@ -34,7 +37,9 @@ from cgbench.text.plain_text import words_of
 EXPOSED = 0.5
 """Share of the new combinations in the corpus from which a pair is exposed."""
 FEWEST, MOST_STRATA = 5, 20
-"""Minimum number of exposed and of other pairs in a stratum of lengths, and maximum number of strata."""
+"""Minimum number of exposed and of other pairs in a stratum of lengths, and maximum number of
+strata.
+"""
 
 
 def new_combinations(line: str, known: KnownNgrams) -> list[tuple[int, int]]:
@@ -42,12 +47,20 @@ def new_combinations(line: str, known: KnownNgrams) -> list[tuple[int, int]]:
     words, combinations = words_of(line), []
     for end in list(accumulate(map(len, known.cover(line))))[:-1]:  # where the next piece begins
         sizes = range(1, end + 2)
-        combinations.append((end, next(length for length in sizes if words[end + 1 - length : end + 1] not in known)))
+        combinations.append(
+            (
+                end,
+                next(length for length in sizes if words[end + 1 - length : end + 1] not in known),
+            )
+        )
     return combinations
 
 
-def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | None, min_count: int) -> np.ndarray:
-    """The share of new combinations that a corpus has, float64 ``[lines]``; NaN for lines without new combinations.
+def exposure_of(
+    lines: Sequence[str], given: AnyPath, train: Sequence[str] | None, min_count: int
+) -> np.ndarray:
+    """The share of new combinations that a corpus has, float64 ``[lines]``; NaN for lines without
+    new combinations.
 
     :param given: a folder of ``cgbench overlap --out``.
     :param train: None: the share of words in the longest span that the corpus has, instead.
@@ -55,9 +68,15 @@ def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | Non
     :raises InputError: ``given`` is something else, or has counts of another text.
     """
     blocks = KnownOfTest.load(Path(given)).ends("the text", join_blocks(lines), 1)
-    ends = [of_line for _, lengths, of_block in blocks for of_line in np.split(of_block, np.cumsum(lengths)[:-1])]
+    ends = [
+        of_line
+        for _, lengths, of_block in blocks
+        for of_line in np.split(of_block, np.cumsum(lengths)[:-1])
+    ]
     if train is None:
-        return np.array([line_ends.max() / len(line_ends) if len(line_ends) else np.nan for line_ends in ends])
+        return np.array(
+            [line_ends.max() / len(line_ends) if len(line_ends) else np.nan for line_ends in ends]
+        )
     known = KnownNgrams.learn(train, min_count=min_count)
     seen = [
         [line_ends[end] >= length for end, length in new_combinations(line, known)]
@@ -67,22 +86,25 @@ def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | Non
 
 
 def length_strata(lengths: np.ndarray, exposed: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """A stratum of similar length for each of ``rows``, int64 ``[n]`` (-1: not in ``rows``), with at least
-    :data:`FEWEST` exposed and other rows; rows of the same length are in the same one."""
+    """A stratum of similar length for each of ``rows``, int64 ``[n]`` (-1: not in ``rows``), with
+    at least :data:`FEWEST` exposed and other rows; rows of the same length are in the same one."""
     labels, stratum, waiting = np.full(len(lengths), -1), 0, np.zeros(0, np.int64)
     for length in np.unique(lengths[rows]):
         waiting = np.concatenate([waiting, rows[lengths[rows] == length]])
         labels[waiting] = stratum
         exposed_rows = int(exposed[waiting].sum())
-        if min(exposed_rows, len(waiting) - exposed_rows) >= FEWEST and len(waiting) >= len(rows) / MOST_STRATA:
+        if (
+            min(exposed_rows, len(waiting) - exposed_rows) >= FEWEST
+            and len(waiting) >= len(rows) / MOST_STRATA
+        ):
             stratum, waiting = stratum + 1, waiting[:0]
     labels[waiting] = max(stratum - 1, 0)  # the longest, if too few, belong to the stratum before
     return labels
 
 
 class Matched(Metric):
-    """Scores of exposed pairs, of the other pairs matched on length, their difference, and the score of the test set
-    without exposure: if exposed pairs scored like others of their length.
+    """Scores of exposed pairs, of the other pairs matched on length, their difference, and the
+    score of the test set without exposure: if exposed pairs scored like others of their length.
 
     The sums of a resample are kept by stratum, so its weights are those of its own lengths.
     """
@@ -90,16 +112,24 @@ class Matched(Metric):
     figures = ("exposed", "matched", "difference", "without")
 
     def __init__(
-        self, metric: Metric, results: Sequence[SystemScores], exposed: np.ndarray, lengths: np.ndarray,
+        self,
+        metric: Metric,
+        results: Sequence[SystemScores],
+        exposed: np.ndarray,
+        lengths: np.ndarray,
         rows: np.ndarray,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """
         :param results: the statistics of all systems.
         :param exposed: bool ``[n]``; ``lengths`` ``[n]``; ``rows``: those that are compared.
         """
         self.metric, self.results, self.exposed, self.rows = metric, results, exposed, rows
         self.strata = length_strata(lengths, exposed, rows)
-        self.name, self.lower_is_better, self.width = metric.name, metric.lower_is_better, metric.width
+        self.name, self.lower_is_better, self.width = (
+            metric.name,
+            metric.lower_is_better,
+            metric.width,
+        )
 
     @property
     def n(self) -> int:
@@ -133,24 +163,38 @@ class Matched(Metric):
         return wide.reshape(len(statistics), -1)
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
-        """The scores from sums by stratum; strata without exposed or without other pairs do not count."""
+        """The scores from sums by stratum; strata without exposed or without other pairs do not
+        count.
+        """
         by_side = sums.reshape(-1, *self._shape)
         other_sums, exposed = by_side[:, 0], by_side[:, 1]
         usable = (other_sums[..., 0] > 0) & (exposed[..., 0] > 0)
-        weights = np.where(usable, exposed[..., 0] / np.where(usable, other_sums[..., 0], 1), 0)[..., None]
-        weighted_sums = (exposed * usable[..., None], other_sums * weights, other_sums * (1 + weights))
+        weights = np.where(usable, exposed[..., 0] / np.where(usable, other_sums[..., 0], 1), 0)[
+            ..., None
+        ]
+        weighted_sums = (
+            exposed * usable[..., None],
+            other_sums * weights,
+            other_sums * (1 + weights),
+        )
         scores = (self.metric.compute(strata.sum(axis=1)[:, 1:])[:, 0] for strata in weighted_sums)
         exposed_score, matched, without = scores
         return np.stack([exposed_score, matched, exposed_score - matched, without], axis=1)
 
 
 def compare_exposure(
-    metric: Metric, sampling: Sampling, systems: Sequence[System], results: Sequence[SystemScores],
-    comparison: Comparison, binning: Binning, text: Column,
-) -> ScoredSystems | str:  # fmt: skip
+    metric: Metric,
+    sampling: Sampling,
+    systems: Sequence[System],
+    results: Sequence[SystemScores],
+    comparison: Comparison,
+    binning: Binning,
+    text: Column,
+) -> ScoredSystems | str:
     """Compare exposed pairs with others of the same length; a warning where that is impossible.
 
-    :param binning: by the exposure of each pair; pairs with NaN are left out. ``text``: that has the length.
+    :param binning: by the exposure of each pair; pairs with NaN are left out. ``text``: that has
+        the length.
     """
     if type(metric).collect is not Metric.collect:
         return f"{metric.name} groups its examples: exposed pairs are not matched on length"
@@ -159,9 +203,11 @@ def compare_exposure(
     exposed_rows = int(exposed[rows].sum())
     if min(exposed_rows, len(rows) - exposed_rows) < FEWEST:
         return (
-            f"{exposed_rows:,} of {len(rows):,} pairs are exposed; a comparison matched on length needs at least "
-            f"{FEWEST} exposed and {FEWEST} other pairs"
+            f"{exposed_rows:,} of {len(rows):,} pairs are exposed; a comparison matched on length"
+            f" needs at least {FEWEST} exposed and {FEWEST} other pairs"
         )
-    with_intervals = changed(comparison, paired=CALIBRATED if comparison.paired else None, confidence=True)
+    with_intervals = changed(
+        comparison, paired=CALIBRATED if comparison.paired else None, confidence=True
+    )
     matched = Matched(metric, results, exposed, lengths(text.values), rows)
     return score(matched, systems, with_intervals, sampling=replace(sampling, rows=rows))

@@ -25,10 +25,11 @@ OF_COMPOUNDS = ("compound-length", "context-length", "modifier", "type")
 class FeatureInputs:
     """The inputs of features.
 
-    ``text``: the side measured by features of texts, if given; ``breakdown``: the training text of that side, a
-    language model, a corpus that a model may have seen; ``table``: a table with one row per example; ``metric``: a
-    metric, which may have its own features; ``columns``: what is known of each example without a table, by name (rater,
-    document). ``examples``: to join the table with them.
+    ``text``: the side measured by features of texts, if given; ``breakdown``: the training text of
+    that side, a language model, a corpus that a model may have seen; ``table``: a table with one
+    row per example; ``metric``: a metric, which may have its own features; ``columns``: what is
+    known of each example without a table, by name (rater, document). ``examples``: to join the
+    table with them.
     """
 
     text: Column | None = None
@@ -42,39 +43,51 @@ class FeatureInputs:
 def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
     """The values of the feature ``name`` for ``n`` examples.
 
-    :raises InputError: the name is unknown, an input is missing, or an input has another number of rows.
+    :raises InputError: the name is unknown, an input is missing, or an input has another number of
+        rows.
     """
     if name.startswith("column:"):
         return _of_table(name.removeprefix("column:"))(name, inputs, n)
     if inputs.metric is not None and (metric_feature := inputs.metric.feature(name)) is not None:
         return metric_feature
     if name in OF_COMPOUNDS:
-        raise InputError(f"{argument('by', name)} is a feature of compounds, for cgbench score cter")
+        raise InputError(
+            f"{argument('by', name)} is a feature of compounds, for cgbench score cter"
+        )
     if name not in FEATURES:
-        raise InputError(f"{argument('by', name)}{did_you_mean(name, [*FEATURES, *OF_COMPOUNDS, 'column:NAME'])}")
+        raise InputError(
+            f"{argument('by', name)}{did_you_mean(name, [*FEATURES, *OF_COMPOUNDS, 'column:NAME'])}"
+        )
     return FEATURES[name](name, inputs, n)
 
 
 def _text(inputs: FeatureInputs, name: str) -> Column:
     if inputs.text is None:
         raise InputError(
-            f"{argument('by', name)} {argument('side', 'source')} needs the sources; give {argument('sources')}"
+            f"{argument('by', name)} {argument('side', 'source')} needs the sources; give"
+            f" {argument('sources')}"
         )
     return inputs.text
 
 
-def table_column(inputs: FeatureInputs | ExampleSet, asked: str, names: Sequence[str], n: int) -> Column:
-    """The first column with one of these names, which the argument ``asked`` needs: a known one, else of the table.
+def table_column(
+    inputs: FeatureInputs | ExampleSet, asked: str, names: Sequence[str], n: int
+) -> Column:
+    """The first column with one of these names, which the argument ``asked`` needs: a known one,
+    else of the table.
 
     :raises InputError: there is no table, no such column, or it has another number of rows.
     """
     if known := next((name for name in names if name in inputs.columns), None):
         return Column(known, list(inputs.columns[known]))
     if inputs.table is None and inputs.columns:  # such as those of judgements
-        raise InputError(f"{asked}: the scores have no such column{did_you_mean(names[0], inputs.columns)}")
+        raise InputError(
+            f"{asked}: the scores have no such column{did_you_mean(names[0], inputs.columns)}"
+        )
     if inputs.table is None:
         raise InputError(
-            f"{asked} needs a table with one row per example; give {argument('table')} (or {argument('release')})"
+            f"{asked} needs a table with one row per example; give {argument('table')} (or"
+            f" {argument('release')})"
         )
     path, column_name = split_name(str(inputs.table))
     ids = None if inputs.examples.ids == NONE else inputs.examples.ids
@@ -108,7 +121,9 @@ def _length(name: str, inputs: FeatureInputs, n: int) -> Feature:
 
 def _of_table(*names: str) -> Callable[[str, FeatureInputs, int], Feature]:
     """A feature that is a column of the table, with one of these names."""
-    return lambda name, inputs, n: feature_of_column(name, table_column(inputs, argument("by", name), names, n))
+    return lambda name, inputs, n: feature_of_column(
+        name, table_column(inputs, argument("by", name), names, n)
+    )
 
 
 def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
@@ -116,19 +131,24 @@ def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
         return _of_table("degree")(name, inputs, n)
     if inputs.breakdown.train is None:
         raise InputError(
-            f"{argument('by', name)} needs the training text; give {argument('train')} (or {argument('release')})"
+            f"{argument('by', name)} needs the training text; give {argument('train')} (or"
+            f" {argument('release')})"
         )
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
     text = _text(inputs, name)
-    known = KnownNgrams.learn(training_lines(inputs.breakdown.train), min_count=inputs.breakdown.min_count)
+    known = KnownNgrams.learn(
+        training_lines(inputs.breakdown.train), min_count=inputs.breakdown.min_count
+    )
     pieces, sizes = known.measure(text.values)
     return Feature(name, pieces / np.maximum(sizes, 1))
 
 
 def _training(name: str, inputs: FeatureInputs) -> list[str]:
     if inputs.breakdown.train is None:
-        raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
+        raise InputError(
+            f"{argument('by', name)} needs the training text; give {argument('train')}"
+        )
     return training_lines(inputs.breakdown.train)
 
 
@@ -137,7 +157,10 @@ def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
 
     known = Vocabulary.learn(_training(name, inputs), min_count=1)
     counts = np.append(known.counts, 0)
-    return [counts[np.minimum(known.ids(words_of(line)), len(known))] for line in _text(inputs, name).values]
+    return [
+        counts[np.minimum(known.ids(words_of(line)), len(known))]
+        for line in _text(inputs, name).values
+    ]
 
 
 def _frequency(name: str, inputs: FeatureInputs, n: int) -> Feature:
@@ -147,13 +170,17 @@ def _frequency(name: str, inputs: FeatureInputs, n: int) -> Feature:
 
 
 def _one_shot(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    """Whether a text has a word that occurs exactly once in training (Akyürek and Andreas 2021, Table 4)."""
+    """Whether a text has a word that occurs exactly once in training (Akyürek and Andreas 2021,
+    Table 4).
+    """
     labels = ("1-shot" if np.any(counts == 1) else "other" for counts in _counts(name, inputs))
     return Feature(name, labels=tuple(labels))
 
 
 def _neighbour(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    """The similarity of the nearest training text; 0 for a text that shares no word with training."""
+    """The similarity of the nearest training text; 0 for a text that shares no word with
+    training.
+    """
     from cgbench.text.nearest import NearestSources
 
     neighbours = NearestSources(_training(name, inputs)).nearest(_text(inputs, name).values)
@@ -164,25 +191,34 @@ def _perplexity(name: str, inputs: FeatureInputs, n: int) -> Feature:
     if inputs.breakdown.lm is None:
         if inputs.table is None:
             raise InputError(
-                f"{argument('by', name)} needs a language model; give {argument('lm')} (from cgbench lm train)"
+                f"{argument('by', name)} needs a language model; give {argument('lm')} (from"
+                " cgbench lm train)"
             )
         return _of_table("perplexity")(name, inputs, n)
     from cgbench.lm.language_model import LanguageModel
 
-    return Feature(name, LanguageModel.load(Path(inputs.breakdown.lm)).perplexity(_text(inputs, name).values))
+    return Feature(
+        name, LanguageModel.load(Path(inputs.breakdown.lm)).perplexity(_text(inputs, name).values)
+    )
 
 
 def _exposure(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    """The share of new combinations that a corpus has; without a training text, of words in the longest span it has."""
+    """The share of new combinations that a corpus has; without a training text, of words in the
+    longest span it has.
+    """
     if inputs.breakdown.exposure is None:
         raise InputError(
-            f"{argument('by', name)} needs the corpus; give {argument('exposure')} (from cgbench overlap --out)"
+            f"{argument('by', name)} needs the corpus; give {argument('exposure')} (from cgbench"
+            " overlap --out)"
         )
     from cgbench.benchmark.score.exposure import exposure_of
 
     train = None if inputs.breakdown.train is None else training_lines(inputs.breakdown.train)
     return Feature(
-        name, exposure_of(_text(inputs, name).values, inputs.breakdown.exposure, train, inputs.breakdown.min_count)
+        name,
+        exposure_of(
+            _text(inputs, name).values, inputs.breakdown.exposure, train, inputs.breakdown.min_count
+        ),
     )
 
 

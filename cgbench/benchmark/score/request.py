@@ -48,8 +48,12 @@ References: TypeAlias = Annotated[
         many=True,
     ),
 ]
-Grouping: TypeAlias = Annotated[Any, Kind("by", "the name of a feature, or one value per example", _is_series)]
-BinEdges: TypeAlias = Annotated[Any, Kind("bins", "a number of bins, quantiles:N, or rising edges", _is_bins)]
+Grouping: TypeAlias = Annotated[
+    Any, Kind("by", "the name of a feature, or one value per example", _is_series)
+]
+BinEdges: TypeAlias = Annotated[
+    Any, Kind("bins", "a number of bins, quantiles:N, or rising edges", _is_bins)
+]
 
 
 def _is_metric(value: Any) -> bool:
@@ -68,49 +72,83 @@ Options: TypeAlias = Annotated[
 
 @request
 class Breakdown:
-    """Breakdowns of scores: bins by a feature, pairs with known parts, and differences between systems."""
+    """Breakdowns of scores: bins by a feature, pairs with known parts, and differences between
+    systems.
+    """
 
     given: ClassVar[frozenset[str]]  # the names that were given
     by: Grouping | None = option(
         default=None,
-        help="Break scores down by length, degree, prompt_degree, frequency, one-shot, neighbour, uncertainty, "
-        "difficulty, reference, perplexity, exposure, column:NAME or a feature of the metric", metavar="NAME",
-    )  # fmt: skip
+        help=(
+            "Break scores down by length, degree, prompt_degree, frequency, one-shot, neighbour,"
+            " uncertainty, difficulty, reference, perplexity, exposure, column:NAME or a feature of"
+            " the metric"
+        ),
+        metavar="NAME",
+    )
     _: KW_ONLY
     bins: BinEdges | None = option(
-        default=None, help="Bins of --by: of equal width, quantiles, or edges [default: one bin per label or per value "
-        "if these are few (below ten examples merged), else quartiles]", metavar="N|quantiles:N|e1,e2,...",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Bins of --by: of equal width, quantiles, or edges [default: one bin per label or per"
+            " value if these are few (below ten examples merged), else quartiles]"
+        ),
+        metavar="N|quantiles:N|e1,e2,...",
+    )
     side: Literal["source", "target"] | None = option(
         default=None, help="Side of the text that --by measures [default: target]"
     )
     train: Text | None = option(
-        default=None, help="Training text of that side, for --by degree, frequency, one-shot, neighbour or exposure"
+        default=None,
+        help=(
+            "Training text of that side, for --by degree, frequency, one-shot, neighbour or"
+            " exposure"
+        ),
     )
     min_count: int = option(
-        default=3, help="Minimum count for an n-gram to be known, for --by degree or exposure", least=1, is_setting=True
+        default=3,
+        help="Minimum count for an n-gram to be known, for --by degree or exposure",
+        least=1,
+        is_setting=True,
     )
     exposure: Folder | None = option(
-        default=None, help="Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
-        "this text",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
+            "this text"
+        ),
+    )
     lm: File | None = option(default=None, help="Language model, for --by perplexity")
     differences: bool = option(
-        default=False, help="Show where systems differ from the baseline: n-grams, words, types of examples",
+        default=False,
+        help="Show where systems differ from the baseline: n-grams, words, types of examples",
         group="Comparison",
-    )  # fmt: skip
+    )
     parts: Folder | None = option(
-        default=None, help="Folder of `cgbench parts` for this test set: report which test pairs have known parts",
+        default=None,
+        help=(
+            "Folder of `cgbench parts` for this test set: report which test pairs have known parts"
+        ),
         group="Parts",
-    )  # fmt: skip
+    )
     probe_systems: Systems | None = option(
-        default=None, help="Translations of the probes (FOLDER/probes.source) by the same systems, runs in the same "
-        "order", group="Parts", flag="probe-hyp",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Translations of the probes (FOLDER/probes.source) by the same systems, runs in the"
+            " same order"
+        ),
+        group="Parts",
+        flag="probe-hyp",
+    )
     known: int = option(
-        default=4, help="Minimum number of probes whose output contains the piece, for it to be known (or all of fewer "
-        "probes)", least=1, is_setting=True,
-    )  # fmt: skip
+        default=4,
+        help=(
+            "Minimum number of probes whose output contains the piece, for it to be known (or all"
+            " of fewer probes)"
+        ),
+        least=1,
+        is_setting=True,
+    )
 
 
 @request
@@ -120,32 +158,56 @@ class ExampleOptions:
     _: KW_ONLY
     given: ClassVar[frozenset[str]]
     table: File | None = option(
-        default=None, help="Table with one row per example, for --by column:NAME, uncertainty or difficulty",
+        default=None,
+        help="Table with one row per example, for --by column:NAME, uncertainty or difficulty",
         group="Breakdown",
-    )  # fmt: skip
+    )
     ids: Name | None = option(
-        default=None, help="Column with the ID of the example, to join tables by; none: by row order [default: what "
-        "tables have]", group="Advanced", flag="id", metavar="COLUMN",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Column with the ID of the example, to join tables by; none: by row order [default:"
+            " what tables have]"
+        ),
+        group="Advanced",
+        flag="id",
+        metavar="COLUMN",
+    )
     normalise: Name | None = option(
-        default=None, help="Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with "
-        "detokenize", group="Text", metavar="release|[LANG=]NAME",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with "
+            "detokenize"
+        ),
+        group="Text",
+        metavar="release|[LANG=]NAME",
+    )
     accept_text: bool = option(
-        default=False, help="Score hypotheses whose case, tokenisation or language differs from the references, or of "
-        "which many are empty or cut short", group="Advanced",
-    )  # fmt: skip
+        default=False,
+        help=(
+            "Score hypotheses whose case, tokenisation or language differs from the references, or"
+            " of which many are empty or cut short"
+        ),
+        group="Advanced",
+    )
     estimate: Literal["pool", "candidates", "window"] | None = option(
-        default=None, help="Estimate the score on all candidates (from the stratified sample of --release), on the "
-        "window (from its test set) or on the pool, with intervals of the design", group="Comparison",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Estimate the score on all candidates (from the stratified sample of --release), on the"
+            " window (from its test set) or on the pool, with intervals of the design"
+        ),
+        group="Comparison",
+    )
     published: str | bool | None = option(
-        default=None, help="Show published results too [default benchmark: the preset's]", group="Output",
+        default=None,
+        help="Show published results too [default benchmark: the preset's]",
+        group="Output",
         metavar="[BENCHMARK]",
-    )  # fmt: skip
+    )
 
     def drawn_set(self, release: Any) -> str:
-        """The set of an open release that is scored: the stratified sample (``sample``) if needed, else ``test``."""
+        """The set of an open release that is scored: the stratified sample (``sample``) if needed,
+        else ``test``.
+        """
         is_drawn = self.estimate not in (None, "window") and release is not None
         return "sample" if is_drawn and release.has_sample else "test"
 
@@ -166,24 +228,36 @@ class ExampleOptions:
 
 @request
 class Control:
-    """The control set, and its translations by the same systems; and a translation memory as a control."""
+    """The control set, and its translations by the same systems; and a translation memory as a
+    control.
+    """
 
     control_systems: Systems | None = option(
-        default=None, help="Hypotheses of the same systems on the control set, runs in the same order",
+        default=None,
+        help="Hypotheses of the same systems on the control set, runs in the same order",
         flag="control-hyp",
-    )  # fmt: skip
+    )
     control_references: References | None = option(
         default=None, help="References of the control set", flag="control-ref"
     )
     _: KW_ONLY
     control_sources: Text | None = option(
-        default=None, help="Sources of the control set, also for --cluster source", flag="control-source"
+        default=None,
+        help="Sources of the control set, also for --cluster source",
+        flag="control-source",
     )
-    control_compounds: Text | None = option(default=None, help="Compound of each source of the control set")
+    control_compounds: Text | None = option(
+        default=None, help="Compound of each source of the control set"
+    )
     memory: Bitext | None = option(
-        default=None, help="Training corpus (a table with both sides, or SOURCE TARGET): add a system that gives the "
-        "target of the nearest training source", group="Comparison", metavar="FILES",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Training corpus (a table with both sides, or SOURCE TARGET): add a system that gives"
+            " the target of the nearest training source"
+        ),
+        group="Comparison",
+        metavar="FILES",
+    )
 
 
 @request
@@ -193,45 +267,63 @@ class ScoreRequest:
     open_field = "settings"
 
     metric: MetricOrNames = option(
-        help="Metric: bleu, chrf, ter, exact, cter, one that another package registers, a list of these, or a Metric",
+        help=(
+            "Metric: bleu, chrf, ter, exact, cter, one that another package registers, a list of"
+            " these, or a Metric"
+        ),
         python_only=True,
-    )  # fmt: skip
-    systems: Systems = option(help="Hypotheses of a system, one file per seed; repeatable", group="Input", flag="hyp")
+    )
+    systems: Systems = option(
+        help="Hypotheses of a system, one file per seed; repeatable", group="Input", flag="hyp"
+    )
     references: References | None = option(
         default=None, help="References, one per example; repeatable", group="Input", flag="ref"
     )
     _: KW_ONLY
     sources: Text | None = option(
-        default=None, help="Sources, for --side source, additional references and the report", group="Input",
+        default=None,
+        help="Sources, for --side source, additional references and the report",
+        group="Input",
         flag="source",
-    )  # fmt: skip
+    )
     release: AnyRelease | None = option(
         default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
     )
     paired: TestName | bool | None = option(default=None)
     by: Grouping | None = option(default=None)
-    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison")
+    comparison: Comparison = option(
+        default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison"
+    )
     breakdown: Breakdown = option(
         default=Breakdown(), help="Bins, known parts and differences (Breakdown)", group="Breakdown"
     )
     examples: ExampleOptions = option(
-        default=ExampleOptions(), help="How examples are read, and the population that they represent (ExampleOptions)"
+        default=ExampleOptions(),
+        help="How examples are read, and the population that they represent (ExampleOptions)",
     )
-    control: Control = option(default=Control(), help="The control set (Control)", group="Control set")
+    control: Control = option(
+        default=Control(), help="The control set (Control)", group="Control set"
+    )
     settings: Options | None = option(
-        default=None, help="Options of the metric, which may also be given by name, such as lowercase or lexicon",
+        default=None,
+        help="Options of the metric, which may also be given by name, such as lowercase or lexicon",
         python_only=True,
-    )  # fmt: skip
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "comparison", self.examples.comparison(self.comparison, self.release))
-        options = {name: value for name, value in (self.settings or {}).items() if value is not None}
+        object.__setattr__(
+            self, "comparison", self.examples.comparison(self.comparison, self.release)
+        )
+        options = {
+            name: value for name, value in (self.settings or {}).items() if value is not None
+        }
         if len(self.metrics) == 1:
             object.__setattr__(self, "metric", self.metrics[0])
         for metric in self.metrics:
             fields = metric_class(metric).option_fields()
             options = {
-                name: read_field(fields[name], value) if name in fields else value for name, value in options.items()
+                name: read_field(fields[name], value) if name in fields else value
+                for name, value in options.items()
             }
         object.__setattr__(self, "settings", options)
 
@@ -252,15 +344,32 @@ class ScoreRequest:
         several = " and ".join(self.metrics)
         classes = {name: metric_class(name) for name in self.metrics}
         if len({kind.needs for kind in classes.values()}) > 1:
-            raise InputError(f"{several}: cter has sources, other metrics have references; score them one by one")
-        if given := [name for name in self.breakdown.given if getattr(self.breakdown, name) not in (None, False)]:
-            raise InputError(f"{argument(sorted(given)[0])} is for one metric, not for {several}; give one")
+            raise InputError(
+                f"{several}: cter has sources, other metrics have references; score them one by one"
+            )
+        if given := [
+            name
+            for name in self.breakdown.given
+            if getattr(self.breakdown, name) not in (None, False)
+        ]:
+            raise InputError(
+                f"{argument(sorted(given)[0])} is for one metric, not for {several}; give one"
+            )
         options: Any = self.settings or {}
-        of_metric = {name: [*kind.options()[0], *kind.option_fields()] for name, kind in classes.items()}
+        of_metric = {
+            name: [*kind.options()[0], *kind.option_fields()] for name, kind in classes.items()
+        }
         for name in options:
             if not any(name in names for names in of_metric.values()):
-                raise InputError(f"{argument(name)}: which of {several} has it is not known; score them one by one")
+                raise InputError(
+                    f"{argument(name)}: which of {several} has it is not known; score them one"
+                    " by one"
+                )
         return [
-            changed(self, metric=metric, settings={name: options[name] for name in options if name in names})
+            changed(
+                self,
+                metric=metric,
+                settings={name: options[name] for name in options if name in names},
+            )
             for metric, names in of_metric.items()
         ]

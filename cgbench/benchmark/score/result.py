@@ -1,4 +1,6 @@
-"""The result of :func:`cgbench.evaluate`: scores to print, to put into a table, or to compute with."""
+"""The result of :func:`cgbench.evaluate`: scores to print, to put into a table, or to compute
+with.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,16 @@ from cgbench.benchmark.score.output.tables import tables_of
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
-from cgbench.plots import FEW, Chart, Series, check_picture, draw_chart_on, draw_charts, inches, save_figure
+from cgbench.plots import (
+    FEW,
+    Chart,
+    Series,
+    check_picture,
+    draw_chart_on,
+    draw_charts,
+    inches,
+    save_figure,
+)
 from cgbench.requests import option, request
 from cgbench.tables import as_text, render
 
@@ -42,7 +53,9 @@ class EvaluationInputs:
 
 
 FORMS: dict[str, Callable[[Evaluation, int, bool], str]] = {}
-"""The output formats: functions of an evaluation, the number of decimals, and whether to give reasons of errors."""
+"""The output formats: functions of an evaluation, the number of decimals, and whether to give
+reasons of errors.
+"""
 FormName: TypeAlias = Annotated[
     str, Kind("name", "one of text, json, tsv, markdown, latex, html", lambda value: value in FORMS)
 ]
@@ -53,23 +66,32 @@ class ReportRequest:
     """How scores are shown."""
 
     form: FormName = option(
-        default="text", help="Output format", group="Output", flag="format",
+        default="text",
+        help="Output format",
+        group="Output",
+        flag="format",
         metavar="[text|json|tsv|markdown|latex|html]",
-    )  # fmt: skip
+    )
     width: int | None = option(
-        default=None, help="Number of decimals in text [default: 1; for scores up to 1: 4]", group="Output", least=0,
+        default=None,
+        help="Number of decimals in text [default: 1; for scores up to 1: 4]",
+        group="Output",
+        least=0,
         most=12,
-    )  # fmt: skip
-    reasons: bool = option(default=False, help="Print why translations count as errors, for CTER", group="Output")
+    )
+    reasons: bool = option(
+        default=False, help="Print why translations count as errors, for CTER", group="Output"
+    )
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
     """Scores of one or more systems.
 
-    ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` contains all results with their
-    types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``analyses`` the results of analyses by name,
-    ``more`` the evaluations by further metrics. Rows, JSON, tables and pages are of all metrics.
+    ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` contains all
+    results with their types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``analyses``
+    the results of analyses by name, ``more`` the evaluations by further metrics. Rows, JSON, tables
+    and pages are of all metrics.
     """
 
     scored: ScoredSystems
@@ -80,12 +102,16 @@ class Evaluation:
 
     @property
     def differences(self) -> Any:
-        """:class:`~cgbench.benchmark.score.differences.Differences` of every system from the baseline."""
+        """:class:`~cgbench.benchmark.score.differences.Differences` of every system from the
+        baseline.
+        """
         return self.analyses.get("differences", ())
 
     @property
     def parts(self) -> Any:
-        """The scores by known parts, a :class:`~cgbench.benchmark.score.known_parts.PartsScores`, or None."""
+        """The scores by known parts, a :class:`~cgbench.benchmark.score.known_parts.PartsScores`,
+        or None.
+        """
         return self.analyses.get("parts")
 
     @property
@@ -101,7 +127,12 @@ class Evaluation:
     @property
     def warned(self) -> list[InputWarning]:
         """The warnings of all metrics, each once."""
-        warned = [warning for evaluation in self.by_metric if evaluation.inputs for warning in evaluation.inputs.warned]
+        warned = [
+            warning
+            for evaluation in self.by_metric
+            if evaluation.inputs
+            for warning in evaluation.inputs.warned
+        ]
         return list({str(warning): warning for warning in warned}.values())
 
     @property
@@ -131,7 +162,8 @@ class Evaluation:
         return f"{self.scored.metric.name}|{self.scored.signature}"
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per score, system and bin, with the columns of ``--format tsv``; numbers are not rounded.
+        """One row per score, system and bin, with the columns of ``--format tsv``; numbers are not
+        rounded.
 
         :raises InputError: pandas is not installed.
         """
@@ -144,19 +176,32 @@ class Evaluation:
         return table
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The results as JSON values, one per system; ``docs/reference/formats.md`` describes them."""
-        return [row for evaluation in self.by_metric for row in scores_as_json(evaluation.scored, evaluation.analyses)]
+        """The results as JSON values, one per system; ``docs/reference/formats.md`` describes
+        them.
+        """
+        return [
+            row
+            for evaluation in self.by_metric
+            for row in scores_as_json(evaluation.scored, evaluation.analyses)
+        ]
 
     def rows(self) -> list[Row]:
         """The long table: a row per score, system and bin, and those of all analyses."""
-        return [row for evaluation in self.by_metric for row in long_table(evaluation.scored, evaluation.analyses)]
+        return [
+            row
+            for evaluation in self.by_metric
+            for row in long_table(evaluation.scored, evaluation.analyses)
+        ]
 
     def to_latex(self, width: int | None = None) -> str:
-        """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores up to 1)."""
+        """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores
+        up to 1).
+        """
         return self.report("latex", width)
 
     def report(self, form: str = "text", width: int | None = None, reasons: bool = False) -> str:
-        """The output of ``cgbench score``, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
+        """The output of ``cgbench score``, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex``
+        or ``html``.
 
         :param reasons: for CTER, also the reasons of errors.
         """
@@ -171,11 +216,15 @@ class Evaluation:
         :param path: also write a .svg, .png or .pdf file.
         :param width: of the figure, such as ``3.3in``, ``84mm`` or ``17cm``.
         :param ax: draw the first score of the metric on these axes of matplotlib.
-        :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows it.
-        :raises InputError: both are given, the file name has another ending, or matplotlib is not installed.
+        :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows
+            it.
+        :raises InputError: both are given, the file name has another ending, or matplotlib is not
+            installed.
         """
         if path is not None and ax is not None:
-            raise InputError(f"give {argument('path')}, a file, or {argument('ax')}, an axes of matplotlib")
+            raise InputError(
+                f"give {argument('path')}, a file, or {argument('ax')}, an axes of matplotlib"
+            )
         if path is not None:
             check_picture(Path(path), argument("plot", str(path)))
             check_output(Path(path), [])
@@ -206,19 +255,28 @@ class Evaluation:
                 (subsets,) = scored.on(None, self.inputs.comparison.without_tests)
                 subsets_of = [[subset] for subset in subsets]
         label = f"{scored.by} (number of examples)" if scored.by else ""
-        charts = [score_chart(scored, name, subsets_of, label, note=note) for name in metric.figures]
-        return [chart for chart in charts if not all(np.isnan(series.values).all() for series in chart.series)]
+        charts = [
+            score_chart(scored, name, subsets_of, label, note=note) for name in metric.figures
+        ]
+        return [
+            chart
+            for chart in charts
+            if not all(np.isnan(series.values).all() for series in chart.series)
+        ]
 
     def write_per_example(self, path: AnyPath) -> None:
-        """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.
+        """Write a tab-separated row for each example, system and run, with a header. Rows and runs
+        count from 1.
 
-        With ``parts`` judged by outputs, the column ``determined`` says whether the probes determine the answer.
+        With ``parts`` judged by outputs, the column ``determined`` says whether the probes
+        determine the answer.
 
         :raises InputError: no file can be written there, or there are several metrics.
         """
         if self.more:
             raise InputError(
-                f"{argument('per_example', str(path))} is for one metric; its columns differ between metrics"
+                f"{argument('per_example', str(path))} is for one metric; its columns differ"
+                " between metrics"
             )
         check_output(Path(path), [])
         rows = [
@@ -228,9 +286,14 @@ class Evaluation:
             for row_number, row in enumerate(self.scored.metric.per_example(*of_run), 1)
         ]
         if self.parts is not None and self.parts.determined is not None:
-            rows = [{**row, "determined": int(self.parts.determined[row["row"] - 1])} for row in rows]
+            rows = [
+                {**row, "determined": int(self.parts.determined[row["row"] - 1])} for row in rows
+            ]
         head = list(rows[0])
-        write_atomic(Path(path), render(head, [[str(row[key]) for key in head] for row in rows], "tsv") + "\n")
+        write_atomic(
+            Path(path),
+            render(head, [[str(row[key]) for key in head] for row in rows], "tsv") + "\n",
+        )
 
     def __repr__(self) -> str:
         return self.report()
@@ -240,11 +303,17 @@ class Evaluation:
 
 
 def score_chart(
-    scored: ScoredSystems, figure: str, subsets_of: Sequence[Sequence[SubsetScores]], label: str = "", **words: Any
+    scored: ScoredSystems,
+    figure: str,
+    subsets_of: Sequence[Sequence[SubsetScores]],
+    label: str = "",
+    **words: Any,
 ) -> Chart:
-    """A score of every system in the bins, whose axis is called ``label``; without a label, over all examples.
+    """A score of every system in the bins, whose axis is called ``label``; without a label, over
+    all examples.
 
-    :param subsets_of: the scores of each system in the bins, or over all examples, of the first systems at least.
+    :param subsets_of: the scores of each system in the bins, or over all examples, of the first
+        systems at least.
     """
     series = [
         Series.of(result.system, [subset.figures[figure] for subset in subsets])
@@ -252,11 +321,19 @@ def score_chart(
     ]
     metric, bins = scored.metric, [bin for bin, _ in scored.results[0].bins]
     if not label:
-        return Chart([""], series, value_name=metric.axis(figure), rows=True, decimals=metric.width, **words)
+        return Chart(
+            [""], series, value_name=metric.axis(figure), rows=True, decimals=metric.width, **words
+        )
     return Chart(
-        [bin.label or "(empty)" for bin in bins], series, value_name=metric.axis(figure), label_name=label,
-        counts=[len(bin.rows) for bin in bins], joined=bins[0].high is not None, decimals=metric.width, **words,
-    )  # fmt: skip
+        [bin.label or "(empty)" for bin in bins],
+        series,
+        value_name=metric.axis(figure),
+        label_name=label,
+        counts=[len(bin.rows) for bin in bins],
+        joined=bins[0].high is not None,
+        decimals=metric.width,
+        **words,
+    )
 
 
 def _json(evaluation: Evaluation, width: int, reasons: bool) -> str:
@@ -276,5 +353,7 @@ def _tables(form: str, evaluation: Evaluation, width: int, reasons: bool) -> str
 FORMS |= {form: partial(_tables, form) for form in ("text", "markdown", "latex", "html")}
 FORMS |= {
     "json": _json,
-    "tsv": lambda evaluation, width, reasons: render(LONG, [row.cells() for row in evaluation.rows()], "tsv"),
+    "tsv": lambda evaluation, width, reasons: render(
+        LONG, [row.cells() for row in evaluation.rows()], "tsv"
+    ),
 }

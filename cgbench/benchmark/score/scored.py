@@ -73,8 +73,13 @@ class ScoredSystems:
     @property
     def star_test(self) -> str | None:
         """The test that decides about stars."""
-        figures = [estimate for result in self.results for estimate in result.whole.figures.values()]
-        tests: list[Score | Pair] = [*figures, *(pair for estimate in figures for pair in estimate.pairs)]
+        figures = [
+            estimate for result in self.results for estimate in result.whole.figures.values()
+        ]
+        tests: list[Score | Pair] = [
+            *figures,
+            *(pair for estimate in figures for pair in estimate.pairs),
+        ]
         by_rule = any(test.p_calibrated is not None for test in tests)
         return CALIBRATED if by_rule else self.test
 
@@ -83,7 +88,9 @@ class ScoredSystems:
         by_system = dict(zip((result.system for result in self.results), scores, strict=True))
         return winners_of(by_system, self.baseline, lower_is_better=self.metric.lower_is_better)
 
-    def on(self, sets: Sequence[np.ndarray] | None, comparison: Comparison) -> list[list[SubsetScores]]:
+    def on(
+        self, sets: Sequence[np.ndarray] | None, comparison: Comparison
+    ) -> list[list[SubsetScores]]:
         """The scores on other sets of examples (None: all), as of
         :func:`~cgbench.benchmark.comparison.comparison.compare_statistics`."""
         statistics = {result.system: result.statistics for result in self.results}
@@ -91,7 +98,9 @@ class ScoredSystems:
 
     @property
     def clusters(self) -> str:
-        """The clusters, and how many independent examples the test set is worth; empty where there are none."""
+        """The clusters, and how many independent examples the test set is worth; empty where there
+        are none.
+        """
         clusters, name = self.sampling.clusters, self.metric.figures[0]
         effects_of_systems = [result.whole.figures[name].design_effect for result in self.results]
         effects = sorted(effect for effect in effects_of_systems if effect)
@@ -100,13 +109,18 @@ class ScoredSystems:
         low, high = f"{effects[0]:.1f}", f"{effects[-1]:.1f}"
         n = self.results[0].whole.examples
         return (
-            f"clusters: {clusters.description()}; design effect {low if low == high else f'{low} to {high}'}: {n:,} "
-            f"examples count as {n / effects[-1]:,.0f} independent ones"
+            f"clusters: {clusters.description()}; design effect"
+            f" {low if low == high else f'{low} to {high}'}: {n:,} examples count as"
+            f" {n / effects[-1]:,.0f} independent ones"
         )
 
 
 def scoring_warnings(
-    metric: Metric, sampling: Sampling, systems: Sequence[System], comparison: Comparison, binned: bool
+    metric: Metric,
+    sampling: Sampling,
+    systems: Sequence[System],
+    comparison: Comparison,
+    binned: bool,
 ) -> list[str]:
     """Warnings about suspicious input and limits of the scores."""
     lines = list(metric.notes)
@@ -114,44 +128,67 @@ def scoring_warnings(
     for system in systems if metric.of_texts else ():
         if empty := sum(not words_of(text) for run in system.runs for text in run):
             many = "hypotheses are" if empty > 1 else "hypothesis is"
-            lines.append(f"{system.name}: {empty:,} {many} empty and {'count' if empty > 1 else 'counts'} as wrong")
-        if (pieces := sum("@@ " in text for run in system.runs for text in run)) and not metric.joins_pieces:
             lines.append(
-                f"{system.name}: {pieces:,} lines contain '@@ ', the mark of BPE pieces; join them before scoring"
+                f"{system.name}: {empty:,} {many} empty and {'count' if empty > 1 else 'counts'} as"
+                " wrong"
             )
-        if metric.tokenises and (ended := sum(text.endswith(" .") for run in system.runs for text in run)) >= 100:
+        if (
+            pieces := sum("@@ " in text for run in system.runs for text in run)
+        ) and not metric.joins_pieces:
             lines.append(
-                f"{system.name}: {ended:,} lines end in ' .', so the text looks tokenised and will be tokenised again; "
-                f"detokenise it, or give {argument('tokenize', 'none')} ({argument('preset', 'react')})"
+                f"{system.name}: {pieces:,} lines contain '@@ ', the mark of BPE pieces; join them"
+                " before scoring"
+            )
+        if (
+            metric.tokenises
+            and (ended := sum(text.endswith(" .") for run in system.runs for text in run)) >= 100
+        ):
+            lines.append(
+                f"{system.name}: {ended:,} lines end in ' .', so the text looks tokenised and will"
+                f" be tokenised again; detokenise it, or give {argument('tokenize', 'none')}"
+                f" ({argument('preset', 'react')})"
             )
     # Too few examples, samples or runs.
     if metric.n == 1:
-        lines.append("one example: there is nothing to resample, so there are no intervals and no tests")
+        lines.append(
+            "one example: there is nothing to resample, so there are no intervals and no tests"
+        )
     elif comparison.paired and metric.n < FEWEST_UNITS:
-        lines.append(f"{metric.n} examples are too few for a test, which needs at least {FEWEST_UNITS}")
+        lines.append(
+            f"{metric.n} examples are too few for a test, which needs at least {FEWEST_UNITS}"
+        )
     if comparison.count("bootstrap") < FEWEST and sampling.independent:
-        lines.append(f"{comparison.samples} samples are too few for an interval of 95%; use at least {FEWEST}")
+        lines.append(
+            f"{comparison.samples} samples are too few for an interval of 95%; use at least"
+            f" {FEWEST}"
+        )
     single = [system.name for system in systems if len(system.runs) == 1 and metric.of_texts]
     is_mixed = len(single) < len(systems)
-    # Outputs that name no seed may be from a system that has none, such as a service; models that cgbench trained have.
+    # Outputs that name no seed may be from a system that has none, such as a service; models that
+    # cgbench trained have.
     kinds = {record["system"]["kind"] for system in systems for record in system.made if record}
     if single and (is_mixed or "cgbench" in kinds):
         runs_text = f"one run of {', '.join(single)}" if is_mixed else "one run per system"
         if comparison.confidence or comparison.paired or binned:
             lines.append(
-                f"{runs_text}: intervals and tests ignore the variance between seeds, which is large on these "
-                "benchmarks"
+                f"{runs_text}: intervals and tests ignore the variance between seeds, which is"
+                " large on these benchmarks"
             )
             if is_mixed and comparison.paired:
-                lines[-1] += "; against a system with several runs, the same variance between seeds is assumed"
+                lines[-1] += (
+                    "; against a system with several runs, the same variance between seeds is"
+                    " assumed"
+                )
         elif len(systems) > 1:
             lines.append(f"with {runs_text}, a difference may be no more than that between seeds")
     if over_prompts := [system.name for system in systems if runs_are_prompts(system)]:
         lines.append(
-            f"{', '.join(over_prompts)}: runs differ only in their prompt, so intervals and tests include the variance "
-            "between prompts, not between training seeds"
+            f"{', '.join(over_prompts)}: runs differ only in their prompt, so intervals and tests"
+            " include the variance between prompts, not between training seeds"
         )
-    return lines + metric.warnings({system.name: system.runs for system in systems}, comparison.test)
+    return lines + metric.warnings(
+        {system.name: system.runs for system in systems}, comparison.test
+    )
 
 
 def disagreements(scored: ScoredSystems) -> list[str]:
@@ -165,9 +202,10 @@ def disagreements(scored: ScoredSystems) -> list[str]:
                 p, star = test.p_holm, test.p_star
                 if p is not None and star is not None and (p < LEVEL) != (star < LEVEL):
                     lines.append(
-                        f"{result.system} and {against}: the tests disagree about {scored.metric.label(name)}: p "
-                        f"(Holm) is {p_text(p)} by sacrebleu's paired bootstrap, which rejects too often, and "
-                        f"{p_text(star)} by the calibrated test, which decides about stars"
+                        f"{result.system} and {against}: the tests disagree about"
+                        f" {scored.metric.label(name)}: p (Holm) is {p_text(p)} by sacrebleu's"
+                        f" paired bootstrap, which rejects too often, and {p_text(star)} by the"
+                        " calibrated test, which decides about stars"
                     )
     return lines
 
@@ -175,30 +213,38 @@ def disagreements(scored: ScoredSystems) -> list[str]:
 def out_of_reach(scored: ScoredSystems, comparison: Comparison) -> list[str]:
     """A warning if Holm's correction makes every p-value of the bootstrap larger than 5%."""
     least = 1 / (comparison.count("bootstrap") + 1)
-    families = [[result.whole for result in scored.results], [subset for of in scored.results for _, subset in of.bins]]
+    families = [
+        [result.whole for result in scored.results],
+        [subset for of in scored.results for _, subset in of.bins],
+    ]
     tests = 0
     for family in families:
         scores = [subset.figures[scored.metric.figures[0]] for subset in family]
         tested: list[Any] = [test for score in scores for test in (score, *score.pairs)]
-        tests = max(tests, sum(test.p_value is not None and test.p_calibrated is None for test in tested))
+        tests = max(
+            tests, sum(test.p_value is not None and test.p_calibrated is None for test in tested)
+        )
     if scored.test != "bootstrap" or tests * least < LEVEL:
         return []
     return [
-        f"no difference can be significant: with {tests:,} tests, Holm's correction makes the smallest p-value of "
-        f"{comparison.count('bootstrap'):,} samples {p_text(min(1.0, tests * least))}; use at least "
-        f"{math.ceil(tests / LEVEL):,} {argument('samples')}, or the calibrated test"
+        f"no difference can be significant: with {tests:,} tests, Holm's correction makes the"
+        f" smallest p-value of {comparison.count('bootstrap'):,} samples"
+        f" {p_text(min(1.0, tests * least))}; use at least {math.ceil(tests / LEVEL):,}"
+        f" {argument('samples')}, or the calibrated test"
     ]
 
 
 def made_otherwise(systems: Sequence[System], control_systems: Sequence[System]) -> list[str]:
-    """Warnings about systems that translated the control set with other settings than the test set."""
+    """Warnings about systems that translated the control set with other settings than the test
+    set.
+    """
     lines = []
     for system, control_system in zip(systems, control_systems, strict=False):
         settings, control_settings = _made(system), _made(control_system)
         if settings != control_settings and any((*system.made, *control_system.made)):
             lines.append(
-                f"{system.name}: the test set was translated with other settings ({settings}) than the control "
-                f"set ({control_settings}), which may explain part of the drop"
+                f"{system.name}: the test set was translated with other settings ({settings}) than"
+                f" the control set ({control_settings}), which may explain part of the drop"
             )
     return lines
 
@@ -223,13 +269,16 @@ def score(
     """
     if human is not None and (len(systems) > 1 or len(systems[0].runs) > 1):
         raise InputError(
-            f"{argument('human')} judges one file of hypotheses; give one {argument('systems')} with one file"
+            f"{argument('human')} judges one file of hypotheses; give one {argument('systems')}"
+            " with one file"
         )
     if binning:
         feature = binning.feature
         values = len(feature.values if feature.labels is None else feature.labels)
         if values != metric.n:
-            raise InputError(f"the feature {feature.name} has {values:,} values for {metric.n:,} examples")
+            raise InputError(
+                f"the feature {feature.name} has {values:,} values for {metric.n:,} examples"
+            )
     sampling = sampling or Sampling.of(metric)
     bins = make_bins(binning.feature, binning.how) if binning else []
     results = compare(metric, systems, comparison, bins, sampling)
@@ -239,18 +288,28 @@ def score(
     signature = _signature(metric, sampling, systems, comparison, binning, control, normalised)
     lost = {}
     if control:
-        lost = drops(metric, sampling, results, control, comparison, baseline if comparison.paired else None)
+        lost = drops(
+            metric, sampling, results, control, comparison, baseline if comparison.paired else None
+        )
     findings = [
         metric.findings(system.runs, list(result.statistics), human)
         for system, result in zip(systems, results, strict=True)
     ]
     by = binning.feature.name if binning else None
     return ScoredSystems(
-        metric, tuple(results), signature, baseline, comparison.test, by, tuple(findings), tuple(published),
-        control.metric.n if control else None, lost,
+        metric,
+        tuple(results),
+        signature,
+        baseline,
+        comparison.test,
+        by,
+        tuple(findings),
+        tuple(published),
+        control.metric.n if control else None,
+        lost,
         {system.name: list(system.made) for system in systems if any(system.made)},
         sampling=sampling,
-    )  # fmt: skip
+    )
 
 
 def _signature(
@@ -288,7 +347,9 @@ def _signature(
     if comparison.shared_seeds:
         items["seeds"] = "shared"
     if test == "randomization" or (
-        test == SEVERAL_RUNS and sampling.independent and sum(len(system.runs) == 1 for system in systems) > 1
+        test == SEVERAL_RUNS
+        and sampling.independent
+        and sum(len(system.runs) == 1 for system in systems) > 1
     ):
         items["ar"] = comparison.count("randomization")
     if comparison.paired == "mcnemar":
@@ -301,11 +362,15 @@ def _signature(
         settings = [_made(system) for system in systems]
         items["gen"] = settings[0] if len(set(settings)) == 1 else "+".join(settings)
     if runs != {1}:
-        items["runs"] = "+".join(str(len(system.runs)) for system in systems) if len(runs) > 1 else runs.pop()
+        items["runs"] = (
+            "+".join(str(len(system.runs)) for system in systems) if len(runs) > 1 else runs.pop()
+        )
         if any(map(runs_are_prompts, systems)):
             items["over"] = "+".join(
                 dict.fromkeys(
-                    "prompts" if runs_are_prompts(system) else "seeds" for system in systems if len(system.runs) > 1
+                    "prompts" if runs_are_prompts(system) else "seeds"
+                    for system in systems
+                    if len(system.runs) > 1
                 )
             )
     if control:
@@ -319,7 +384,9 @@ def _signature(
 def runs_are_prompts(system: System) -> bool:
     """Whether the runs of a system differ in nothing but their prompt, by their records."""
     records = [record["system"] for record in system.made if record]
-    other_settings = [{name: value for name, value in record.items() if name not in PROMPT} for record in records]
+    other_settings = [
+        {name: value for name, value in record.items() if name not in PROMPT} for record in records
+    ]
     prompts = {json.dumps([record.get(name) for name in PROMPT]) for record in records}
     return (
         len(system.runs) > 1
@@ -333,7 +400,9 @@ def _made(system: System) -> str:
     words = ["unknown" if record is None else settings_label(record) for record in system.made]
     if runs_are_prompts(system):
         shared_settings = words[0].rpartition("-prompt@")[0]
-        return f"{shared_settings}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"
+        return (
+            f"{shared_settings}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"
+        )
     return words[0] if len(set(words)) == 1 else ",".join(words)
 
 

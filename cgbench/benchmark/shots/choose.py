@@ -1,14 +1,14 @@
 """Choose shots: training pairs that a prompt shows a model before the sentence to translate.
 
 ``cover``: the pieces of a sentence are the distinct pieces of its least cover by known n-grams
-(:mod:`cgbench.benchmark.known_ngrams.known`), learned from the training sources. A source has a piece if it contains
-its words in a row. The shots are the fewest pairs whose sources have all pieces that any source has, then the pairs
-with the highest BM25 score. Sources whose pieces are within those of another source are not considered; of equal
-sources the pair with the lowest hash counts. If the number of shots is too small, each shot adds as many pieces as
-possible.
+(:mod:`cgbench.benchmark.known_ngrams.known`), learned from the training sources. A source has a
+piece if it contains its words in a row. The shots are the fewest pairs whose sources have all
+pieces that any source has, then the pairs with the highest BM25 score. Sources whose pieces are
+within those of another source are not considered; of equal sources the pair with the lowest hash
+counts. If the number of shots is too small, each shot adds as many pieces as possible.
 
-Compare Levy et al. (2023, "Diverse demonstrations improve in-context compositional generalization"), who cover the
-predicted structures of the output greedily.
+Compare Levy et al. (2023, "Diverse demonstrations improve in-context compositional
+generalization"), who cover the predicted structures of the output greedily.
 """
 
 import hashlib
@@ -37,10 +37,12 @@ NODES = 2_000
 
 @dataclass(frozen=True)
 class ChosenShots:
-    """The shots of a sentence, in the order of its prompt: the last is the most similar, except at random.
+    """The shots of a sentence, in the order of its prompt: the last is the most similar, except at
+    random.
 
     :param rows: their numbers in the training pairs, from 1.
-    :param prompt_degree: the degree of the sentence, known n-grams being all those of the shots' sources.
+    :param prompt_degree: the degree of the sentence, known n-grams being all those of the shots'
+        sources.
     :param cover: how many of the shots are there to cover the sentence; 0 except with ``cover``.
     """
 
@@ -58,9 +60,9 @@ ShotChooser: TypeAlias = Callable[[Sequence[str]], list[ChosenShots]]
 def choose_shots(request: ShotsRequest) -> list[ChosenShots]:
     """Choose training pairs for the prompt of each sentence.
 
-    A pair is never chosen if its source or target is one of the sentences or of ``exclude``, whatever the case,
-    punctuation and blanks. Of several pairs with such equal sources, one can be chosen. Equal sentences have equal
-    shots, and the order of sentences and pairs does not matter.
+    A pair is never chosen if its source or target is one of the sentences or of ``exclude``,
+    whatever the case, punctuation and blanks. Of several pairs with such equal sources, one can be
+    chosen. Equal sentences have equal shots, and the order of sentences and pairs does not matter.
 
     :returns: the shots of each sentence.
     :raises InputError: a text cannot be read, or there are fewer pairs than shots.
@@ -74,18 +76,23 @@ def choose_shots(request: ShotsRequest) -> list[ChosenShots]:
     choices = chooser.choose(lines)
     if chooser.unproved:
         warn(
-            f"{name}: the cover of {counted(chooser.unproved, 'sentence')} may not be the smallest; the search for a "
-            "smaller one was stopped"
+            f"{name}: the cover of {counted(chooser.unproved, 'sentence')} may not be the smallest;"
+            " the search for a smaller one was stopped"
         )
     return choices
 
 
 def _pairs_of(request: ShotsRequest) -> list[Pair]:
     source: Any = request.shots_from
-    if isinstance(source, (list, tuple)) and len(source) == 2 and all(isinstance(side, list) for side in source):
+    if (
+        isinstance(source, (list, tuple))
+        and len(source) == 2
+        and all(isinstance(side, list) for side in source)
+    ):
         if len(source[0]) != len(source[1]):
             raise InputError(
-                f"{argument('shots_from')}: {len(source[0]):,} source sentences for {len(source[1]):,} target sentences"
+                f"{argument('shots_from')}: {len(source[0]):,} source sentences for"
+                f" {len(source[1]):,} target sentences"
             )
         return list(zip(*source, strict=True))
     return list(read_pairs(as_corpus(source, role="shots_from")))
@@ -97,9 +104,11 @@ def content_key(text: str) -> str:
 
 
 def prompt_degree(sentence: str, sources: Iterable[str]) -> float:
-    """The degree of a sentence, known n-grams being all n-grams of ``sources``: least pieces over words.
+    """The degree of a sentence, known n-grams being all n-grams of ``sources``: least pieces over
+    words.
 
-    These n-grams are closed under taking substrings, so the leftmost longest pieces are a least cover.
+    These n-grams are closed under taking substrings, so the leftmost longest pieces are a least
+    cover.
     """
     words = words_of(sentence)
     text = "\n".join(f" {' '.join(words_of(source))} " for source in sources)
@@ -113,10 +122,19 @@ def prompt_degree(sentence: str, sources: Iterable[str]) -> float:
 
 
 class _Chooser:
-    """The training pairs that can be shots, in the order of their hashes, and what is known of them."""
+    """The training pairs that can be shots, in the order of their hashes, and what is known of
+    them.
+    """
 
-    def __init__(self, request: ShotsRequest, count: int, pairs: Sequence[Pair], excluded: Iterable[Any]) -> None:
-        self.by, self.seed, self.size, self.unproved = request.shots_by, request.shots_seed, count, 0
+    def __init__(
+        self, request: ShotsRequest, count: int, pairs: Sequence[Pair], excluded: Iterable[Any]
+    ) -> None:
+        self.by, self.seed, self.size, self.unproved = (
+            request.shots_by,
+            request.shots_seed,
+            count,
+            0,
+        )
         keys = [{content_key(pair[side]) for pair in excluded if pair[side]} for side in (0, 1)]
         ordered = sorted((_hash(*pair), row) for row, pair in enumerate(pairs))
         first_rows: dict[str, int] = {}
@@ -128,8 +146,9 @@ class _Chooser:
         self.pairs = [pairs[row] for row in self.rows]
         if len(self.rows) < count:
             raise InputError(
-                f"{argument('shots_from')}: {counted(len(self.rows), 'pair')} left of {len(pairs):,} that differ and "
-                f"are not test data; {argument('shots', count)} needs {count}"
+                f"{argument('shots_from')}: {counted(len(self.rows), 'pair')} left of"
+                f" {len(pairs):,} that differ and are not test data; {argument('shots', count)}"
+                f" needs {count}"
             )
         self.known = KnownNgrams.learn(
             [source for source, _ in self.pairs], min_count=request.min_count, word_min_count=1
@@ -145,7 +164,9 @@ class _Chooser:
                 positions = positions if words_of(line) else []
                 pairs = tuple(self.pairs[position] for position in positions)
                 rows = tuple(self.rows[position] + 1 for position in positions)
-                choices[line] = ChosenShots(rows, pairs, prompt_degree(line, (source for source, _ in pairs)), cover)
+                choices[line] = ChosenShots(
+                    rows, pairs, prompt_degree(line, (source for source, _ in pairs)), cover
+                )
                 progress.update(1)
         return [choices[line] for line in lines]
 
@@ -171,10 +192,14 @@ class _Chooser:
             distinct, counts = np.unique(query[query < len(words)], return_counts=True)
             scores = counts @ weights[np.searchsorted(inside, distinct)]
             chosen = next(covers) if covers else []
-            filled = [row for row in best(scores, self.size) if row not in chosen][: self.size - len(chosen)]
+            filled = [row for row in best(scores, self.size) if row not in chosen][
+                : self.size - len(chosen)
+            ]
             yield sorted([*chosen, *filled], key=lambda row: (scores[row], -row)), len(chosen)
 
-    def _covers(self, queries: np.ndarray, sizes: np.ndarray, ids: np.ndarray, lengths: np.ndarray) -> Any:
+    def _covers(
+        self, queries: np.ndarray, sizes: np.ndarray, ids: np.ndarray, lengths: np.ndarray
+    ) -> Any:
         """The places of the pairs that cover each sentence."""
         begins = np.flatnonzero(self.known.count_pieces(queries, sizes)[1])
         numbers: dict[tuple[int, ...], int] = {}
@@ -185,7 +210,9 @@ class _Chooser:
             if piece_id not in pieces[sentence]:
                 pieces[sentence].append(piece_id)
         sources_of = piece_counts(list(numbers), ids, lengths)
-        rows_of = np.split(sources_of.indices, sources_of.indptr[1:-1])  # the sources with each piece
+        rows_of = np.split(
+            sources_of.indices, sources_of.indptr[1:-1]
+        )  # the sources with each piece
         for of_sentence in pieces:
             rarest = sorted(
                 (piece_id for piece_id in of_sentence if rows_of[piece_id].size),
@@ -219,19 +246,23 @@ def widest(masks: np.ndarray) -> list[np.uint64]:
 def cover_sets(sets: Sequence[int], most: int) -> tuple[list[int], bool]:
     """Choose the fewest sets with all elements, or at most ``most`` sets with many of them.
 
-    The problem is NP-hard, so the search has a limit. The greedy cover takes the set with the most new elements, the
-    first of several (Chvátal 1979, "A greedy heuristic for the set-covering problem"). If it has more than two sets, a
-    depth-first search over the rarest missing element looks for a smaller one.
+    The problem is NP-hard, so the search has a limit. The greedy cover takes the set with the most
+    new elements, the first of several (Chvátal 1979, "A greedy heuristic for the set-covering
+    problem"). If it has more than two sets, a depth-first search over the rarest missing element
+    looks for a smaller one.
 
     :param sets: bit masks, in order of preference.
-    :returns: indices of the chosen sets; and whether the search reached its end, so that no smaller cover exists.
+    :returns: indices of the chosen sets; and whether the search reached its end, so that no smaller
+        cover exists.
     """
     union = 0
     for members in sets:
         union |= members
     greedy, missing = [], union
     while missing:
-        best = max(range(len(sets)), key=lambda index: ((sets[index] & missing).bit_count(), -index))
+        best = max(
+            range(len(sets)), key=lambda index: ((sets[index] & missing).bit_count(), -index)
+        )
         greedy.append(best)
         missing &= ~sets[best]
     if len(greedy) <= 2:
@@ -245,14 +276,25 @@ def cover_sets(sets: Sequence[int], most: int) -> tuple[list[int], bool]:
 
 
 def _search(sets: Sequence[int], missing: int, count: int, nodes: list[int]) -> list[int]:
-    """At most ``size`` sets with all ``missing`` elements; empty if there are none, or ``nodes`` are used up."""
+    """At most ``size`` sets with all ``missing`` elements; empty if there are none, or ``nodes``
+    are used up.
+    """
     nodes[0] -= 1
     if count == 1:
         return next(([index] for index, members in enumerate(sets) if not missing & ~members), [])
-    if nodes[0] <= 0 or max((members & missing).bit_count() for members in sets) * count < missing.bit_count():
+    if (
+        nodes[0] <= 0
+        or max((members & missing).bit_count() for members in sets) * count < missing.bit_count()
+    ):
         return []
-    bits = [1 << index_of_bit for index_of_bit in range(missing.bit_length()) if missing >> index_of_bit & 1]
-    holders = min(([index for index, members in enumerate(sets) if members & bit] for bit in bits), key=len)
+    bits = [
+        1 << index_of_bit
+        for index_of_bit in range(missing.bit_length())
+        if missing >> index_of_bit & 1
+    ]
+    holders = min(
+        ([index for index, members in enumerate(sets) if members & bit] for bit in bits), key=len
+    )
     for index in sorted(holders, key=lambda index: -(sets[index] & missing).bit_count()):
         still_missing = missing & ~sets[index]
         if not still_missing:
@@ -263,4 +305,6 @@ def _search(sets: Sequence[int], missing: int, count: int, nodes: list[int]) -> 
 
 
 def _hash(*texts: str) -> bytes:
-    return hashlib.blake2b("\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return hashlib.blake2b(
+        "\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=8
+    ).digest()

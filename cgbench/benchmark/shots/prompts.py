@@ -21,36 +21,56 @@ from cgbench.text.streams import is_stdin
 def with_shots(
     request: TranslateRequest, options: PromptOptions, reserved: Iterable[Pair]
 ) -> tuple[TranslateRequest, str | None]:
-    """A translation with its shots; and, if no model is to be asked, the line that says what was written.
+    """A translation with its shots; and, if no model is to be asked, the line that says what was
+    written.
 
     :param reserved: pairs that are never shots.
-    :raises InputError: as :func:`~cgbench.benchmark.shots.choose.choose_shots` and :func:`write_prompts`.
+    :raises InputError: as :func:`~cgbench.benchmark.shots.choose.choose_shots` and
+        :func:`write_prompts`.
     """
     if is_stdin(request.sources):
-        raise InputError(f"{argument('shots')}: standard input can be read once; give the sentences as a file")
-    chosen = {name: getattr(options, name) for name in fields_of(ShotsOptions) if name in options.given}
-    choices = choose_shots(ShotsRequest(request.sources, exclude=list(reserved), **chosen)) if chosen else None
+        raise InputError(
+            f"{argument('shots')}: standard input can be read once; give the sentences as a file"
+        )
+    chosen = {
+        name: getattr(options, name) for name in fields_of(ShotsOptions) if name in options.given
+    }
+    choices = (
+        choose_shots(ShotsRequest(request.sources, exclude=list(reserved), **chosen))
+        if chosen
+        else None
+    )
     if options.write_prompts is not None:
         count = write_prompts(as_path(options.write_prompts), request, choices)
         if request.system is None and not request.model:
             return request, f"{counted(count, 'prompt')} written to {options.write_prompts}"
     if choices is not None and request.system is None:
-        raise InputError(f"{argument('shots')} needs {argument('system')}, or {argument('write_prompts')} alone")
-    return (request if choices is None else changed(request, examples=[choice.pairs for choice in choices])), None
+        raise InputError(
+            f"{argument('shots')} needs {argument('system')}, or {argument('write_prompts')} alone"
+        )
+    return (
+        request
+        if choices is None
+        else changed(request, examples=[choice.pairs for choice in choices])
+    ), None
 
 
-def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[ChosenShots] | None) -> int:
+def write_prompts(
+    path: Path, request: TranslateRequest, choices: Sequence[ChosenShots] | None
+) -> int:
     """Write the prompts of a translation as JSON lines; returns their number.
 
-    A row has ``id`` (the number of its sentence, from 1), ``source`` and ``messages``; with shots, the numbers of their
-    training pairs (``shots``, from 1), how many of them the cover has (``cover``) and ``prompt_degree``.
+    A row has ``id`` (the number of its sentence, from 1), ``source`` and ``messages``; with shots,
+    the numbers of their training pairs (``shots``, from 1), how many of them the cover has
+    (``cover``) and ``prompt_degree``.
 
     :raises InputError: there is not one prompt, or it does not fit the sentences or the shots.
     """
     prompts = read_prompts(request.prompting.prompt)
     if len(prompts) != 1:
         raise InputError(
-            f"{argument('write_prompts')} needs one {argument('prompt')}, with {{source}} for the sentence"
+            f"{argument('write_prompts')} needs one {argument('prompt')}, with {{source}} for the"
+            " sentence"
         )
     check_output(path, files_of(request.sources))
     message = request.prompting.system_message
@@ -63,7 +83,11 @@ def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[Chose
         row: dict[str, Any] = {"id": index, "source": line}
         if choices is not None:
             choice = choices[index - 1]
-            row |= {"shots": choice.rows, "cover": choice.cover, "prompt_degree": choice.prompt_degree}
+            row |= {
+                "shots": choice.rows,
+                "cover": choice.cover,
+                "prompt_degree": choice.prompt_degree,
+            }
         rows.append({**row, "messages": prompt})
     write_json_lines(path, rows)
     return len(rows)

@@ -12,31 +12,49 @@ class ShotsOptions:
 
     _: KW_ONLY
     shots: int | None = option(
-        default=None, help="Number of examples in each prompt, for {shots} in --prompt", least=1, most=1000,
+        default=None,
+        help="Number of examples in each prompt, for {shots} in --prompt",
+        least=1,
+        most=1000,
         group="Shots",
-    )  # fmt: skip
+    )
     shots_from: Bitext | None = option(
-        default=None, help="Training pairs to take shots from: a table with both sides, or SOURCE TARGET "
-        "(TABLE:COLUMN or files)", metavar="FILES", group="Shots",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Training pairs to take shots from: a table with both sides, or SOURCE TARGET "
+            "(TABLE:COLUMN or files)"
+        ),
+        metavar="FILES",
+        group="Shots",
+    )
     shots_by: Literal["cover", "bm25", "random"] = option(
-        default="cover", help="How to choose shots. cover: the fewest pairs with all known pieces of the sentence, "
-        "then BM25; bm25: BM25 alone; random: at random for each sentence", group="Shots",
-    )  # fmt: skip
+        default="cover",
+        help=(
+            "How to choose shots. cover: the fewest pairs with all known pieces of the sentence, "
+            "then BM25; bm25: BM25 alone; random: at random for each sentence"
+        ),
+        group="Shots",
+    )
     shots_seed: int = option(default=0, help="Seed of random shots", least=0, python_only=True)
     min_count: int = option(
-        default=3, help="Minimum count in --shots-from for an n-gram to be known, for --shots-by cover",
-        least=1, group="Shots",
-    )  # fmt: skip
+        default=3,
+        help="Minimum count in --shots-from for an n-gram to be known, for --shots-by cover",
+        least=1,
+        group="Shots",
+    )
 
 
 @request
 class ShotsRequest(ShotsOptions):
     """What :func:`~cgbench.benchmark.shots.choose.choose_shots` is asked for."""
 
-    sources: Text = option(help="Sentences that need shots; they are never shots themselves", python_only=True)
+    sources: Text = option(
+        help="Sentences that need shots; they are never shots themselves", python_only=True
+    )
     _: KW_ONLY
-    exclude: Pairs = option(default=(), help="Pairs of sentences that are never shots", python_only=True)
+    exclude: Pairs = option(
+        default=(), help="Pairs of sentences that are never shots", python_only=True
+    )
 
 
 @request
@@ -46,6 +64,10 @@ class PromptOptions(ShotsOptions):
     given: ClassVar[frozenset[str]]  # the names that were given
     _: KW_ONLY
     write_prompts: File | None = option(
-        default=None, help="Write the prompts with their shots and prompt_degree as JSON lines; without --system, no "
-        "model is asked", group="Shots",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Write the prompts with their shots and prompt_degree as JSON lines; without --system,"
+            " no model is asked"
+        ),
+        group="Shots",
+    )

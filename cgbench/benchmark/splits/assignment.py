@@ -1,10 +1,11 @@
 """Assign examples to training and test set: by divergence, at random, by length.
 
-Splits by divergence are grown example by example, then improved by exchanges. MCD (Keysers et al. 2020) and DBCA
-(Moisio et al. 2023) grow both sets from nothing, each step with the best of some random examples; DBCA also moves
-examples between the sets while they grow. TMCD (Shaw et al. 2021) starts from a random split whose training set has
-every atom, and exchanges examples. Here all of them can continue with exchanges. The effect of a step is computed from
-the elements of the examples concerned (:mod:`cgbench.benchmark.splits.search_kernels`).
+Splits by divergence are grown example by example, then improved by exchanges. MCD (Keysers et al.
+2020) and DBCA (Moisio et al. 2023) grow both sets from nothing, each step with the best of some
+random examples; DBCA also moves examples between the sets while they grow. TMCD (Shaw et al. 2021)
+starts from a random split whose training set has every atom, and exchanges examples. Here all of
+them can continue with exchanges. The effect of a step is computed from the elements of the examples
+concerned (:mod:`cgbench.benchmark.splits.search_kernels`).
 """
 
 from collections.abc import Callable
@@ -31,7 +32,13 @@ def counts_of(elements: Occurrences, alpha: float, side_of: np.ndarray) -> Eleme
     state = np.stack([train, test, train**alpha, test ** (1 - alpha)], axis=1)
     totals = np.array([train.sum(), test.sum(), (state[:, 2] * state[:, 3]).sum()])
     return ElementCounts(
-        elements.starts, elements.ids, elements.weights, np.ascontiguousarray(state), totals, tables, alpha
+        elements.starts,
+        elements.ids,
+        elements.weights,
+        np.ascontiguousarray(state),
+        totals,
+        tables,
+        alpha,
     )
 
 
@@ -41,11 +48,15 @@ def generator(seed: int, use: int) -> np.ndarray:
 
 
 def search(
-    elements: Elements, config: SplitConfig, fixed: np.ndarray | None = None, progress: Progress = lambda _: None
+    elements: Elements,
+    config: SplitConfig,
+    fixed: np.ndarray | None = None,
+    progress: Progress = lambda _: None,
 ) -> np.ndarray:
     """Split examples by the divergence of their elements.
 
-    :param fixed: the examples of a fixed training set (bool ``[examples]``); the test set is chosen from the others.
+    :param fixed: the examples of a fixed training set (bool ``[examples]``); the test set is chosen
+        from the others.
     :param progress: is called with the number of finished steps.
     :returns: int8 ``[examples]``: 0 training, 1 test set, -1 neither.
     :raises InputError: training cannot have every atom (``tmcd``).
@@ -58,7 +69,8 @@ def search(
     side_of = np.full(elements.examples, REST, np.int8)
     side_of[in_train] = TRAIN
     goal = np.array(config.goal)
-    # A first assignment: training covers every atom (tmcd), or both sets grow by the divergence (dbca, mcd).
+    # A first assignment: training covers every atom (tmcd), or both sets grow by the divergence
+    # (dbca, mcd).
     if config.method == "tmcd":
         if fixed is None:
             side_of[_cover(elements.atoms, order, train)] = TRAIN
@@ -66,26 +78,32 @@ def search(
         free = order[side_of[order] == REST]
         if fixed is not None:  # leave out examples with an atom that training lacks
             lone = atoms.state[elements.atoms.ids, 0] == 0
-            free = free[np.bincount(elements.atoms.rows, lone, minlength=elements.examples)[free] == 0]
+            free = free[
+                np.bincount(elements.atoms.rows, lone, minlength=elements.examples)[free] == 0
+            ]
         missing = train - int((side_of[order] == TRAIN).sum()) if fixed is None else 0
         if len(free) < missing + test:
             raise InputError(
-                f"{argument('test_size')}: only {len(free):,} examples have no atom that training lacks, but "
-                f"{test:,} are needed"
+                f"{argument('test_size')}: only {len(free):,} examples have no atom that training"
+                f" lacks, but {test:,} are needed"
             )
         side_of[free[:missing]], side_of[free[missing : missing + test]] = TRAIN, TEST
         atoms, compounds = _both(elements, side_of)
     else:
         atoms, compounds = _both(elements, side_of)
         targets, sizes = np.array([train, test]), np.zeros(2, np.int64)
-        moving = config.method == "dbca" and fixed is None  # mcd exchanges afterwards, and does not gain from moves
+        moving = (
+            config.method == "dbca" and fixed is None
+        )  # mcd exchanges afterwards, and does not gain from moves
         members = np.zeros((2, len(pool) if moving else 0), np.int64)
         waiting, remaining, random = order.copy(), len(order), generator(config.seed, 1)
         total = train + test
         while (done := int(sizes.sum())) < total:
             steps = min(STEPS, total - done)
             sets = targets, sizes, waiting, remaining
-            remaining = grow(atoms, compounds, goal, *sets, random, config.candidates, side_of, members, steps)
+            remaining = grow(
+                atoms, compounds, goal, *sets, random, config.candidates, side_of, members, steps
+            )
             progress(steps)
     # Exchanges between the sets.
     if config.tries and fixed is None:
@@ -94,7 +112,16 @@ def search(
         sizes_of = [min(STEPS, tries - begin) for begin in range(0, tries, STEPS)]
 
         def try_some(goal: np.ndarray, steps: int) -> None:
-            exchange(atoms, compounds, goal, config.method == "tmcd", train_rows, test_rows, random, steps)
+            exchange(
+                atoms,
+                compounds,
+                goal,
+                config.method == "tmcd",
+                train_rows,
+                test_rows,
+                random,
+                steps,
+            )
 
         for steps in sizes_of:
             try_some(goal, steps)
@@ -112,11 +139,15 @@ def search(
 
 
 def _both(elements: Elements, side_of: np.ndarray) -> tuple[ElementCounts, ElementCounts]:
-    return counts_of(elements.atoms, ATOM_ALPHA, side_of), counts_of(elements.compounds, COMPOUND_ALPHA, side_of)
+    return counts_of(elements.atoms, ATOM_ALPHA, side_of), counts_of(
+        elements.compounds, COMPOUND_ALPHA, side_of
+    )
 
 
 def _atoms_above(atoms: ElementCounts, limit: float) -> bool:
-    """Whether the atom divergence is above a limit, computed as for the output, not as in the kernels."""
+    """Whether the atom divergence is above a limit, computed as for the output, not as in the
+    kernels.
+    """
     return divergence(atoms.state[:, 0], atoms.state[:, 1], ATOM_ALPHA) > limit
 
 
@@ -130,8 +161,8 @@ def _cover(atoms: Occurrences, order: np.ndarray, most: int) -> np.ndarray:
     chosen = np.unique(first[first < len(order)])
     if len(chosen) > most:
         raise InputError(
-            f"{argument('train_size')}: {most:,} training examples cannot have every atom, which takes {len(chosen):,} "
-            "here; raise it, or use another method"
+            f"{argument('train_size')}: {most:,} training examples cannot have every atom, which"
+            f" takes {len(chosen):,} here; raise it, or use another method"
         )
     return order[chosen]
 
@@ -141,7 +172,8 @@ def _shuffled(examples: np.ndarray, seed: int) -> np.ndarray:
 
 
 def in_order(lengths: np.ndarray, config: SplitConfig) -> np.ndarray:
-    """Training from the start of a random order, the test set from its end; by length, the shortest examples first.
+    """Training from the start of a random order, the test set from its end; by length, the shortest
+    examples first.
 
     :param lengths: words of each example.
     :returns: int8 ``[examples]``: 0 training, 1 test set, -1 neither.

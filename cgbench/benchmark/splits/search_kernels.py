@@ -1,9 +1,10 @@
 """Compiled loops of the search: build two sets example by example, then try exchanges of examples.
 
-A *state* has one row per element: its counts in the training and test set, and these to the powers alpha and 1 - alpha.
-*Totals* are, for atoms and then for compounds, the sum of the training counts, that of the test counts, and ``sum
-train^alpha test^(1-alpha)``. An example only changes the rows of its own elements, so the cost of a step depends on the
-size of the example, not on the number of elements.
+A *state* has one row per element: its counts in the training and test set, and these to the powers
+alpha and 1 - alpha. *Totals* are, for atoms and then for compounds, the sum of the training counts,
+that of the test counts, and ``sum train^alpha test^(1-alpha)``. An example only changes the rows of
+its own elements, so the cost of a step depends on the size of the example, not on the number of
+elements.
 """
 
 from typing import NamedTuple
@@ -13,14 +14,16 @@ import numpy as np
 from cgbench.engines.compiled import kernel, part
 
 REFRESHED = 20_000  # steps between two recomputed sums
-MOVED = 5  # steps between two tries to move an example between sets (the code of Moisio et al. 2023: 20, or 1)
+# steps between two tries to move an example between sets (the code of Moisio et al. 2023: 20, or 1)
+MOVED = 5
 
 
 class ElementCounts(NamedTuple):
-    """The examples (:class:`~cgbench.benchmark.divergence.occurrences.Occurrences`) and their counts.
+    """The examples (:class:`~cgbench.benchmark.divergence.occurrences.Occurrences`) and their
+    counts.
 
-    ``state`` float64 ``[elements, 4]`` and ``totals`` float64 ``[3]`` as above; ``tables`` float64 ``[2, n]``: powers
-    of whole numbers, by side; ``alpha`` of these elements.
+    ``state`` float64 ``[elements, 4]`` and ``totals`` float64 ``[3]`` as above; ``tables`` float64
+    ``[2, n]``: powers of whole numbers, by side; ``alpha`` of these elements.
     """
 
     starts: np.ndarray
@@ -60,9 +63,14 @@ def change(counts: ElementCounts, example: int, side: int) -> float:
         grown += weight
         opposite = state[element, 3 - side]
         if opposite > 0.0:
-            gain += (table_power(state[element, side] + weight, exponent, table) - state[element, 2 + side]) * opposite
+            gain += (
+                table_power(state[element, side] + weight, exponent, table)
+                - state[element, 2 + side]
+            ) * opposite
     totals = counts.totals
-    return divergence_of(totals[0] + grown * (1 - side), totals[1] + grown * side, totals[2] + gain, counts.alpha)
+    return divergence_of(
+        totals[0] + grown * (1 - side), totals[1] + grown * side, totals[2] + gain, counts.alpha
+    )
 
 
 @part
@@ -107,11 +115,12 @@ def move(counts: ElementCounts, example: int, side: int, sign: float) -> int:
 
 @part
 def score_of(atom: float, compound: float, goal: np.ndarray) -> float:
-    """The objective, to be maximised, in steps of 1e-9, so that the order of summation does not matter.
+    """The objective, to be maximised, in steps of 1e-9, so that the order of summation does not
+    matter.
 
-    It is minus the distance of the compound divergence from a target, minus a weight times the atom divergence's excess
-    over a limit or distance from it. With an infinite weight the limit is a bound: values above it are worse than all
-    others, and the closer of two of them is better.
+    It is minus the distance of the compound divergence from a target, minus a weight times the atom
+    divergence's excess over a limit or distance from it. With an infinite weight the limit is a
+    bound: values above it are worse than all others, and the closer of two of them is better.
 
     :param goal: target, limit, weight, and 1.0 if the limit is a target, else 0.0.
     """
@@ -160,14 +169,18 @@ def move_best(
     members: np.ndarray,
     side: int,
 ) -> None:
-    """Move the best of some random examples from one side to the other, if that improves the objective."""
+    """Move the best of some random examples from one side to the other, if that improves the
+    objective.
+    """
     row, count = members[side], sizes[side]
     best, best_place = score_of(now(atoms), now(compounds), goal), -1
     for index in range(min(candidates, count)):
         drawn = index + random_below(random, count - index)
         row[index], row[drawn] = row[drawn], row[index]
         example = row[index]
-        score = score_of(change_sides(atoms, example, side), change_sides(compounds, example, side), goal)
+        score = score_of(
+            change_sides(atoms, example, side), change_sides(compounds, example, side), goal
+        )
         if score > best or (best_place >= 0 and score == best and example < row[best_place]):
             best, best_place = score, index
     if best_place < 0:
@@ -198,17 +211,19 @@ def grow(
     members: np.ndarray,
     steps: int,
 ) -> int:
-    """Add ``steps`` examples, or fewer if the sets are full, each the best of ``candidates`` random ones.
+    """Add ``steps`` examples, or fewer if the sets are full, each the best of ``candidates`` random
+    ones.
 
-    An early choice may turn out bad later (Keysers et al. 2020 remove examples for that). So every few steps one
-    example of each set, the best of half as many random ones, may change sides if that improves the objective.
+    An early choice may turn out bad later (Keysers et al. 2020 remove examples for that). So every
+    few steps one example of each set, the best of half as many random ones, may change sides if
+    that improves the objective.
 
     :param goal: see :func:`score_of`.
     :param targets: the sizes of training and test set, int64 ``[2]``; ``sizes``: the current ones.
     :param pool: the examples; the ``remaining`` ones come first.
     :param side_of: int8 ``[examples]``: 0 training, 1 test set; written.
-    :param members: the examples of each set come first, int64 ``[2, examples]``; written. With ``[2, 0]`` none changes
-        sides.
+    :param members: the examples of each set come first, int64 ``[2, examples]``; written. With
+        ``[2, 0]`` none changes sides.
     :returns: the number of remaining examples.
     """
     for step in range(steps):
@@ -236,7 +251,17 @@ def grow(
         if members.shape[1] and (sizes[0] + sizes[1]) % MOVED == 0:
             for source in range(2):
                 if sizes[source] > 1 and sizes[1 - source] < targets[1 - source]:
-                    move_best(atoms, compounds, goal, sizes, random, max(1, candidates // 2), side_of, members, source)
+                    move_best(
+                        atoms,
+                        compounds,
+                        goal,
+                        sizes,
+                        random,
+                        max(1, candidates // 2),
+                        side_of,
+                        members,
+                        source,
+                    )
         if step % REFRESHED == REFRESHED - 1:
             refresh(atoms)
             refresh(compounds)
@@ -261,7 +286,8 @@ def exchange(
     random: np.ndarray,
     tries: int,
 ) -> None:
-    """Exchange a random training example with a random test example, ``tries`` times; undo if it does not help.
+    """Exchange a random training example with a random test example, ``tries`` times; undo if it
+    does not help.
 
     :param covered: an exchange may not raise the number of atoms that are only in the test set.
     :param train: the training examples, ``test``: the test examples; both are changed.

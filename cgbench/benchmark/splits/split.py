@@ -49,7 +49,10 @@ def split(request: SplitRequest) -> SplitResult:
     train = None if request.train is None else corpus_or_split(request.train, request.columns)
     out = Path(request.out)
     if train is not None and request.method not in DIVERGENT:
-        raise InputError(f"{argument('train')}: {request.method} does not use a training set; use dbca, mcd or tmcd")
+        raise InputError(
+            f"{argument('train')}: {request.method} does not use a training set; use dbca, mcd or"
+            " tmcd"
+        )
     check_folder(out, is_earlier=holds_split)
     side = request.side or ("target" if request.method == "tmcd" else "source")
     kind = element_type(request.compounds, request.weights)
@@ -65,7 +68,9 @@ def split(request: SplitRequest) -> SplitResult:
         texts.insert(0, (str(train), [pair[column] for pair in train_pairs]))
     # Assign the pairs, and measure the result.
     elements = elements_of(kind, texts)
-    fixed = np.arange(len(train_pairs) + len(pairs)) < len(train_pairs) if train is not None else None
+    fixed = (
+        np.arange(len(train_pairs) + len(pairs)) < len(train_pairs) if train is not None else None
+    )
     side_of = _sides(elements, request, fixed, texts[-1][1])
     drawn: dict[str, Any] = {"splits": request.random_splits, "seed": request.seed, "fixed": fixed}
     measured = divergences(elements, side_of == TRAIN, side_of == TEST, kind, **drawn)
@@ -73,17 +78,29 @@ def split(request: SplitRequest) -> SplitResult:
     # Write the sets with a record of how they were made.
     rows = [*train_pairs, *pairs]
     chosen = {
-        name: [[pair[at] for pair, here in zip(rows, side_of == value, strict=True) if here] for at in (0, 1)]
+        name: [
+            [pair[at] for pair, here in zip(rows, side_of == value, strict=True) if here]
+            for at in (0, 1)
+        ]
         for name, value in (("train", TRAIN), ("test", TEST))
     }
     manifest = {
         "version": __version__,
-        "configuration": request.settings
-        | {"elements": kind.label, "degree_side": side, "tokenize": "none", "lowercase": False},
+        "configuration": (
+            request.settings
+            | {
+                "elements": kind.label,
+                "degree_side": side,
+                "tokenize": "none",
+                "lowercase": False,
+            }
+        ),
         "languages": list(languages_of(request.languages, corpus)),
         "licence": request.licence,
         "inputs": {
-            "pool": [{"files": _inputs(corpus.files), "columns": corpus.columns, "pairs": len(pairs)}],
+            "pool": [
+                {"files": _inputs(corpus.files), "columns": corpus.columns, "pairs": len(pairs)}
+            ],
             "given": _inputs(train.files) if train is not None else None,
             "elements": _inputs(kind.files),
         },
@@ -105,7 +122,12 @@ def split(request: SplitRequest) -> SplitResult:
 def corpus_or_split(source: Any, columns: tuple[str, str] | None) -> CorpusSpec:
     """A corpus of files; or the training set of a folder that ``cgbench split`` wrote."""
     names = [source] if is_path(source) else source
-    if isinstance(names, (list, tuple)) and len(names) == 1 and is_path(names[0]) and holds_split(Path(names[0])):
+    if (
+        isinstance(names, (list, tuple))
+        and len(names) == 1
+        and is_path(names[0])
+        and holds_split(Path(names[0]))
+    ):
         split = Release.open(names[0])
         return CorpusSpec(tuple(split.train_path(side) for side in SIDES), None)
     return as_corpus(source, columns)
@@ -120,14 +142,23 @@ def split_summary(result: SplitResult) -> str:
     novel = measured.novel_compounds / measured.compounds if measured.compounds else 0.0
     rows = [
         ("atoms", "", f"{measured.atom:.4f}", str(measured.atom_chance or "-")),
-        ("compounds", highest if target is None else f"{target:g}", f"{measured.compound:.4f}",
-         str(measured.compound_chance or "-")),
-    ]  # fmt: skip
-    sizes = f"{counts['train']:,} training pairs, {counts['selected']:,} test pairs; {100 * novel:.1f}% new compounds"
+        (
+            "compounds",
+            highest if target is None else f"{target:g}",
+            f"{measured.compound:.4f}",
+            str(measured.compound_chance or "-"),
+        ),
+    ]
+    sizes = (
+        f"{counts['train']:,} training pairs, {counts['selected']:,} test pairs; {100 * novel:.1f}%"
+        " new compounds"
+    )
     return f"{render(('divergence', 'target', 'reached', 'random splits'), rows)}\n\n{sizes}"
 
 
-def _sides(elements: Elements, config: SplitConfig, fixed: np.ndarray | None, lines: Sequence[str]) -> np.ndarray:
+def _sides(
+    elements: Elements, config: SplitConfig, fixed: np.ndarray | None, lines: Sequence[str]
+) -> np.ndarray:
     if config.method not in DIVERGENT:
         return in_order(np.array([len(words_of(line)) for line in lines]), config)
     examples = elements.examples if fixed is None else int((~fixed).sum())
@@ -149,22 +180,30 @@ def _reached(measured: Divergences, config: SplitConfig, pairs: int, fixed: bool
             reason = "limited by the atoms: all of them must be in training"
         else:
             reason = f"more {argument('candidates')} or {argument('exchanges')} may get closer"
-        line = f"compound divergence {target:g} was not reached: the nearest is {measured.compound:.4f}; {reason}"
+        line = (
+            f"compound divergence {target:g} was not reached: the nearest is"
+            f" {measured.compound:.4f}; {reason}"
+        )
         if not config.nearest:
             raise InputError(f"{line}; to write that split, use {argument('nearest')}")
         lines.append(str(InputWarning(line)))  # for the manifest, with argument names
     if config.bounded and measured.atom > limit + 1e-12:
-        lines.append(f"atom divergence {measured.atom:.6g} is above {limit:g}: the sets differ not only in composition")
+        lines.append(
+            f"atom divergence {measured.atom:.6g} is above {limit:g}: the sets differ not only in"
+            " composition"
+        )
     return lines
 
 
 def _lone(measured: Divergences) -> list[str]:
     if not measured.lone_atoms:
         return []
-    names = ", ".join(measured.lone_atoms[:SHOWN]) + (", ..." if len(measured.lone_atoms) > SHOWN else "")
+    names = ", ".join(measured.lone_atoms[:SHOWN]) + (
+        ", ..." if len(measured.lone_atoms) > SHOWN else ""
+    )
     return [
-        f"{len(measured.lone_atoms):,} of {measured.atoms:,} atoms of the test set are not in training ({names}): no "
-        "model can compose what it has never seen"
+        f"{len(measured.lone_atoms):,} of {measured.atoms:,} atoms of the test set are not in"
+        f" training ({names}): no model can compose what it has never seen"
     ]
 
 
@@ -172,7 +211,9 @@ def _inputs(paths: Sequence[Path]) -> list[dict[str, str]]:
     return [{"path": path.name, "sha256": hash_file(path)} for path in paths]
 
 
-def _command(corpus: CorpusSpec, train: CorpusSpec | None, kind: ElementType, config: SplitConfig, side: str) -> str:
+def _command(
+    corpus: CorpusSpec, train: CorpusSpec | None, kind: ElementType, config: SplitConfig, side: str
+) -> str:
     """The command that makes this split again: every setting, files by their names."""
     words = ["cgbench", "split", "--corpus", *(path.name for path in corpus.paths)]
     if train is not None:

@@ -1,8 +1,9 @@
-"""A split as a release: both sets as text and as tables, the origin of each pair, a card, a manifest.
+"""A split as a release: both sets as text and as tables, the origin of each pair, a card, a
+manifest.
 
-:class:`cgbench.benchmark.release.release.Release` reads it like a release of ``build-react``. Two files are specific to
-splits: ``train.SOURCE`` and ``train.TARGET``, the training set; and ``split.tsv`` with the set of each pair of the
-corpus, by its number (from 1).
+:class:`cgbench.benchmark.release.release.Release` reads it like a release of ``build-react``. Two
+files are specific to splits: ``train.SOURCE`` and ``train.TARGET``, the training set; and
+``split.tsv`` with the set of each pair of the corpus, by its number (from 1).
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,13 +52,17 @@ def holds_split(folder: Path) -> bool:
 
 
 def write_split(
-    out: Path, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: dict[str, Any]
+    out: Path,
+    texts: Mapping[str, Sequence[Sequence[str]]],
+    sides: Sequence[int],
+    manifest: dict[str, Any],
 ) -> Release:
     """Write a split, completely or not at all; an earlier split in the folder is replaced.
 
     :param texts: the sources and targets of ``train`` and ``test``.
     :param sides: 0, 1 or -1 for every pair of the corpus.
-    :param manifest: without what follows from the text and the files; its configuration names the side of the degree.
+    :param manifest: without what follows from the text and the files; its configuration names the
+        side of the degree.
     """
     languages = manifest["languages"]
     manifest = manifest | {"kind": SPLIT_KIND, "format": FORMAT, "until": "release", "id": ID}
@@ -67,7 +72,10 @@ def write_split(
         tables = {which: _table(which, texts, sides, manifest) for which in SETS}
         degrees = {"degree": summary(tables["test"]["degree"].to_numpy())}
         manifest["figures"] = {**manifest["figures"], "selected": degrees}
-        tables = {which: with_text(table, texts[which], None, languages) for which, table in tables.items()}
+        tables = {
+            which: with_text(table, texts[which], None, languages)
+            for which, table in tables.items()
+        }
         write_sets(manifest, tables, folder)
         names = {0: "train", 1: "test", -1: "neither"}
         rows = "".join(f"{pair}\t{names[side]}\n" for pair, side in enumerate(sides, 1))
@@ -84,12 +92,17 @@ def write_split(
 
 
 def _table(
-    which: str, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: Mapping[str, Any]
+    which: str,
+    texts: Mapping[str, Sequence[Sequence[str]]],
+    sides: Sequence[int],
+    manifest: Mapping[str, Any],
 ) -> Any:
-    """One row per pair of a set: its number in the corpus (or in a fixed training set), its lengths, and for the test
-    set its degree relative to the training set; 0 for a pair without words.
+    """One row per pair of a set: its number in the corpus (or in a fixed training set), its
+    lengths, and for the test set its degree relative to the training set; 0 for a pair without
+    words.
 
-    Both sets have the same columns, because data set hubs expect that of the splits of one configuration.
+    Both sets have the same columns, because data set hubs expect that of the splits of one
+    configuration.
     """
     import pyarrow
 
@@ -102,11 +115,19 @@ def _table(
         side = SIDES.index(manifest["configuration"]["degree_side"])
         known = KnownNgrams.learn(list(texts["train"][side]), min_count=NGRAM_MIN_COUNT)
         pieces = known.measure(list(texts["test"][side]))[0].tolist()
-        degrees = [count / max(1, length) for count, length in zip(pieces, (source, target)[side], strict=True)]
+        degrees = [
+            count / max(1, length)
+            for count, length in zip(pieces, (source, target)[side], strict=True)
+        ]
     columns = {
-        ID: here, "pool": [1] * len(here), "pool_line": here, "source_length": source, "target_length": target,
-        "pieces": pieces, "degree": degrees,
-    }  # fmt: skip
+        ID: here,
+        "pool": [1] * len(here),
+        "pool_line": here,
+        "source_length": source,
+        "target_length": target,
+        "pieces": pieces,
+        "degree": degrees,
+    }
     types = {name: pyarrow.int64() for name in columns} | {"degree": pyarrow.float64()}
     return pyarrow.table(columns, schema=pyarrow.schema(list(types.items())))
 
@@ -130,15 +151,25 @@ def card(manifest: Mapping[str, Any]) -> str:
         f"| licence | {manifest['licence'] or 'not stated'} |",
         f"| elements, weights | `{figures['elements']}`, {figures['weights']} |",
         *(
-            f"| {name} divergence | {figures[f'{name}_divergence']:.4f}{_chance(figures[f'{name}_chance'])} |"
+            f"| {name} divergence |"
+            f" {figures[f'{name}_divergence']:.4f}{_chance(figures[f'{name}_chance'])} |"
             for name in ("atom", "compound")
         ),
         f"| compounds of the test set | {figures['test_compounds']:,} |",
         f"| of these, not in training | {figures['novel_compounds']:,} |",
-        f"| atoms of the test set not in training | {figures['lone_atoms']:,} of {figures['test_atoms']:,} |",
+        (
+            f"| atoms of the test set not in training | {figures['lone_atoms']:,} of"
+            f" {figures['test_atoms']:,} |"
+        ),
         "",
-        "Divergence is 1 minus the Chernoff coefficient, alpha 0.5 for atoms and 0.1 for compounds (Keysers et al.",
-        "2020). It covers only the elements above: other kinds of novelty, such as new meanings, are not measured.",
+        (
+            "Divergence is 1 minus the Chernoff coefficient, alpha 0.5 for atoms and 0.1 for"
+            " compounds (Keysers et al."
+        ),
+        (
+            "2020). It covers only the elements above: other kinds of novelty, such as new"
+            " meanings, are not measured."
+        ),
         "",
         *(f"- {warning}" for warning in manifest["warnings"]),
         *([""] if manifest["warnings"] else []),
@@ -151,4 +182,8 @@ def card(manifest: Mapping[str, Any]) -> str:
 
 def _chance(chance: Mapping[str, Any] | None) -> str:
     """The divergence of random splits, if they were drawn."""
-    return "" if chance is None else f"; {chance['splits']} random splits: {chance['mean']:.4f} ± {chance['sd']:.4f}"
+    return (
+        ""
+        if chance is None
+        else f"; {chance['splits']} random splits: {chance['mean']:.4f} ± {chance['sd']:.4f}"
+    )

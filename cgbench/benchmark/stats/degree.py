@@ -29,28 +29,39 @@ class DegreeRequest(TextOptions):
     known_from: Folder | None = option(
         default=None, help="Take known n-grams from an `overlap --out` folder", group="Input"
     )
-    min_count: int = option(default=3, help="Minimum count for an n-gram to be known", least=1, group="Input")
+    min_count: int = option(
+        default=3, help="Minimum count for an n-gram to be known", least=1, group="Input"
+    )
 
 
 @accepts(DegreeRequest)
 def degree(request: DegreeRequest) -> list[dict[str, Any]]:
     """The compositional degree of each sentence, as ``cgbench degree`` prints it.
 
-    The degree is the smallest number of known n-grams that cover the sentence, over its length in words (Zheng and
-    Lapata 2023, section 4).
+    The degree is the smallest number of known n-grams that cover the sentence, over its length in
+    words (Zheng and Lapata 2023, section 4).
 
-    :returns: one dictionary per sentence: ``pieces``, ``length`` (words), ``degree`` and ``cover`` (a list of pieces).
-    :raises InputError: a text cannot be read or has no known words, or arguments do not fit together.
+    :returns: one dictionary per sentence: ``pieces``, ``length`` (words), ``degree`` and ``cover``
+        (a list of pieces).
+    :raises InputError: a text cannot be read or has no known words, or arguments do not fit
+        together.
     """
     return list(degree_rows(request))
 
 
 def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
     """:func:`degree` row by row; a file is read lazily."""
-    lines = read_text(local_path(request.texts)) if is_path(request.texts) else as_column(request.texts, "texts").values
+    lines = (
+        read_text(local_path(request.texts))
+        if is_path(request.texts)
+        else as_column(request.texts, "texts").values
+    )
     train, known_from, min_count = request.train, request.known_from, request.min_count
     if (train is None) == (known_from is None):
-        raise InputError(f"known n-grams are needed: give {argument('train')}, or {argument('known_from')} instead")
+        raise InputError(
+            f"known n-grams are needed: give {argument('train')}, or {argument('known_from')}"
+            " instead"
+        )
     change = normaliser(request.normalisation, request.language)
     if known_from is not None:
         from cgbench.benchmark.overlap.known_from import ngrams_of_lines
@@ -74,13 +85,17 @@ def known_ngrams_of(train: Any, min_count: int, normalisation: Normalisation) ->
     change, name = normaliser(normalisation, normalisation.languages[1]), argument("train")
     if is_path(train):
         path = local_path(train)
-        name, text = shown(path), path if normalisation.is_identity else map(change, read_text(path))
+        name, text = (
+            shown(path),
+            (path if normalisation.is_identity else map(change, read_text(path))),
+        )
     else:
         text = map(change, as_column(train, "train").values)
     known = KnownNgrams.learn(text, min_count=min_count)
     if not len(known.words):
         raise InputError(
-            f"{name}: the corpus is empty, or no word in it occurs {min_count} times ({argument('min_count')})"
+            f"{name}: the corpus is empty, or no word in it occurs {min_count} times"
+            f" ({argument('min_count')})"
         )
     return known
 

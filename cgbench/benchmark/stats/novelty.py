@@ -1,10 +1,13 @@
-"""Novel n-grams: those of a test text that never occur in the training text (Zheng and Lapata 2023, Table 2).
+"""Novel n-grams: those of a test text that never occur in the training text (Zheng and Lapata 2023,
+Table 2).
 
-An n-gram is a sequence of n words, or of n tags, within one sentence; there are no boundary symbols, and case is kept.
-Each different n-gram counts once (*types*); occurrences are counted as well.
+An n-gram is a sequence of n words, or of n tags, within one sentence; there are no boundary
+symbols, and case is kept. Each different n-gram counts once (*types*); occurrences are counted as
+well.
 
-Only the n-grams of the test text are in memory, in the automaton of :mod:`cgbench.benchmark.overlap.automaton`. The
-training text is read through it once, block by block. So memory depends on the test text, and the counts are exact.
+Only the n-grams of the test text are in memory, in the automaton of
+:mod:`cgbench.benchmark.overlap.automaton`. The training text is read through it once, block by
+block. So memory depends on the test text, and the counts are exact.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,8 +25,9 @@ from cgbench.text.blocks import Block, join_blocks
 
 @dataclass(frozen=True)
 class Novelty:
-    """The n-grams of one order in a test text: different n-grams (``types``) and all ``occurrences``. ``novel`` types
-    never occur in training; ``novel_occurrences`` counts their occurrences."""
+    """The n-grams of one order in a test text: different n-grams (``types``) and all
+    ``occurrences``. ``novel`` types never occur in training; ``novel_occurrences`` counts their
+    occurrences."""
 
     types: int
     novel: int
@@ -46,7 +50,9 @@ class Novelty:
         return {name: getattr(self, name) for name in names}
 
 
-def novel_ngrams(train: Iterable[Block], test: Sequence[str], orders: Sequence[int]) -> dict[int, Novelty]:
+def novel_ngrams(
+    train: Iterable[Block], test: Sequence[str], orders: Sequence[int]
+) -> dict[int, Novelty]:
     """The n-grams of ``test`` (one sentence per line) by order, against the blocks of ``train``."""
     words = Vocabulary.learn(test, min_count=1)
     ids, lengths = words.read_lines(test)
@@ -57,7 +63,9 @@ def novel_ngrams(train: Iterable[Block], test: Sequence[str], orders: Sequence[i
     # The length of the longest n-gram that ends at each word and occurs in training.
     ends, _ = automaton.ends(ids, lengths, automaton.known(matches, 1))
     novel_counts = {}
-    for order, (begins, numbers) in enumerate(number_ngrams(ids, lengths, max(orders, default=0)), 1):
+    for order, (begins, numbers) in enumerate(
+        number_ngrams(ids, lengths, max(orders, default=0)), 1
+    ):
         if order not in orders:
             continue
         counts = np.bincount(numbers)
@@ -73,6 +81,7 @@ def novel_tag_ngrams(
     """:func:`novel_ngrams` for sentences that are sequences of tags."""
     numbers = numbering()  # a tag may be empty or contain a blank
     train_lines, test_lines = (
-        [" ".join(str(numbers[tag]) for tag in sentence) for sentence in sentences] for sentences in (train, test)
+        [" ".join(str(numbers[tag]) for tag in sentence) for sentence in sentences]
+        for sentences in (train, test)
     )
     return novel_ngrams(join_blocks(train_lines), test_lines, orders)

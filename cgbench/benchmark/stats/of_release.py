@@ -1,7 +1,8 @@
-"""Statistics of a release: its test set against the training text that it was built from, both sides.
+"""Statistics of a release: its test set against the training text that it was built from, both
+sides.
 
-Files, columns, normalisation and thresholds are read from ``manifest.json``. The resulting degrees must match those in
-``split.jsonl``.
+Files, columns, normalisation and thresholds are read from ``manifest.json``. The resulting degrees
+must match those in ``split.jsonl``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,22 +44,33 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
     config = release.configuration
     # What the manifest records; a release may come from anybody.
     shape = {"ngram_min_count": int, "degree_side": str}
-    check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not that of a cgbench release")
+    check_shape(
+        config,
+        shape,
+        f"{release.folder}: manifest.json: configuration",
+        "it is not that of a cgbench release",
+    )
     try:
         remedy = "" if train else f"; give its current path with {argument('train')}"
         overlaps = release.manifest["inputs"].get("known_from", {})
-        known = {side: release.input_path(str(overlap["path"])) for side, overlap in overlaps.items()}
+        known = {
+            side: release.input_path(str(overlap["path"])) for side, overlap in overlaps.items()
+        }
         hashes = [str(overlap["sha256"]) for overlap in overlaps.values()]
         corpus = input_corpus(release, release.manifest["inputs"]["train"], train, remedy=remedy)
         settings = release.normalisation, config["ngram_min_count"], config["degree_side"]
     except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise InputError(f"{release.folder}: manifest.json is not that of a cgbench release (key {error})") from None
+        raise InputError(
+            f"{release.folder}: manifest.json is not that of a cgbench release (key {error})"
+        ) from None
     for result, sha256 in zip(known.values(), hashes, strict=True):
         check_input(sums_of(result), sha256)
     return ReleaseOrigin(release, corpus, known, *settings)
 
 
-def release_rows(origin: ReleaseOrigin, counts: Wanted, side: str | None, tags: Tags | None) -> Iterator[StatsRow]:
+def release_rows(
+    origin: ReleaseOrigin, counts: Wanted, side: str | None, tags: Tags | None
+) -> Iterator[StatsRow]:
     """One row per side, or that of ``side``."""
     release = origin.release
     for name, language in zip(SIDES, release.languages, strict=True):
@@ -68,7 +80,13 @@ def release_rows(origin: ReleaseOrigin, counts: Wanted, side: str | None, tags: 
         test = Text(str(release.text_path(name)), name, release.lines(name, normalised=True))
         training = _training(origin, name, test, tags)
         row = measure_text(
-            training, test, f"{release.folder.name} {language}", counts, origin.normalisation.of(language), tags, 0
+            training,
+            test,
+            f"{release.folder.name} {language}",
+            counts,
+            origin.normalisation.of(language),
+            tags,
+            0,
         )
         if name == origin.degree_side and release.finished:
             _compare(row, release)
@@ -80,7 +98,8 @@ def _training(origin: ReleaseOrigin, name: str, test: Text, tags: Tags | None) -
     if folder := origin.known.get(name):
         if tags:
             raise InputError(
-                f"{argument('pos')}: the {name} side of the release is from {folder}, which has no tags; leave it out"
+                f"{argument('pos')}: the {name} side of the release is from {folder}, which has no"
+                " tags; leave it out"
             )
         return Training.of_overlap(KnownOfTest.load(folder), [test], origin.min_count)
     return Training.learn(training_text(origin, name), origin.min_count)
@@ -90,7 +109,9 @@ def training_text(origin: ReleaseOrigin, side: str) -> Text:
     """One side of the training text as the build read it, normalised."""
     if origin.normalisation.anonymise == "none":
         language = origin.release.languages[SIDES.index(side)]
-        change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
+        change = (
+            None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
+        )
         return read_single_text(origin.train.paths, origin.train.columns, side, change, keep=False)
     # The replacement of a name depends on both sides.
     pairs = normalise_pairs(read_pairs(origin.train), origin.normalisation, str(origin.train))
@@ -101,13 +122,17 @@ def _compare(row: StatsRow, release: Release) -> None:
     split = release.folder / SPLIT
     recorded = release.split()
     if len(recorded) != row.examples:
-        raise InputError(f"{split} has {len(recorded):,} rows for {row.examples:,} sentences; see cgbench verify")
-    for row_number, (recorded_row, pieces, length) in enumerate(zip(recorded, row.pieces, row.lengths, strict=True), 1):
+        raise InputError(
+            f"{split} has {len(recorded):,} rows for {row.examples:,} sentences; see cgbench verify"
+        )
+    for row_number, (recorded_row, pieces, length) in enumerate(
+        zip(recorded, row.pieces, row.lengths, strict=True), 1
+    ):
         degree = recorded_row.get("degree")
         if not isinstance(degree, (int, float)):
             raise InputError(f"{split}, row {row_number}: not a row of a release's split")
         if degree != pieces / length:
             raise InputError(
-                f"{split}, row {row_number}: degree {degree}, but the texts give {pieces}/{length}; the release was "
-                "changed (see cgbench verify), or built by another version"
+                f"{split}, row {row_number}: degree {degree}, but the texts give {pieces}/{length};"
+                " the release was changed (see cgbench verify), or built by another version"
             )

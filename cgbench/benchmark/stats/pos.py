@@ -1,7 +1,7 @@
 """Part-of-speech tags of words, from a spaCy pipeline or CoNLL-U files.
 
-Words are not tokenised again. Of a pipeline only the tagger runs, with the components that it needs. Each distinct
-sentence is tagged once.
+Words are not tokenised again. Of a pipeline only the tagger runs, with the components that it
+needs. Each distinct sentence is tagged once.
 
 Loading a spaCy pipeline can run code in it: load only pipelines that you trust.
 """
@@ -18,31 +18,38 @@ from cgbench.steps import hash_file
 from cgbench.text.conllu import FORM, read_sentences
 
 PREFIX = "conllu:"
-VECTORS = ("tok2vec", "transformer", "curated_transformer")  # factories that other components may depend on
+VECTORS = (
+    "tok2vec",
+    "transformer",
+    "curated_transformer",
+)  # factories that other components may depend on
 BATCH = 256  # sentences; fixed, because rounding depends on the batch size
 
 Words = Sequence[Sequence[str]]
 
 
 def tags_from(source: str, tags: str, tests: int, trust: bool = False) -> "Tags":
-    """The tags that ``--pos`` names: a spaCy pipeline (a package or a folder), or ``conllu:TRAIN,TEST[,TEST2...]``.
+    """The tags that ``--pos`` names: a spaCy pipeline (a package or a folder), or
+    ``conllu:TRAIN,TEST[,TEST2...]``.
 
     :param tags: column of CoNLL-U files, ``xpos`` or ``upos``.
     :param tests: the number of test texts, each of which needs a CoNLL-U file.
     :param trust: load a pipeline from a folder, which may run any code.
-    :raises InputError: a model is missing, cannot be loaded or has no tagger; the number of files is wrong.
+    :raises InputError: a model is missing, cannot be loaded or has no tagger; the number of files
+        is wrong.
     """
     if not source.startswith(PREFIX):
         if tags != "xpos":
             raise InputError(
-                f"{argument('tags', tags)}: only CoNLL-U files have a choice of tags; leave it out for a spaCy pipeline"
+                f"{argument('tags', tags)}: only CoNLL-U files have a choice of tags; leave it out"
+                " for a spaCy pipeline"
             )
         return SpacyTags(source, trust)
     paths = [Path(path) for path in source.removeprefix(PREFIX).split(",")]
     if len(paths) != tests + 1:
         raise InputError(
-            f"{argument('pos', source)}: {len(paths)} files for {tests + 1} texts; give one for the training text and "
-            "one for each test text, separated by commas"
+            f"{argument('pos', source)}: {len(paths)} files for {tests + 1} texts; give one for the"
+            " training text and one for each test text, separated by commas"
         )
     return ConlluTags(paths, tags)
 
@@ -86,21 +93,27 @@ class ConlluTags:
         for sentence_number, sentence in enumerate(read_sentences(path), 1):
             tags.append(sentence.tags(self.tags, path))
             words = sentence.column(FORM)
-            expected = sentences[sentence_number - 1] if sentence_number <= len(sentences) else words
+            expected = (
+                sentences[sentence_number - 1] if sentence_number <= len(sentences) else words
+            )
             for word_number, (word, other_word) in enumerate(zip_longest(words, expected), 1):
                 if word != other_word:
                     raise InputError(
-                        f"{path}, sentence {sentence_number} (line {sentence.first}): word {word_number} is "
-                        f"{_quoted(word)}, but {_quoted(other_word)} in {where}; {_SAME}"
+                        f"{path}, sentence {sentence_number} (line {sentence.first}): word"
+                        f" {word_number} is {_quoted(word)}, but {_quoted(other_word)} in {where};"
+                        f" {_SAME}"
                     )
         if len(tags) != len(sentences):
-            raise InputError(f"{path} has {len(tags):,} sentences and {where} has {len(sentences):,}: {_SAME}")
+            raise InputError(
+                f"{path} has {len(tags):,} sentences and {where} has {len(sentences):,}: {_SAME}"
+            )
         return tags
 
 
 Tags: TypeAlias = SpacyTags | ConlluTags
-"""A source of tags: ``tag`` gives one per word of the training text (``text_number`` 0) or of a test text (from 1),
-called ``where`` in messages. ``name`` is part of the signature, because counts depend on it."""
+"""A source of tags: ``tag`` gives one per word of the training text (``text_number`` 0) or of a
+test text (from 1), called ``where`` in messages. ``name`` is part of the signature, because counts
+depend on it."""
 _SAME = "the tags must belong to the same words, sentence by sentence"
 
 
@@ -109,21 +122,27 @@ def _quoted(word: str | None) -> str:
 
 
 def load_pipeline(model: str, trust: bool = False) -> Any:
-    """Load a spaCy pipeline by the name of its package or folder, with only the tagger and what it needs.
+    """Load a spaCy pipeline by the name of its package or folder, with only the tagger and what it
+    needs.
 
-    :param trust: allow a folder. The code of an installed package has already run; a folder may come from anybody, its
-        configuration names functions to call, and its weights may be pickles.
-    :raises InputError: spaCy is not installed; the pipeline does not exist, cannot be loaded, or lacks the component.
+    :param trust: allow a folder. The code of an installed package has already run; a folder may
+        come from anybody, its configuration names functions to call, and its weights may be
+        pickles.
+    :raises InputError: spaCy is not installed; the pipeline does not exist, cannot be loaded, or
+        lacks the component.
     """
     spacy = require("spacy", "spacy")
     folder = find_pipeline(model, trust)
     try:
         config = spacy.util.load_config(folder / "config.cfg")
-        factories = {name: config["components"][name].get("factory") for name in config["nlp"]["pipeline"]}
+        factories = {
+            name: config["components"][name].get("factory") for name in config["nlp"]["pipeline"]
+        }
         if "tagger" not in factories.values():
             raise InputError(
-                f"{model}: this pipeline has no tagger; it has {', '.join(factories) or 'no component'}. "
-                f"Choose one with a tagger, such as en_core_web_sm"
+                f"{model}: this pipeline has no tagger; it has"
+                f" {', '.join(factories) or 'no component'}. Choose one with a tagger, such as"
+                " en_core_web_sm"
             )
         included = {name for name, factory in factories.items() if factory in ("tagger", *VECTORS)}
         return spacy.load(folder, exclude=sorted(set(factories) - included))
@@ -158,8 +177,8 @@ def find_pipeline(model: str, trust: bool = False) -> Path:
         return package / f"{meta['lang']}_{meta['name']}-{meta['version']}"
     remedy = "" if "/" in model else f"run: python -m spacy download {model}, or "
     raise InputError(
-        f"{model}: no spaCy pipeline of this name is installed and there is no such folder; {remedy}"
-        "train one with `python -m spacy train`"
+        f"{model}: no spaCy pipeline of this name is installed and there is no such folder;"
+        f" {remedy}train one with `python -m spacy train`"
     )
 
 

@@ -22,9 +22,11 @@ BLANK_BYTES = np.frombuffer(BLANKS, np.uint8)
 
 @dataclass(frozen=True)
 class Text:
-    """A text, one sentence per line: its ``content`` is in memory, or a file that is read block by block.
+    """A text, one sentence per line: its ``content`` is in memory, or a file that is read block by
+    block.
 
-    ``name`` is the user's name of it; ``side`` is ``source`` or ``target`` if it is one side of a corpus.
+    ``name`` is the user's name of it; ``side`` is ``source`` or ``target`` if it is one side of a
+    corpus.
     """
 
     name: str
@@ -37,7 +39,10 @@ class Text:
         return list(text_lines(self.content)) if isinstance(self.content, Path) else self.content
 
     def blocks(self) -> Iterator[Block]:
-        """The text in blocks for the compiled loops. A block's buffer may be reused by the next one."""
+        """The text in blocks for the compiled loops.
+
+        A block's buffer may be reused by the next one.
+        """
         return blocks_of(self.content)
 
     def sentences(self) -> list[list[str]]:
@@ -67,14 +72,14 @@ def read_single_text(
 ) -> Text:
     """Read one text.
 
-    :param paths: a plain file, ``TABLE:COLUMN`` or ``-``; two of these, source and target; a table with both sides;
-        or a text in memory.
+    :param paths: a plain file, ``TABLE:COLUMN`` or ``-``; two of these, source and target; a table
+        with both sides; or a text in memory.
     :param columns: source and target column of a table.
     :param side: which side of a corpus (default: source); None for a single text.
     :param change: normalises a line.
     :param keep: keep the lines in memory, even those of a file that could be read again.
-    :raises InputError: a file is missing or cannot be read, the sides of a corpus differ in length, or ``side`` is set
-        for a single text.
+    :raises InputError: a file is missing or cannot be read, the sides of a corpus differ in length,
+        or ``side`` is set for a single text.
     """
     if isinstance(paths, Text):
         if side:
@@ -109,9 +114,13 @@ def _changed(lines: list[str], change: Change | None) -> list[str]:
 
 
 def check_sentences(text: Text) -> None:
-    """Check a test text: it needs sentences, and each needs words, because an empty one has no degree."""
+    """Check a test text: it needs sentences, and each needs words, because an empty one has no
+    degree.
+    """
     if not text.lines:
         raise InputError(f"{text.name}: the text is empty")
     for line_number, line in enumerate(text.lines, 1):
         if not words_of(line):
-            raise InputError(f"{text.name}, row {line_number}: an empty sentence has no degree; remove it")
+            raise InputError(
+                f"{text.name}, row {line_number}: an empty sentence has no degree; remove it"
+            )

@@ -13,7 +13,13 @@ from cgbench.benchmark.divergence.chance import check_random_splits
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_words_alike
 from cgbench.benchmark.stats.request import StatsRequest
 from cgbench.benchmark.stats.single_texts import Text, check_sentences, read_single_text
-from cgbench.benchmark.stats.text_statistics import StatsRow, Training, Wanted, measure_text, statistics_as_json
+from cgbench.benchmark.stats.text_statistics import (
+    StatsRow,
+    Training,
+    Wanted,
+    measure_text,
+    statistics_as_json,
+)
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts
 from cgbench.tables import FORMS, Note, OutputTable, as_text
@@ -28,17 +34,22 @@ if TYPE_CHECKING:
 
 STATISTICS = ("mean", "sd", "z")  # of random splits
 Source = AnyPath | Iterable[Any]
-"""A file, a corpus of two (a tuple of paths), or the sentences themselves (an iterable of strings)."""
+"""A file, a corpus of two (a tuple of paths), or the sentences themselves (an iterable of strings).
+"""
 
 
 @dataclass(frozen=True, repr=False)
 class Statistics:
-    """One row per test text. ``repr`` is the output of ``cgbench stats``; a notebook shows it as tables."""
+    """One row per test text.
+
+    ``repr`` is the output of ``cgbench stats``; a notebook shows it as tables.
+    """
 
     rows: tuple[StatsRow, ...]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per test text: examples, mean length, degree and its quantiles, novel n-grams by order, signature.
+        """One row per test text: examples, mean length, degree and its quantiles, novel n-grams by
+        order, signature.
 
         :raises InputError: pandas is not installed.
         """
@@ -56,7 +67,9 @@ class Statistics:
             if row["divergence"]:
                 for name in ("atom", "compound"):
                     record[f"{name} divergence"] = row["divergence"][f"{name}_divergence"]
-                    record[f"{name} divergence z"] = (row["divergence"][f"{name}_chance"] or {}).get("z")
+                    record[f"{name} divergence z"] = (
+                        row["divergence"][f"{name}_chance"] or {}
+                    ).get("z")
             records.append(record | {"signature": row["signature"]})
         return pandas.DataFrame(records)
 
@@ -69,27 +82,39 @@ class Statistics:
         return self.report("latex")
 
     def report(self, form: str = "text") -> str:
-        """The output of ``cgbench stats`` as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``."""
+        """The output of ``cgbench stats`` as ``text``, ``json``, ``tsv``, ``markdown``, ``latex``
+        or ``html``.
+        """
         if form not in (*FORMS, "json"):
-            raise InputError(f"{argument('form', form)}: it must be one of {', '.join((*FORMS, 'json'))}")
+            raise InputError(
+                f"{argument('form', form)}: it must be one of {', '.join((*FORMS, 'json'))}"
+            )
         if form == "json":
             values = self.to_json()
-            return json.dumps(values[0] if len(values) == 1 else values, ensure_ascii=False, indent=1)
+            return json.dumps(
+                values[0] if len(values) == 1 else values, ensure_ascii=False, indent=1
+            )
         exact = form == "tsv"
         notes = [] if exact else [_signatures(self.rows)]  # there the signature is a column
-        return as_text([_main_table(self.rows, exact), _divergences(self.rows, exact), *notes], form)
+        return as_text(
+            [_main_table(self.rows, exact), _divergences(self.rows, exact), *notes], form
+        )
 
     def plot(self) -> Any:
         """Draw the share of novel n-grams by length, one line per test text.
 
-        :returns: a figure of matplotlib, which a notebook shows; ``figure.savefig("file.svg")`` writes it.
+        :returns: a figure of matplotlib, which a notebook shows; ``figure.savefig("file.svg")``
+            writes it.
         :raises InputError: matplotlib is not installed.
         """
         from cgbench.plots import Chart, Series, draw_charts
 
         rows = {row["name"]: row["word_ngrams"] for row in self.to_json()}
         orders = list(next(iter(rows.values())))
-        series = [Series(name, [100 * row[order]["share"] for order in orders]) for name, row in rows.items()]
+        series = [
+            Series(name, [100 * row[order]["share"] for order in orders])
+            for name, row in rows.items()
+        ]
         return draw_charts([Chart(orders, series, "", "novel n-grams, %", "words in the n-gram")])
 
     def __repr__(self) -> str:
@@ -103,11 +128,13 @@ class Statistics:
 def stats(request: StatsRequest) -> Statistics:
     """Measure what is new in a test text: degree, novel n-grams of words and parts of speech.
 
-    A training text is a file (plain, .gz, .zst, ``TABLE:COLUMN``, a table with both sides), a corpus of two files,
-    ``(source, target)``, or a list of sentences. Test texts have the same forms; several are ``{name: text}`` or a list
-    of such pairs. With a ``release``, ``train`` is the current path of its training text.
+    A training text is a file (plain, .gz, .zst, ``TABLE:COLUMN``, a table with both sides), a
+    corpus of two files, ``(source, target)``, or a list of sentences. Test texts have the same
+    forms; several are ``{name: text}`` or a list of such pairs. With a ``release``, ``train`` is
+    the current path of its training text.
 
-    :raises InputError: a text is missing, empty or has an empty sentence, or arguments do not fit together.
+    :raises InputError: a text is missing, empty or has an empty sentence, or arguments do not fit
+        together.
     """
     kind = None
     both_sides = request.side == "both" or (request.release is not None and request.side is None)
@@ -117,51 +144,77 @@ def stats(request: StatsRequest) -> Statistics:
         kind = element_type(request.divergence, request.weights, "divergence")
         if kind.name in OF_FILES and both_sides:
             option = argument("divergence", request.divergence)
-            raise InputError(f"{option}: its files belong to one side; choose one {argument('side')}")
+            raise InputError(
+                f"{option}: its files belong to one side; choose one {argument('side')}"
+            )
     elif request.weights != "specific":
         raise InputError(f"{argument('weights', request.weights)} needs {argument('divergence')}")
     check_random_splits(request.random_splits)
     counts = Wanted(tuple(sorted(set(request.orders))), kind, request.random_splits)
-    rows = _of_release(request, counts) if request.release is not None else _of_texts(request, counts)
+    rows = (
+        _of_release(request, counts) if request.release is not None else _of_texts(request, counts)
+    )
     return Statistics(tuple(rows))
 
 
 def _of_release(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
     from cgbench.benchmark.stats.of_release import open_release, release_rows
 
-    text_options = ("tests", "known_from", "min_count", "columns", "tokenize", "language", "lowercase", "detokenize")
+    text_options = (
+        "tests",
+        "known_from",
+        "min_count",
+        "columns",
+        "tokenize",
+        "language",
+        "lowercase",
+        "detokenize",
+    )
     for name in text_options:
         if name in vars(request)["given"] and getattr(request, name):
             raise InputError(f"{argument(name)}: the release sets this itself; leave it out")
     train: Any = request.train if request.train is not None else ()
     files = [local_path(path) for path in ([train] if is_path(train) else train)]
     tags = _tags(request, 1, 2 if request.side in (None, "both") else 1)
-    return release_rows(open_release(local_path(request.release or ""), files), counts, request.side, tags)
+    return release_rows(
+        open_release(local_path(request.release or ""), files), counts, request.side, tags
+    )
 
 
 def _of_texts(request: StatsRequest, counts: Wanted) -> Iterator[StatsRow]:
     """One row per side and test text."""
     if (request.train is None and request.known_from is None) or request.tests is None:
         raise InputError(
-            f"two texts are needed: {argument('train')} and {argument('tests')} (or {argument('release')})"
+            f"two texts are needed: {argument('train')} and {argument('tests')} (or"
+            f" {argument('release')})"
         )
     named_texts = [(name, _text(text, name)) for name, text in _named(request.tests)]
     sides = ("source", "target") if request.side == "both" else (request.side,)
     normalisation = request.normalisation
     if len(sides) > 1 and normalisation.tokenizes:
-        which = argument("detokenize") if request.tokenize == "none" else argument("tokenize", request.tokenize)
+        which = (
+            argument("detokenize")
+            if request.tokenize == "none"
+            else argument("tokenize", request.tokenize)
+        )
         raise InputError(f"{which}: its rules are for one language; choose one {argument('side')}")
     known = None
     if request.known_from is not None:
         if request.train is not None or request.pos:
-            raise InputError(f"{argument('known_from')} replaces {argument('train')}, and has no tags; leave them out")
+            raise InputError(
+                f"{argument('known_from')} replaces {argument('train')}, and has no tags; leave"
+                " them out"
+            )
         known = KnownOfTest.load(local_path(request.known_from))
         check_words_alike(known.folder, known.units, normalisation.settings)
     train = _text(request.train, "train") if known is None else []
     tags = _tags(request, len(named_texts), len(sides))
     change = None if normalisation.is_identity else normaliser(normalisation, request.language)
     for side in sides:
-        texts = [read_single_text(text, request.columns, side, change, keep=True) for _, text in named_texts]
+        texts = [
+            read_single_text(text, request.columns, side, change, keep=True)
+            for _, text in named_texts
+        ]
         for text in texts:
             check_sentences(text)  # before reading the training text, which may take minutes
         if known is not None:
@@ -177,7 +230,9 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterator[StatsRow]:
 def _tags(request: StatsRequest, tests: int, sides: int) -> Tags | None:
     if not request.pos:
         if request.tags != "xpos":
-            raise InputError(f"{argument('tags', request.tags)} needs {argument('pos', 'conllu:FILES')}")
+            raise InputError(
+                f"{argument('tags', request.tags)} needs {argument('pos', 'conllu:FILES')}"
+            )
         return None
     if sides > 1:
         raise InputError(
@@ -219,7 +274,10 @@ def _main_table(rows: Sequence[StatsRow], exact: bool) -> OutputTable:
     unit, lines = " share" if exact else " %", []
     for row in rows:
         cells = [("test", row.name), ("examples", _cell(row.examples, exact))]
-        cells += [("mean length", _cell(row.mean_length, exact, ".2f")), ("degree", _cell(row.degree, exact, ".3f"))]
+        cells += [
+            ("mean length", _cell(row.mean_length, exact, ".2f")),
+            ("degree", _cell(row.degree, exact, ".3f")),
+        ]
         for label, counts in (("word", row.words), ("POS", row.pos)):
             for order in row.words:
                 ngrams = counts[order] if counts else None
@@ -228,9 +286,14 @@ def _main_table(rows: Sequence[StatsRow], exact: bool) -> OutputTable:
                 cells += [(f"{label} {order}", novel), (f"{label} {order}{unit}", share)]
         if exact:
             cells += [(f"degree {name}", repr(value)) for name, value in row.quantiles.items()]
-            cells += [("signature", str(row.signature)), ("signature_short", row.signature.format(short=True))]
+            cells += [
+                ("signature", str(row.signature)),
+                ("signature_short", row.signature.format(short=True)),
+            ]
         lines.append(cells)
-    return OutputTable([name for name, _ in lines[0]], [[cell for _, cell in line] for line in lines])
+    return OutputTable(
+        [name for name, _ in lines[0]], [[cell for _, cell in line] for line in lines]
+    )
 
 
 def _divergences(rows: Sequence[StatsRow], exact: bool) -> OutputTable:
@@ -243,10 +306,18 @@ def _divergences(rows: Sequence[StatsRow], exact: bool) -> OutputTable:
     for row in rows:
         if measured := row.divergence:
             cells = [row.name, measured.elements]
-            for value, chance in ((measured.atom, measured.atom_chance), (measured.compound, measured.compound_chance)):
+            for value, chance in (
+                (measured.atom, measured.atom_chance),
+                (measured.compound, measured.compound_chance),
+            ):
                 drawn = [_cell(getattr(chance, statistic, None), exact) for statistic in STATISTICS]
                 cells += [_cell(value, exact, ".4f"), *(drawn if exact else [str(chance or "-")])]
-            counts = (measured.atoms, len(measured.lone_atoms), measured.compounds, measured.novel_compounds)
+            counts = (
+                measured.atoms,
+                len(measured.lone_atoms),
+                measured.compounds,
+                measured.novel_compounds,
+            )
             lines.append([*cells, *(_cell(count, exact) for count in counts)])
     return OutputTable(head, lines)
 

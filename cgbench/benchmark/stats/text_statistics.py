@@ -1,8 +1,9 @@
-"""Statistics of a benchmark: the row of Table 2 of Zheng and Lapata 2023 for a training and a test text.
+"""Statistics of a benchmark: the row of Table 2 of Zheng and Lapata 2023 for a training and a test
+text.
 
 The number of examples, the compositional degree (the mean over sentences of pieces over words;
-:mod:`cgbench.benchmark.known_ngrams.known`), and the novel n-grams of words and of part-of-speech tags
-(:mod:`cgbench.benchmark.stats.novelty`).
+:mod:`cgbench.benchmark.known_ngrams.known`), and the novel n-grams of words and of part-of-speech
+tags (:mod:`cgbench.benchmark.stats.novelty`).
 """
 
 from __future__ import annotations
@@ -31,15 +32,23 @@ if TYPE_CHECKING:
     from cgbench.benchmark.divergence.measure import Divergences
     from cgbench.benchmark.stats.pos import Tags
 
-SHORT = {"orders": "o", "min": "m", "side": "s", "tok": "t", "case": "c", "train": "tr", "test": "te"}
+SHORT = {
+    "orders": "o",
+    "min": "m",
+    "side": "s",
+    "tok": "t",
+    "case": "c",
+    "train": "tr",
+    "test": "te",
+}
 
 
 @dataclass(frozen=True)
 class Wanted:
     """The requested counts: n-grams of ``orders`` words, ascending.
 
-    ``divergence``: its elements; a type with files has that of the training text, then one per test text. It is
-    compared with ``random_splits``.
+    ``divergence``: its elements; a type with files has that of the training text, then one per test
+    text. It is compared with ``random_splits``.
     """
 
     orders: tuple[int, ...] = (2, 3)
@@ -51,8 +60,8 @@ class Wanted:
 class StatsRow:
     """The statistics of one test text.
 
-    ``pieces`` and ``lengths`` int32 ``[examples]``: the pieces of a least cover by known n-grams, and the words.
-    ``words`` and ``pos``: novel n-grams of words and of tags, by order.
+    ``pieces`` and ``lengths`` int32 ``[examples]``: the pieces of a least cover by known n-grams,
+    and the words. ``words`` and ``pos``: novel n-grams of words and of tags, by order.
     """
 
     name: str
@@ -94,8 +103,8 @@ class StatsRow:
 class Training:
     """A training text, and what measures lines against it.
 
-    ``threshold`` is the minimum count of known n-grams; ``measure`` gives pieces and lengths of lines, both int32
-    ``[lines]``.
+    ``threshold`` is the minimum count of known n-grams; ``measure`` gives pieces and lengths of
+    lines, both int32 ``[lines]``.
     """
 
     text: Text
@@ -108,22 +117,28 @@ class Training:
     def learn(cls, text: Text, min_count: int) -> Training:
         """Learn the known n-grams of a text."""
         digest = text_digest(text)
-        return cls(text, min_count, digest, KnownNgrams.learn(text.content, min_count=min_count).measure)
+        return cls(
+            text, min_count, digest, KnownNgrams.learn(text.content, min_count=min_count).measure
+        )
 
     @classmethod
     def of_overlap(cls, overlap: KnownOfTest, tests: Sequence[Text], min_count: int) -> Training:
-        """A corpus known through a ``cgbench overlap`` result on the test texts; its text consists of the longest known
-        n-grams of these.
+        """A corpus known through a ``cgbench overlap`` result on the test texts; its text consists
+        of the longest known n-grams of these.
 
         :raises InputError: a test text is not in the result.
         """
         lines = [line for test in tests for line in test.lines]
         text = Text(str(overlap.folder), None, text_of_lines(overlap, lines))
-        return cls(text, min_count, overlap.digest, ngrams_of_lines(overlap, lines, min_count).measure)
+        return cls(
+            text, min_count, overlap.digest, ngrams_of_lines(overlap, lines, min_count).measure
+        )
 
     @cached_property
     def lines(self) -> list[str]:
-        """The text, one sentence per line, words separated by one blank; kept in memory after the first call."""
+        """The text, one sentence per line, words separated by one blank; kept in memory after the
+        first call.
+        """
         return [" ".join(words) for words in self.text.sentences()]
 
 
@@ -138,7 +153,8 @@ def measure_text(
 ) -> StatsRow:
     """The statistics of one test text.
 
-    :param tags: the source of tags, if requested; ``text_number`` is that of the test text in it (from 0).
+    :param tags: the source of tags, if requested; ``text_number`` is that of the test text in it
+        (from 0).
     :raises InputError: the text is empty or has an empty sentence, or tags belong to other words.
     """
     check_sentences(test)
@@ -168,7 +184,9 @@ def measure_text(
         items["div"] = f"{kind.label}+{kind.weights}"
         texts = (training.text.name, training.lines), (test.name, test.lines)
         divergences = text_divergences(*texts, kind, splits=counts.random_splits)
-    return StatsRow(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT), divergences)
+    return StatsRow(
+        name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT), divergences
+    )
 
 
 def _type_of(kind: ElementType, text_number: int) -> ElementType:
@@ -179,8 +197,8 @@ def _type_of(kind: ElementType, text_number: int) -> ElementType:
         return kind
     if len(kind.files) < text_number + 2:
         raise InputError(
-            f"{argument('divergence')}: {kind.name} needs a file for the training text and one per test text, "
-            f"separated by commas; {len(kind.files)} given"
+            f"{argument('divergence')}: {kind.name} needs a file for the training text and one per"
+            f" test text, separated by commas; {len(kind.files)} given"
         )
     return dataclasses.replace(kind, files=(kind.files[0], kind.files[text_number + 1]))
 
@@ -188,7 +206,10 @@ def _type_of(kind: ElementType, text_number: int) -> ElementType:
 def statistics_as_json(row: StatsRow) -> dict[str, Any]:
     """A row as JSON; the schema is in ``docs/reference/formats.md``."""
     return {
-        **{name: getattr(row, name) for name in ("name", "train", "examples", "mean_length", "degree")},
+        **{
+            name: getattr(row, name)
+            for name in ("name", "train", "examples", "mean_length", "degree")
+        },
         "degree_quantiles": row.quantiles,
         "novel_words": _each(row.words, attrgetter("novel")),
         "novel_pos": _each(row.pos, attrgetter("novel")),
@@ -200,5 +221,7 @@ def statistics_as_json(row: StatsRow) -> dict[str, Any]:
     }
 
 
-def _each(counts: dict[int, Novelty] | None, read: Callable[[Novelty], Any]) -> dict[str, Any] | None:
+def _each(
+    counts: dict[int, Novelty] | None, read: Callable[[Novelty], Any]
+) -> dict[str, Any] | None:
     return {str(order): read(novelty) for order, novelty in counts.items()} if counts else None

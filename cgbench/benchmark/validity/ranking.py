@@ -1,7 +1,8 @@
 """Does a part of the candidates rank systems like all of them?
 
-Scores, intervals and tests on each part are those of ``cgbench score``. For the interval of Kendall's tau, scores on
-parts of the same examples are resampled together: a sample of the examples is a sample of each of their parts.
+Scores, intervals and tests on each part are those of ``cgbench score``. For the interval of
+Kendall's tau, scores on parts of the same examples are resampled together: a sample of the examples
+is a sample of each of their parts.
 """
 
 import itertools
@@ -28,8 +29,9 @@ FEWEST_SYSTEMS = 3
 class PartScores:
     """Scores of systems on a part of the examples.
 
-    ``size``: of the part; ``values`` ``[systems]`` and ``intervals``, of 95%; ``samples`` ``[samples, systems]``, from
-    the same samples of the examples for all parts; ``pairs``: tests of all pairs of systems.
+    ``size``: of the part; ``values`` ``[systems]`` and ``intervals``, of 95%; ``samples``
+    ``[samples, systems]``, from the same samples of the examples for all parts; ``pairs``: tests of
+    all pairs of systems.
     """
 
     size: int
@@ -54,12 +56,16 @@ def score_parts(
     """
     statistics = dict(zip(systems, statistics_of(metric, systems.values()), strict=True))
     many, every = len(systems) > 1, list(range(len(systems)))
-    comparison = Comparison(paired="calibrated" if many else None, all_pairs=many, confidence=True, seed=seed)
+    comparison = Comparison(
+        paired="calibrated" if many else None, all_pairs=many, confidence=True, seed=seed
+    )
     drawn = _samples(metric, clusters, list(statistics.values()), sets, samples, seed)
     parts = {}
     for name, rows in sets.items():
         # Scores, intervals and tests, each part on its own.
-        (subsets,) = compare_statistics(metric, Sampling.of(metric, clusters), statistics, comparison, [rows])
+        (subsets,) = compare_statistics(
+            metric, Sampling.of(metric, clusters), statistics, comparison, [rows]
+        )
         scores = [subset.figures[metric.figures[0]] for subset in subsets]
         parts[name] = PartScores(
             len(rows),
@@ -79,7 +85,9 @@ def _samples(
     samples: int,
     seed: int,
 ) -> dict[str, np.ndarray]:
-    """The first score of each system ``[samples, systems]`` by part, from the same samples of examples and seeds."""
+    """The first score of each system ``[samples, systems]`` by part, from the same samples of
+    examples and seeds.
+    """
     labels = clusters.labels[0] if clusters else np.arange(metric.n)
 
     def side_by_side(run: np.ndarray) -> np.ndarray:
@@ -88,7 +96,9 @@ def _samples(
         return np.stack([np.bincount(*column, int(labels.max()) + 1) for column in columns], axis=1)
 
     def compute(sums: np.ndarray) -> np.ndarray:
-        return np.concatenate([metric.compute(part)[:, :1] for part in np.split(sums, len(sets), axis=1)], axis=1)
+        return np.concatenate(
+            [metric.compute(part)[:, :1] for part in np.split(sums, len(sets), axis=1)], axis=1
+        )
 
     units = [np.stack(list(map(side_by_side, runs))) for runs in statistics]
     drawn = np.stack(draw_runs(resampled_runs(units, compute, samples, seed), seed), axis=1)
@@ -99,9 +109,9 @@ def _samples(
 class Ranking:
     """How well a part ranks systems like the whole.
 
-    ``chance``: the probability of such a tau for a random order. ``decided``: pairs that differ on the whole. Of these,
-    ``kept`` differ in the same direction on the part, ``reversed`` in the other, and the rest does not differ.
-    ``swapped``: pairs in another order, significant or not.
+    ``chance``: the probability of such a tau for a random order. ``decided``: pairs that differ on
+    the whole. Of these, ``kept`` differ in the same direction on the part, ``reversed`` in the
+    other, and the rest does not differ. ``swapped``: pairs in another order, significant or not.
     """
 
     tau: float
@@ -121,7 +131,11 @@ class Ranking:
         return {
             **{"tau": None if math.isnan(self.tau) else self.tau, "tau_low": low, "tau_high": high},
             **{"chance": self.chance, "pairs": self.pairs, "swapped": self.swapped},
-            **{"differ_on_whole": self.decided, "differ_alike": self.kept, "differ_reversed": self.reversed},
+            **{
+                "differ_on_whole": self.decided,
+                "differ_alike": self.kept,
+                "differ_reversed": self.reversed,
+            },
             "clusters": {
                 name: [[names[system] for system in tier] for tier in pairs.tiers]
                 for name, pairs in (("whole", self.whole), ("part", self.part))
@@ -130,18 +144,26 @@ class Ranking:
 
 
 def rank(part: PartScores, whole: PartScores) -> Ranking:
-    """Compare the order of the systems on a part with that on the whole, by Kendall's tau-b (NaN for equal scores)."""
+    """Compare the order of the systems on a part with that on the whole, by Kendall's tau-b (NaN
+    for equal scores).
+    """
     from scipy.stats import kendalltau
 
-    samples = [float(kendalltau(a, b).statistic) for a, b in zip(part.samples, whole.samples, strict=True)]
-    on_part, on_whole = (np.sign(np.subtract.outer(scores.values, scores.values)) for scores in (part, whole))
+    samples = [
+        float(kendalltau(a, b).statistic) for a, b in zip(part.samples, whole.samples, strict=True)
+    ]
+    on_part, on_whole = (
+        np.sign(np.subtract.outer(scores.values, scores.values)) for scores in (part, whole)
+    )
     pairs = list(itertools.combinations(range(len(whole.values)), 2))
     decided = [pair for pair in pairs if whole.pairs.differ(*pair)]
     decided_in_both = [pair for pair in decided if part.pairs.differ(*pair)]
     agreed = sum(int(on_whole[pair] == on_part[pair]) for pair in decided_in_both)
     ties = any(not on_whole[pair] or not on_part[pair] for pair in pairs)
     # How probable a tau at least as high is for a random order: one-sided, exact.
-    test = kendalltau(part.values, whole.values, method="auto" if ties else "exact", alternative="greater")
+    test = kendalltau(
+        part.values, whole.values, method="auto" if ties else "exact", alternative="greater"
+    )
     return Ranking(
         tau=float(test.statistic),
         interval=percentile_interval(np.array(samples)),

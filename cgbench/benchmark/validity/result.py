@@ -32,8 +32,8 @@ class RankedSystems:
 
 @dataclass(frozen=True)
 class Validity:
-    """The validity of a release: correlations of its measures, its ranking of systems, and how its measures order
-    errors. None or empty: not requested."""
+    """The validity of a release: correlations of its measures, its ranking of systems, and how its
+    measures order errors. None or empty: not requested."""
 
     release: Release
     correlations: list[Correlation]
@@ -86,18 +86,27 @@ def _scored_dict(scored: RankedSystems) -> dict[str, Any]:
             }
             for row, system in enumerate(scored.systems)
         },
-        "rankings": {name: entry.as_dict(scored.systems) for name, entry in scored.rankings.items()},
+        "rankings": {
+            name: entry.as_dict(scored.systems) for name, entry in scored.rankings.items()
+        },
     }
 
 
 def _as_text(validity: Validity) -> str:
     blocks = [validity.release.signature, _correlations(validity)]
     if validity.scored:
-        blocks += [_scores(validity.scored), *(_ranking(name, validity.scored) for name in validity.scored.rankings)]
+        blocks += [
+            _scores(validity.scored),
+            *(_ranking(name, validity.scored) for name in validity.scored.rankings),
+        ]
     blocks += [result.report() for result in (validity.separation, validity.cells) if result]
     # With families, a table per system is too much to read.
     has_families = any(measures.system == OUTSIDE for measures in validity.measures)
-    tables = [measures for measures in validity.measures if not has_families or measures.system in (ENSEMBLE, OUTSIDE)]
+    tables = [
+        measures
+        for measures in validity.measures
+        if not has_families or measures.system in (ENSEMBLE, OUTSIDE)
+    ]
     blocks += [measures.report() for measures in tables]
     if len(tables) < len(validity.measures):
         blocks.append("tables of single systems: --report or --format json")
@@ -106,15 +115,25 @@ def _as_text(validity: Validity) -> str:
 
 
 def _correlations(validity: Validity) -> str:
-    columns, rows = correlation_table(validity.correlations, str(validity.release.configuration.get("uncertainty")))
+    columns, rows = correlation_table(
+        validity.correlations, str(validity.release.configuration.get("uncertainty"))
+    )
     head = ("", *(word for column in columns for word in (column, "given length")))
-    return "correlations (Spearman over the candidates)\n" + render(head, [[name, *cells] for name, cells in rows])
+    return "correlations (Spearman over the candidates)\n" + render(
+        head, [[name, *cells] for name, cells in rows]
+    )
 
 
 def _scores(scored: RankedSystems) -> str:
     head = ("system", *(f"{name} ({part.size:,})" for name, part in scored.parts.items()))
     rows = [
-        [system, *(with_interval(part.values[row], part.intervals[row], 1) for part in scored.parts.values())]
+        [
+            system,
+            *(
+                with_interval(part.values[row], part.intervals[row], 1)
+                for part in scored.parts.values()
+            ),
+        ]
         for row, system in enumerate(scored.systems)
     ]
     return f"{scored.metric} ({scored.signature})\n" + render(head, rows)
@@ -125,10 +144,15 @@ def _ranking(set_name: str, scored: RankedSystems) -> str:
     chance = "" if ranking.chance is None else f", p = {ranking.chance:.2g} for a random order"
     tau = with_interval(ranking.tau, ranking.interval)
     lines = [
-        f"does {set_name} rank systems like {scored.whole}? Kendall's tau {tau}{chance}; {ranking.swapped} of "
-        f"{ranking.pairs} pairs in another order",
-        f"of {ranking.decided} pairs that differ on {scored.whole}: {ranking.kept} differ in the same direction on "
-        f"{set_name}, {ranking.reversed} in the other, {ranking.decided - ranking.kept - ranking.reversed} do not",
+        (
+            f"does {set_name} rank systems like {scored.whole}? Kendall's tau {tau}{chance};"
+            f" {ranking.swapped} of {ranking.pairs} pairs in another order"
+        ),
+        (
+            f"of {ranking.decided} pairs that differ on {scored.whole}: {ranking.kept} differ in"
+            f" the same direction on {set_name}, {ranking.reversed} in the other,"
+            f" {ranking.decided - ranking.kept - ranking.reversed} do not"
+        ),
     ]
     for name, pairs in ((scored.whole, ranking.whole), (set_name, ranking.part)):
         groups = " > ".join(", ".join(scored.systems[row] for row in tier) for tier in pairs.tiers)

@@ -1,8 +1,8 @@
 """Whether a test set separates systems that compose from a translation memory, which cannot.
 
-The test set is harder than its control set. If this is due to composition, a memory loses more than a system that
-composes: the difference between the two drops is also what the system gains over the memory on the test set, minus what
-it gains on the control set.
+The test set is harder than its control set. If this is due to composition, a memory loses more than
+a system that composes: the difference between the two drops is also what the system gains over the
+memory on the test set, minus what it gains on the control set.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ from cgbench.tables import p_text, render
 
 @dataclass(frozen=True)
 class Separation:
-    """The scores of all systems on the test set (``tests``) and their drops from the control set, the memory first; the
-    other drops have their ``difference`` from that of the memory."""
+    """The scores of all systems on the test set (``tests``) and their drops from the control set,
+    the memory first; the other drops have their ``difference`` from that of the memory."""
 
     metric: str
     signature: str
@@ -40,7 +40,8 @@ class Separation:
             for system, drop in self.drops.items()
         )
         return (
-            f"{self.metric} falls from the control set to the test set: a translation {memory}, {', '.join(systems)}."
+            f"{self.metric} falls from the control set to the test set: a translation {memory},"
+            f" {', '.join(systems)}."
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -49,40 +50,76 @@ class Separation:
         for system, drop in self.drops.items():
             gap, between = _gap(drop)
             rows[system] = {
-                "test": self.tests[system], "control": drop.control, "drop": drop.value,
-                "interval": interval_of(drop.ci_low, drop.ci_high), "ratio": drop.ratio, "difference": gap,
-                "difference_interval": between, "p": drop.p_holm, "separated": _verdict(drop) or None,
-            }  # fmt: skip
-        return {"metric": self.metric, "signature": self.signature, "card": self.card, "systems": rows}
+                "test": self.tests[system],
+                "control": drop.control,
+                "drop": drop.value,
+                "interval": interval_of(drop.ci_low, drop.ci_high),
+                "ratio": drop.ratio,
+                "difference": gap,
+                "difference_interval": between,
+                "p": drop.p_holm,
+                "separated": _verdict(drop) or None,
+            }
+        return {
+            "metric": self.metric,
+            "signature": self.signature,
+            "card": self.card,
+            "systems": rows,
+        }
 
     def report(self) -> str:
         """A table with one row per system, and the sentence for the card."""
-        head = ("system", "test", "control", "drop", "ratio", "memory's drop minus this", "p (Holm)", "separated")
+        head = (
+            "system",
+            "test",
+            "control",
+            "drop",
+            "ratio",
+            "memory's drop minus this",
+            "p (Holm)",
+            "separated",
+        )
         rows = [
             [
-                system, with_interval(self.tests[system], None, 1), with_interval(drop.control, None, 1),
-                with_interval(drop.value, interval_of(drop.ci_low, drop.ci_high), 1), with_interval(drop.ratio, None),
-                with_interval(*_gap(drop), 1), p_text(drop.p_holm), _verdict(drop),
+                system,
+                with_interval(self.tests[system], None, 1),
+                with_interval(drop.control, None, 1),
+                with_interval(drop.value, interval_of(drop.ci_low, drop.ci_high), 1),
+                with_interval(drop.ratio, None),
+                with_interval(*_gap(drop), 1),
+                p_text(drop.p_holm),
+                _verdict(drop),
             ]
             for system, drop in self.drops.items()
-        ]  # fmt: skip
-        title = f"does the test set separate systems from a translation memory? {self.metric} ({self.signature})"
+        ]
+        title = (
+            f"does the test set separate systems from a translation memory? {self.metric}"
+            f" ({self.signature})"
+        )
         return f"{title}\n{render(head, rows)}\nfor the card: {self.card}"
 
 
 def separate(release: Release, request: ValidateRequest, settings: Mapping[str, Any]) -> Separation:
-    """Compare the drop of each system from the control set to the test set with that of a memory of ``controls``."""
+    """Compare the drop of each system from the control set to the test set with that of a memory of
+    ``controls``.
+    """
     cluster = (request.cluster,) if request.cluster else ()
     evaluation = evaluate(
-        request.metric, request.systems, release=release, settings=settings,
+        request.metric,
+        request.systems,
+        release=release,
+        settings=settings,
         control=Control(request.control_systems, memory=request.controls),
         comparison=Comparison(
             paired=True, baseline=NAME, cluster=cluster, samples=request.samples, seed=request.seed
         ),
-    )  # fmt: skip
+    )
     scored, name = evaluation.scored, evaluation.scored.metric.figures[0]
     tests = {result.system: result.whole.figures[name].value for result in scored.results}
-    drops = {system: scored.drops[system][name] for system in sorted(tests, key=lambda system: system != NAME)}
+    drops = {
+        system: scored.drops[system][name]
+        for system in sorted(tests, key=lambda system: system != NAME)
+    }
     return Separation(scored.metric.name, str(scored.signature), tests, drops)
 
 
@@ -95,8 +132,8 @@ def _gap(drop: Drop) -> tuple[float | None, Interval]:
 
 
 def _verdict(drop: Drop) -> str:
-    """Whether the set separates a system from the memory, by the adjusted p-value: ``yes``, ``no``, or the opposite,
-    ``reversed``."""
+    """Whether the set separates a system from the memory, by the adjusted p-value: ``yes``, ``no``,
+    or the opposite, ``reversed``."""
     gap, interval = _gap(drop)
     if gap is None or interval is None:
         return ""

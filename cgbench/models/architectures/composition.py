@@ -1,9 +1,11 @@
-"""COMPOSITION: decoder layers read learned mixtures of all encoder sublayers (Lin et al., 2023, section 3.2).
+"""COMPOSITION: decoder layers read learned mixtures of all encoder sublayers (Lin et al., 2023,
+section 3.2).
 
-C_1 .. C_2M are the outputs of the encoder's 2M sublayers (self-attention and feed-forward of layer 1, of layer 2, ...).
-Every decoder layer has a mixture for its keys, K_l = W^K_l sum_i wk_{l,i} C_i, and one for its values, V_l = W^V_l
-sum_i wv_{l,i} C_i, with free weights w (equations 7 and 8). The embedding is not included. In a pre-norm model the
-encoder's final norm is applied to each C_i first.
+C_1 .. C_2M are the outputs of the encoder's 2M sublayers (self-attention and feed-forward of layer
+1, of layer 2, ...). Every decoder layer has a mixture for its keys, K_l = W^K_l sum_i wk_{l,i} C_i,
+and one for its values, V_l = W^V_l sum_i wv_{l,i} C_i, with free weights w (equations 7 and 8). The
+embedding is not included. In a pre-norm model the encoder's final norm is applied to each C_i
+first.
 """
 
 from collections.abc import Iterator
@@ -22,7 +24,9 @@ from cgbench.models.parts.ragged import Layout, Pairing
 
 @dataclass
 class Mixed(Encoded):
-    """The encoder's output, and its mixtures for the keys and values of each decoder layer, [layers, M, width]."""
+    """The encoder's output, and its mixtures for the keys and values of each decoder layer,
+    [layers, M, width].
+    """
 
     keys: Tensor
     values: Tensor
@@ -31,8 +35,8 @@ class Mixed(Encoded):
 class Composition(PretrainedTransformer):
     """A Transformer whose decoder layers read mixtures of the encoder's sublayers.
 
-    ``mixture`` has the weights [2, decoder layers, sublayers], for keys and values, or [1, 1, sublayers] for a single
-    mixture.
+    ``mixture`` has the weights [2, decoder layers, sublayers], for keys and values, or [1, 1,
+    sublayers] for a single mixture.
     """
 
     config: CompositionConfig
@@ -53,7 +57,9 @@ class Composition(PretrainedTransformer):
     def encode_embedded(self, x: Tensor, layout: Layout) -> Mixed:
         """See :class:`Transformer`."""
         outputs = list(sublayer_outputs(self, x, layout))
-        collected = torch.stack([outputs[layer][sublayer] for layer, sublayer in mixed_sublayers(self.config)])
+        collected = torch.stack(
+            [outputs[layer][sublayer] for layer, sublayer in mixed_sublayers(self.config)]
+        )
         mixtures = torch.einsum("pli,ind->plnd", self.mixture, collected.to(self.mixture.dtype))
         keys, values = mixtures.expand(2, self.config.decoder_layers, -1, -1)
         return Mixed(outputs[-1][1], layout, keys, values)
@@ -66,8 +72,12 @@ class Composition(PretrainedTransformer):
         return cross.kv_cache_of_grids(pairing.grids(keys), pairing.grids(values))
 
 
-def sublayer_outputs(model: Transformer, x: Tensor, layout: Layout) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the outputs of the self-attention and feed-forward sublayers of each encoder layer, for a decoder."""
+def sublayer_outputs(
+    model: Transformer, x: Tensor, layout: Layout
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the outputs of the self-attention and feed-forward sublayers of each encoder layer, for
+    a decoder.
+    """
     for layer in model.encoder_stack():
         attended = layer.attend(x, layout)
         x = layer.feed(attended)
@@ -75,7 +85,9 @@ def sublayer_outputs(model: Transformer, x: Tensor, layout: Layout) -> Iterator[
 
 
 def mixed_sublayers(config: CompositionConfig) -> list[tuple[int, int]]:
-    """Return the mixed sublayers from the bottom: (encoder layer, 0 for self-attention or 1 for feed-forward)."""
+    """Return the mixed sublayers from the bottom: (encoder layer, 0 for self-attention or 1 for
+    feed-forward).
+    """
     types = {"both": (0, 1), "self_attention": (0,), "feed_forward": (1,)}[config.sublayers]
     layers = range(config.encoder_layers)[-config.top_layers :]  # 0: all
     return [(layer, sublayer) for layer in layers for sublayer in types]

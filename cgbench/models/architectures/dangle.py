@@ -1,14 +1,14 @@
 """Dangle (Zheng and Lapata, 2022): the source is re-encoded for every target prefix.
 
-*Mixed* layers read the source together with the prefix, y_0..y_p, and a learned vector END. In the form
-``encoder_decoder`` ordinary encoder layers over the source follow, and an ordinary decoder reads the prefix and these
-encodings to predict one token. In the form ``encoder_only`` there are only mixed layers, and END's last state predicts.
-A learned vector per side is added to source and target vectors. Details (these vectors, END, heads, norms and dropout)
-follow the authors' code.
+*Mixed* layers read the source together with the prefix, y_0..y_p, and a learned vector END. In the
+form ``encoder_decoder`` ordinary encoder layers over the source follow, and an ordinary decoder
+reads the prefix and these encodings to predict one token. In the form ``encoder_only`` there are
+only mixed layers, and END's last state predicts. A learned vector per side is added to source and
+target vectors. Details (these vectors, END, heads, norms and dropout) follow the authors' code.
 
 The authors loop over prefixes. Here all prefixes of a batch form one ragged batch
-(:mod:`cgbench.models.architectures.prefixes`), everything independent of the prefix is computed once, and the last
-layers compute only the states that are read.
+(:mod:`cgbench.models.architectures.prefixes`), everything independent of the prefix is computed
+once, and the last layers compute only the states that are read.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def build_dangle(config: DangleConfig, source_size: int, target_size: int) -> Da
 class MixedLayer(EncoderLayer):
     """An encoder layer over a source and a target prefix, with its own number of heads.
 
-    Attention is bidirectional over both. With relative positions, source and target have separate distance tables, and
-    each direction between them has one vector (:class:`SegmentedDistanceTable`); with absolute positions attention is
-    ordinary.
+    Attention is bidirectional over both. With relative positions, source and target have separate
+    distance tables, and each direction between them has one vector
+    (:class:`SegmentedDistanceTable`); with absolute positions attention is ordinary.
     """
 
     def __init__(self, config: PrefixConfig) -> None:
@@ -55,13 +55,16 @@ class MixedLayer(EncoderLayer):
         super().__init__(config, build_self_attention(config, heads, relative))
 
     def ends(self, x: Tensor, layout: Layout, counts: np.ndarray) -> Tensor:
-        """Compute only the last tokens of each part, [queries, width]; the others provide keys and values.
+        """Compute only the last tokens of each part, [queries, width]; the others provide keys and
+        values.
 
         :param x: the tokens of ``layout``, or the table that it indexes.
         :param counts: number of tokens of each part of each sequence, [S, 2].
         """
         ends, inputs = layout.ends(counts), self.before(self.attention_norm, x)
-        change = self.attention.attend_ends(inputs, self.attention.project_memory(inputs), layout, ends)
+        change = self.attention.attend_ends(
+            inputs, self.attention.project_memory(inputs), layout, ends
+        )
         return self.feed(self.after(self.attention_norm, ends.gather(x), change))
 
 
@@ -78,7 +81,8 @@ def run_mixed(layers: Iterable[Any], x: Tensor, layout: Layout, counts: np.ndarr
 class PrefixState:
     """The state of step-by-step decoding; rows are hypotheses.
 
-    :param encoded: the part that depends only on the sources; ``sentence``: the source of each row, [rows].
+    :param encoded: the part that depends only on the sources; ``sentence``: the source of each row,
+        [rows].
     :param prefix: the ids so far, [rows, length].
     :param target, source: caches of the decoder layers since the last encoding.
     :param mask: of cross-attention, [rows, 1, 1, source length], or None without padding.
@@ -94,9 +98,12 @@ class PrefixState:
     def keep(self, attention: SelfAttention, target: Tensor, source: Sequence[KVCache]) -> None:
         """Add the caches of the next decoder layer.
 
-        :param target: keys and values of all prefixes, [rows x length, 2 width]; ``source``: one grid.
+        :param target: keys and values of all prefixes, [rows x length, 2 width]; ``source``: one
+            grid.
         """
-        keys, values = split_heads(target.unflatten(0, (len(self.sentence), -1)), attention.heads, 2)
+        keys, values = split_heads(
+            target.unflatten(0, (len(self.sentence), -1)), attention.heads, 2
+        )
         memory = attention.empty(len(self.sentence), keys)
         memory.append(keys, values)
         self.target.append(memory)
@@ -105,8 +112,9 @@ class PrefixState:
     def reorder(self, index: np.ndarray) -> None:
         """Select the rows ``index`` [new rows] of the whole state.
 
-        This includes the source caches, which depend on the hypothesis. (The authors' code does not reorder them while
-        the number of rows is constant, so with intervals above 1 swapped hypotheses continue with wrong keys.)
+        This includes the source caches, which depend on the hypothesis. (The authors' code does not
+        reorder them while the number of rows is constant, so with intervals above 1 swapped
+        hypotheses continue with wrong keys.)
         """
         self.sentence = self.sentence[index]
         rows = to_device(index, self.prefix.device)
@@ -135,7 +143,9 @@ class Dangle(PretrainedTransformer):
         x = super().vectors(embedding, ids, positions)
         if self.pretrained is not None:  # the source has other embeddings
             x = x + self.source_embedding.at(positions).to(x.dtype)
-        return x + (self.source_type if embedding is self.source_embedding else self.target_type).to(x.dtype)
+        return x + (
+            self.source_type if embedding is self.source_embedding else self.target_type
+        ).to(x.dtype)
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
         """Return the source vectors: nothing else is independent of the target."""
@@ -143,7 +153,9 @@ class Dangle(PretrainedTransformer):
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
         """See :class:`Transformer`."""
-        return self.predict(encoded, target.ids, Prefixes.at_intervals(encoded.layout, target.layout, 1))
+        return self.predict(
+            encoded, target.ids, Prefixes.at_intervals(encoded.layout, target.layout, 1)
+        )
 
     def predict(self, encoded: Any, ids: Tensor, prefixes: Prefixes) -> Tensor:
         """Return the last states [positions, width] of the positions served by the prefixes.
@@ -153,10 +165,12 @@ class Dangle(PretrainedTransformer):
         raise NotImplementedError
 
     def embed_prefixes(self, ids: Tensor, prefixes: Prefixes) -> tuple[Tensor, Prefixes]:
-        """Return the vectors of ids [N] that the prefixes read, and the prefixes with indices into these.
+        """Return the vectors of ids [N] that the prefixes read, and the prefixes with indices into
+        these.
 
-        Each prefix has its own dropout. Absolute positions count from its end, from the newest token. With BART, whose
-        decoder was not trained with this order, they count from the beginning, and all prefixes share their dropout.
+        Each prefix has its own dropout. Absolute positions count from its end, from the newest
+        token. With BART, whose decoder was not trained with this order, they count from the
+        beginning, and all prefixes share their dropout.
         """
         shared = self.config.positions == "relative" and not (self.training and self.dropout.p)
         if shared or self.decodes_pretrained:
@@ -203,8 +217,12 @@ class EncoderDecoderDangle(Dangle):
         """
         return self.encode_by(self.mixed, encoded.states, y, self.end, prefixes)
 
-    def encode_by(self, mixed: Iterable[Any], x: Tensor, y: Tensor, end: Tensor, prefixes: Prefixes) -> Tensor:
-        """As :meth:`encode_anew`, from source vectors [M, width], by these mixed layers and those above them."""
+    def encode_by(
+        self, mixed: Iterable[Any], x: Tensor, y: Tensor, end: Tensor, prefixes: Prefixes
+    ) -> Tensor:
+        """As :meth:`encode_anew`, from source vectors [M, width], by these mixed layers and those
+        above them.
+        """
         table = torch.cat((x, y, end.to(y.dtype)[None]))
         sources = prefixes.encodings.lengths[:, None] * (1, 0)
         states = run_mixed(mixed, table, prefixes.mixed(len(x), len(y)), sources)
@@ -213,9 +231,15 @@ class EncoderDecoderDangle(Dangle):
         return states
 
     def decode_prefixes(
-        self, encoded: Any, states: Tensor, y: Tensor, prefixes: Prefixes, state: PrefixState | None = None
+        self,
+        encoded: Any,
+        states: Tensor,
+        y: Tensor,
+        prefixes: Prefixes,
+        state: PrefixState | None = None,
     ) -> Tensor:
-        """Run the decoder over all prefixes; return the last states of the positions that they serve.
+        """Run the decoder over all prefixes; return the last states of the positions that they
+        serve.
 
         :param states: the source encoded for each prefix; ``y``: the decoder's input.
         :param state: receives the caches, for rows with one prefix each.
@@ -248,10 +272,14 @@ class EncoderDecoderDangle(Dangle):
         return self.decoder_norm(top.consult(y, served.gathered, memory, pairings[0].masks))
 
     def pair(self, encoded: Any, prefixes: Prefixes, layout: Layout) -> list[Pairing]:
-        """Pair ``layout``, with one sequence per prefix, with the layouts that cross-attention reads."""
+        """Pair ``layout``, with one sequence per prefix, with the layouts that cross-attention
+        reads.
+        """
         return [Pairing(layout, prefixes.encodings)]
 
-    def source_cache_anew(self, layer: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]) -> list[KVCache]:
+    def source_cache_anew(
+        self, layer: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]
+    ) -> list[KVCache]:
         """Return the keys and values of the cross-attention of decoder layer ``layer``."""
         return self.decoder_stack()[layer].cross.kv_cache(states, pairings[0])
 

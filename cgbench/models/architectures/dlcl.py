@@ -1,8 +1,10 @@
-"""DLCL: each layer reads a learned linear combination of the embedding and all lower layers (Wang et al., 2019).
+"""DLCL: each layer reads a learned linear combination of the embedding and all lower layers (Wang
+et al., 2019).
 
-y_0 is the embedding and y_k the output of layer k. Layer l+1 reads LN_l(sum over k <= l of w_{l,k} y_k) with post-norm,
-and the sum over k <= l of w_{l,k} LN_k(y_k) with pre-norm; LN_0 is the identity. The output of the stack is one more
-combination, of all layers. Encoder and decoder have separate weights.
+y_0 is the embedding and y_k the output of layer k. Layer l+1 reads LN_l(sum over k <= l of w_{l,k}
+y_k) with post-norm, and the sum over k <= l of w_{l,k} LN_k(y_k) with pre-norm; LN_0 is the
+identity. The output of the stack is one more combination, of all layers. Encoder and decoder have
+separate weights.
 """
 
 from collections.abc import Callable
@@ -15,7 +17,8 @@ from cgbench.models.config.architectures import DLCLConfig
 
 
 class LayerCombinations(nn.Module):
-    """The inputs of the layers of a stack: one row of weights for each, and one for the stack's output.
+    """The inputs of the layers of a stack: one row of weights for each, and one for the stack's
+    output.
 
     ``weights`` is square, as in the authors' code; entries above its diagonal are never read.
     """
@@ -44,7 +47,9 @@ class DLCL(Transformer):
     def __init__(self, config: DLCLConfig, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
         layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers}
-        self.combinations = nn.ModuleDict({side: LayerCombinations(count, config) for side, count in layers.items()})
+        self.combinations = nn.ModuleDict(
+            {side: LayerCombinations(count, config) for side, count in layers.items()}
+        )
 
     def through(self, side: str, x: Tensor, attend: Callable[[int, Tensor], Tensor]) -> Tensor:
         """See :class:`Transformer`."""

@@ -1,11 +1,13 @@
-"""The lexical translation mechanism (Akyürek and Andreas, 2021, section 3): an output layer that can translate words.
+"""The lexical translation mechanism (Akyürek and Andreas, 2021, section 3): an output layer that
+can translate words.
 
 With features f and attention α over the source words x_1..x_n, the probability of a word w is
 
     s(w) + g·Σ_j α_j L[x_j, w],
 
-where s is a softmax over the vocabulary and one extra class, and g is the probability of that class, whose logit is a
-linear map of f. This is the authors' code; the paper (equations 6 to 8) has a sigmoid of the hidden state instead.
+where s is a softmax over the vocabulary and one extra class, and g is the probability of that
+class, whose logit is a linear map of f. This is the authors' code; the paper (equations 6 to 8) has
+a sigmoid of the hidden state instead.
 
 L is the lexicon: a distribution over target words for each source word, or zeros.
 """
@@ -43,12 +45,17 @@ class LexicalStates:
 
 
 class LexicalOutput(nn.Module):
-    """From word logits, features and attention to log-probabilities. The lexicon is empty until :meth:`load`."""
+    """From word logits, features and attention to log-probabilities.
+
+    The lexicon is empty until :meth:`load`.
+    """
 
     aligned: Tensor
     rows: Tensor
 
-    def __init__(self, width: int, source_size: int, target_size: int, config: LSTMLexiconConfig) -> None:
+    def __init__(
+        self, width: int, source_size: int, target_size: int, config: LSTMLexiconConfig
+    ) -> None:
         super().__init__()
         self.gate = Linear(width, 1)
         self.learned, self.one_word = config.lexicon_is_learned, config.lexicon in ("copy", "hard")
@@ -64,7 +71,8 @@ class LexicalOutput(nn.Module):
     def load(self, matrix: Tensor) -> None:
         """Set the lexicon.
 
-        :param matrix: L, [source vocabulary, target vocabulary]; a row sums to 1, or to 0 for a word without entries.
+        :param matrix: L, [source vocabulary, target vocabulary]; a row sums to 1, or to 0 for a
+            word without entries.
         """
         if self.one_word:
             best, word = matrix.max(1)

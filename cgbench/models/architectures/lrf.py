@@ -1,9 +1,11 @@
-"""LRF: each position attends to its states in the lower layers (Zheng et al., 2023, Layer-wise Representation Fusion).
+"""LRF: each position attends to its states in the lower layers (Zheng et al., 2023, Layer-wise
+Representation Fusion).
 
-Before the feed-forward sublayer of layer l a token attends to its own vectors H^0, ..., H^{l-1}, the embedding and the
-outputs of the lower layers, by multi-head attention with separate weights (equations 9 and 10). Like other sublayers it
-is residual with a norm; the paper omits both in all its equations "for brevity". Only the current position is read, so
-search needs no cache. In a pre-norm model, query and keys share one norm.
+Before the feed-forward sublayer of layer l a token attends to its own vectors H^0, ..., H^{l-1},
+the embedding and the outputs of the lower layers, by multi-head attention with separate weights
+(equations 9 and 10). Like other sublayers it is residual with a norm; the paper omits both in all
+its equations "for brevity". Only the current position is read, so search needs no cache. In a
+pre-norm model, query and keys share one norm.
 """
 
 import math
@@ -21,10 +23,11 @@ from cgbench.models.parts.linear import linear
 
 
 class FuseAttention(nn.Module):
-    """Multi-head attention from each token to a few vectors of its own, such as those in the lower layers.
+    """Multi-head attention from each token to a few vectors of its own, such as those in the lower
+    layers.
 
-    A query has few keys, so it is cheaper to project the query into the space of the layers, and to mix layers before
-    their projection, than to project every layer: q·(W h) = (Wᵀ q)·h.
+    A query has few keys, so it is cheaper to project the query into the space of the layers, and to
+    mix layers before their projection, than to project every layer: q·(W h) = (Wᵀ q)·h.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -47,7 +50,9 @@ class FuseAttention(nn.Module):
         return self.projections.project_out(projected.flatten(1))
 
     def weights(self, x: Tensor, below: Tensor) -> Tensor:
-        """Return the attention weights of each token and head over the lower layers, [N, heads, layers]."""
+        """Return the attention weights of each token and head over the lower layers, [N, heads,
+        layers].
+        """
         query = self.projections.project_query(x).unflatten(-1, (self.heads, -1))
         keys, _ = self.projections.project_memory.weight.chunk(2)
         carried = self._by_head(query, keys.unflatten(0, (self.heads, -1)).transpose(1, 2))
@@ -58,14 +63,17 @@ class FuseAttention(nn.Module):
     @staticmethod
     def _by_head(x: Tensor, weights: Tensor) -> Tensor:
         """Map [N, heads, in] to [N, heads, out] with one matrix per head, [heads, out, in]."""
-        return torch.stack([linear(head, weight) for head, weight in zip(x.unbind(1), weights, strict=True)], 1)
+        return torch.stack(
+            [linear(head, weight) for head, weight in zip(x.unbind(1), weights, strict=True)], 1
+        )
 
 
 class Fuse(nn.Module):
     """The sublayer with :class:`FuseAttention`, in an encoder or a decoder layer.
 
-    :param encoder: configuration of a pre-trained encoder, in whose layers the sublayer has no norm and starts at zero,
-        so that the initial encoder is unchanged. (The paper does not describe this.)
+    :param encoder: configuration of a pre-trained encoder, in whose layers the sublayer has no norm
+        and starts at zero, so that the initial encoder is unchanged. (The paper does not describe
+        this.)
     """
 
     def __init__(self, config: LRFConfig, encoder: TransformerConfig | None = None) -> None:
@@ -76,12 +84,18 @@ class Fuse(nn.Module):
         if self.added:
             nn.init.zeros_(self.attention.projections.project_out.weight)
 
-    def forward(self, layer: EncoderLayer | DecoderLayer, x: Tensor, below: Sequence[Tensor]) -> Tensor:
+    def forward(
+        self, layer: EncoderLayer | DecoderLayer, x: Tensor, below: Sequence[Tensor]
+    ) -> Tensor:
         """Fuse tokens [N, width] of ``layer`` with their vectors in the lower layers."""
         layers = torch.stack(list(below), 1)
         if self.added:
             return x + layer.dropout(self.attention(x, layers))
-        return layer.after(self.norm, x, self.attention(layer.before(self.norm, x), layer.before(self.norm, layers)))
+        return layer.after(
+            self.norm,
+            x,
+            self.attention(layer.before(self.norm, x), layer.before(self.norm, layers)),
+        )
 
 
 class LRF(PretrainedTransformer):
@@ -91,12 +105,16 @@ class LRF(PretrainedTransformer):
 
     def __init__(self, config: LRFConfig, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
-        self.encoder_fuse = self._build(config.encoder_layers if config.fuse != "target" else 0, self.pretrained)
+        self.encoder_fuse = self._build(
+            config.encoder_layers if config.fuse != "target" else 0, self.pretrained
+        )
         self.decoder_fuse = self._build(config.decoder_layers if config.fuse != "source" else 0)
 
     def _build(self, layers: int, encoder: TransformerConfig | None = None) -> nn.ModuleDict:
         first = max(layers - 1, 0) if self.config.fuse_layers == "top" else 0
-        return nn.ModuleDict({str(layer): Fuse(self.config, encoder) for layer in range(first, layers)})
+        return nn.ModuleDict(
+            {str(layer): Fuse(self.config, encoder) for layer in range(first, layers)}
+        )
 
     def through(self, side: str, x: Tensor, attend: Callable[[int, Tensor], Tensor]) -> Tensor:
         """See :class:`Transformer`."""

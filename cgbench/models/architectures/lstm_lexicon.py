@@ -1,11 +1,13 @@
-"""LSTM encoder-decoder with input feeding and attention; plain, copying, or with a lexicon (Akyürek and Andreas, 2021).
+"""LSTM encoder-decoder with input feeding and attention; plain, copying, or with a lexicon (Akyürek
+and Andreas, 2021).
 
-As in the authors' code, the last states of a unidirectional encoder initialise the decoder. At each step the decoder
-reads the last word and the last feature vector (input feeding), attends to the encoder's outputs with a bilinear score,
-and combines all of these linearly, without a nonlinearity, to the next feature vector.
+As in the authors' code, the last states of a unidirectional encoder initialise the decoder. At each
+step the decoder reads the last word and the last feature vector (input feeding), attends to the
+encoder's outputs with a bilinear score, and combines all of these linearly, without a nonlinearity,
+to the next feature vector.
 
-With input feeding only the products with the word embeddings can be computed for all positions together; these come
-first. Rows are sorted by length, so that a step only computes unfinished rows.
+With input feeding only the products with the word embeddings can be computed for all positions
+together; these come first. Rows are sorted by length, so that a step only computes unfinished rows.
 """
 
 from collections.abc import Callable
@@ -40,7 +42,12 @@ class RowTensors:
 
     def _of_each(self, change: Callable[[Tensor], Tensor]) -> Self:
         fields = vars(self).values()
-        return type(self)(*(list(map(change, field)) if isinstance(field, list) else change(field) for field in fields))
+        return type(self)(
+            *(
+                list(map(change, field)) if isinstance(field, list) else change(field)
+                for field in fields
+            )
+        )
 
 
 @dataclass
@@ -59,7 +66,9 @@ class Memory(RowTensors):
 
 
 class SourceAttention(Linear):
-    """The projection of a bilinear score, q·e with q = W h + b; keys and values are the states themselves."""
+    """The projection of a bilinear score, q·e with q = W h + b; keys and values are the states
+    themselves.
+    """
 
     def __init__(self, width: int) -> None:
         super().__init__(width, width)
@@ -79,13 +88,17 @@ class SourceAttention(Linear):
         return Memory(values, keys, offset, encoded.ids[index])
 
     def weights(self, memory: Memory, h: Tensor) -> Tensor:
-        """Return the weights of the source words, [rows, columns], for the state of one step, [rows, width]."""
+        """Return the weights of the source words, [rows, columns], for the state of one step,
+        [rows, width].
+        """
         return torch.softmax(torch.bmm(memory.keys, h.unsqueeze(2)).squeeze(2) + memory.offset, 1)
 
 
 @dataclass
 class Hidden(RowTensors):
-    """The decoder's recurrent state: h and c of each layer, and the vector fed to the next step, each [rows, width]."""
+    """The decoder's recurrent state: h and c of each layer, and the vector fed to the next step,
+    each [rows, width].
+    """
 
     h: list[Tensor]
     c: list[Tensor]
@@ -94,7 +107,9 @@ class Hidden(RowTensors):
 
 @dataclass
 class RecurrentState:
-    """The state of decoding: that of the recurrence, the memory of attention, and the linear maps of a step."""
+    """The state of decoding: that of the recurrence, the memory of attention, and the linear maps
+    of a step.
+    """
 
     hidden: Hidden
     memory: Any
@@ -113,7 +128,9 @@ class RecurrentState:
 
 @dataclass
 class EncodedLSTM:
-    """Outputs of the top layer [M, width], their layout and ids; the last h and c of each layer [layers, S, width]."""
+    """Outputs of the top layer [M, width], their layout and ids; the last h and c of each layer
+    [layers, S, width].
+    """
 
     states: Tensor
     layout: Layout
@@ -122,7 +139,9 @@ class EncodedLSTM:
 
 
 class LSTMLexicon(nn.Module):
-    """Encoder and decoder of LSTMs; used like :class:`~cgbench.models.architectures.transformer.Transformer`."""
+    """Encoder and decoder of LSTMs; used like
+    :class:`~cgbench.models.architectures.transformer.Transformer`.
+    """
 
     def __init__(self, config: LSTMLexiconConfig, source_size: int, target_size: int) -> None:
         super().__init__()
@@ -130,13 +149,22 @@ class LSTMLexicon(nn.Module):
         width, layers = config.width, config.encoder_layers
         self.source_embedding = nn.Embedding(source_size, width, padding_idx=PAD)
         self.target_embedding = nn.Embedding(target_size, width, padding_idx=PAD)
-        self.dropout, self.feature_dropout = Dropout(config.dropout), Dropout(config.feature_dropout)
+        self.dropout, self.feature_dropout = (
+            Dropout(config.dropout),
+            Dropout(config.feature_dropout),
+        )
         self.encoder = nn.LSTM(width, width, layers, dropout=config.dropout if layers > 1 else 0.0)
-        self.cells = nn.ModuleList(nn.LSTMCell(width * (1 if k else 2), width) for k in range(layers))
+        self.cells = nn.ModuleList(
+            nn.LSTMCell(width * (1 if k else 2), width) for k in range(layers)
+        )
         self.attention = SourceAttention(width)
         self.mix = Linear(4 * width, width)
         self.output = Linear(width, target_size)
-        self.lexical = None if config.lexicon == "none" else LexicalOutput(width, source_size, target_size, config)
+        self.lexical = (
+            None
+            if config.lexicon == "none"
+            else LexicalOutput(width, source_size, target_size, config)
+        )
 
     def encode(self, source: Ragged) -> EncodedLSTM:
         """Encode source ids, with <s> before each."""
@@ -146,7 +174,9 @@ class LSTMLexicon(nn.Module):
         return EncodedLSTM(states, layout, source.ids, last)
 
     def decode(self, encoded: EncodedLSTM, target: Ragged) -> Any:
-        """Return the features at the ids that the decoder reads, or the input of :class:`LexicalOutput`."""
+        """Return the features at the ids that the decoder reads, or the input of
+        :class:`LexicalOutput`.
+        """
         layout = target.layout
         order, sizes, index = time_major(layout.lengths)
         y = self.dropout(self.target_embedding(target.ids[to_device(index, encoded.states.device)]))
@@ -162,7 +192,9 @@ class LSTMLexicon(nn.Module):
         read = torch.cat(features)[back]
         if self.lexical is None:
             return read
-        columns = to_device(grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y.device)
+        columns = to_device(
+            grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y.device
+        )
         words = encoded.ids[columns][layout.sequence]
         return LexicalStates(read, torch.cat(attention)[back], words)
 
@@ -173,7 +205,9 @@ class LSTMLexicon(nn.Module):
         return cast("Tensor", self.lexical(self.output(states.features), states))
 
     def forward(self, source: Ragged, target: Ragged) -> Tensor:
-        """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""
+        """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the
+        decoder reads.
+        """
         return self.project(self.decode(self.encode(source), target))
 
     def start(self, encoded: EncodedLSTM) -> RecurrentState:
@@ -181,7 +215,9 @@ class LSTMLexicon(nn.Module):
         return self._start(encoded, np.arange(len(encoded.layout)))
 
     def step(self, tokens: Tensor, state: RecurrentState) -> Tensor:
-        """Consume one id per row [rows] and return the logits of the next [rows, target vocabulary]."""
+        """Consume one id per row [rows] and return the logits of the next [rows, target
+        vocabulary].
+        """
         y = self.dropout(self.target_embedding(tokens))
         weights = self._advance(*self._of_words(y), state)
         if self.lexical is None:
@@ -191,37 +227,47 @@ class LSTMLexicon(nn.Module):
     def _start(self, encoded: EncodedLSTM, order: np.ndarray) -> RecurrentState:
         linears, memory = self._step_linears(), self.attention.build_memory(encoded, order)
         h, c = (states.index_select(1, to_device(order, states.device)) for states in encoded.last)
-        return RecurrentState(Hidden(list(h.unbind(0)), list(c.unbind(0)), torch.zeros_like(h[0])), memory, linears)
+        return RecurrentState(
+            Hidden(list(h.unbind(0)), list(c.unbind(0)), torch.zeros_like(h[0])), memory, linears
+        )
 
     def _cells(self) -> list[nn.LSTMCell]:
         return cast("list[nn.LSTMCell]", list(self.cells))
 
     def _of_words(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The contribution of words to the gates of the lowest cell and to the features, for all tokens together."""
+        """The contribution of words to the gates of the lowest cell and to the features, for all
+        tokens together.
+        """
         cell, width = self._cells()[0], y.shape[-1]
         gates = linear(y, cell.weight_ih[:, :width], cell.bias_ih + cell.bias_hh)
         return gates, linear(y, self.mix.weight[:, :width], self.mix.bias)
 
     def _step_linears(self) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """The linear maps of a step: of [input; h] in each cell, with biases of the upper ones, and of [feature; h;
-        context]."""
+        """The linear maps of a step: of [input; h] in each cell, with biases of the upper ones, and
+        of [feature; h; context]."""
         lowest, *upper = self._cells()
         width = self.config.width
         inputs = [lowest.weight_ih[:, width:], *(cell.weight_ih for cell in upper)]
-        weights = [torch.cat((weight, cell.weight_hh), 1) for weight, cell in zip(inputs, self._cells(), strict=True)]
+        weights = [
+            torch.cat((weight, cell.weight_hh), 1)
+            for weight, cell in zip(inputs, self._cells(), strict=True)
+        ]
         biases = [cell.bias_ih + cell.bias_hh for cell in upper]
         return weights, biases, self.mix.weight[:, width:]
 
     def _advance(self, gates: Tensor, mixed: Tensor, state: RecurrentState) -> Tensor:
         """One step of all rows; returns the attention weights [rows, columns].
 
-        :param gates: contribution of the words to the lowest cell, [rows, 4 width]; ``mixed``: to the features.
+        :param gates: contribution of the words to the lowest cell, [rows, 4 width]; ``mixed``: to
+            the features.
         """
         hidden, memory = state.hidden, state.memory
         cells, biases, mix = state.linears
         x = feed = self.dropout(hidden.feed)
         states = []
-        for weight, bias, last_h, last_c in zip(cells, [gates, *biases], hidden.h, hidden.c, strict=True):
+        for weight, bias, last_h, last_c in zip(
+            cells, [gates, *biases], hidden.h, hidden.c, strict=True
+        ):
             states.append(lstm_cell(F.linear(torch.cat((x, last_h), 1), weight) + bias, last_c))
             x = self.dropout(states[-1][0])
         h, c = [h for h, _ in states], [c for _, c in states]
@@ -235,7 +281,8 @@ class LSTMLexicon(nn.Module):
 def lstm_cell(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """Return h and c of an LSTM's next step, [rows, width].
 
-    :param gates: the gates before their activation, [rows, 4 width], in torch's order; ``c``: of the last step.
+    :param gates: the gates before their activation, [rows, 4 width], in torch's order; ``c``: of
+        the last step.
     """
     into, forget, new, out = gates.chunk(4, 1)
     c = forget.sigmoid() * c + into.sigmoid() * new.tanh()
@@ -243,18 +290,23 @@ def lstm_cell(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def run_lstm(lstm: nn.LSTM, x: Tensor, layout: Layout) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Run an LSTM over tokens [M, width]: outputs [M, ...], and the last h and c, [layers and directions, S, ...]."""
+    """Run an LSTM over tokens [M, width]: outputs [M, ...], and the last h and c, [layers and
+    directions, S, ...].
+    """
     order, sizes, index = time_major(layout.lengths)
     output, (h, c) = lstm(PackedSequence(x[to_device(index, x.device)], torch.from_numpy(sizes)))
     back = to_device(np.argsort(order), x.device)
-    return output.data[to_device(np.argsort(index), x.device)], (h.index_select(1, back), c.index_select(1, back))
+    return output.data[to_device(np.argsort(index), x.device)], (
+        h.index_select(1, back),
+        c.index_select(1, back),
+    )
 
 
 def time_major(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Order sequences by length, longest first, and their tokens by position.
 
-    :returns: the order of the sequences, [S]; the number of tokens at each position, [longest]; the tokens ordered by
-        position, [N].
+    :returns: the order of the sequences, [S]; the number of tokens at each position, [longest]; the
+        tokens ordered by position, [N].
     """
     order = np.argsort(-lengths, kind="stable")
     table, real = grid_index((np.cumsum(lengths) - lengths)[order], lengths[order, None])

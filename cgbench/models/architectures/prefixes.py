@@ -1,8 +1,9 @@
 """Index arithmetic for target prefixes and their source encodings.
 
-Dangle and R-Dangle re-encode the source for prefixes y_0..y_p of the target. The encoding with y_0..y_p serves the
-positions p..e-1 (an *interval*); the next one starts at e. All prefixes of a batch form another ragged batch, whose
-indices are computed from the lengths, without a loop over sentences or positions.
+Dangle and R-Dangle re-encode the source for prefixes y_0..y_p of the target. The encoding with
+y_0..y_p serves the positions p..e-1 (an *interval*); the next one starts at e. All prefixes of a
+batch form another ragged batch, whose indices are computed from the lengths, without a loop over
+sentences or positions.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ class Prefixes:
     :param source_of: the source of each target, [targets].
     :param sequence: the target of each prefix, [S].
     :param first: row of y_0 of each prefix in the table of target vectors, [S].
-    :param newest: the last position of each prefix, p, [S]; ``end``: the first position it does not serve, e, [S].
+    :param newest: the last position of each prefix, p, [S]; ``end``: the first position it does not
+        serve, e, [S].
     """
 
     source: Layout
@@ -36,12 +38,16 @@ class Prefixes:
 
     @classmethod
     def at_intervals(cls, source: Layout, target: Layout, interval: int) -> Prefixes:
-        """Prefixes at the positions 0, interval, 2 interval, ... of every target (2023, section 3.1)."""
+        """Prefixes at the positions 0, interval, 2 interval, ... of every target (2023, section
+        3.1).
+        """
         counts = np.maximum(-(-target.lengths // interval), 1)
         sequence = np.repeat(np.arange(len(target)), counts)
         newest = join_ranges(np.zeros_like(counts), counts) * interval
         end = np.minimum(newest + interval, target.lengths[sequence])
-        return cls(source, target, np.arange(len(target)), sequence, target.starts[sequence], newest, end)
+        return cls(
+            source, target, np.arange(len(target)), sequence, target.starts[sequence], newest, end
+        )
 
     @classmethod
     def whole(cls, source: Layout, source_of: np.ndarray, length: int) -> Prefixes:
@@ -76,24 +82,35 @@ class Prefixes:
     @cached_property
     def positions_from_end(self) -> np.ndarray:
         """Distance of each token of all prefixes from the end of its prefix."""
-        return np.repeat(self.newest, self.lengths) - join_ranges(np.zeros_like(self.lengths), self.lengths)
+        return np.repeat(self.newest, self.lengths) - join_ranges(
+            np.zeros_like(self.lengths), self.lengths
+        )
 
     def with_own_rows(self) -> Prefixes:
-        """Return the same prefixes for a table with a separate row for each token of each prefix."""
+        """Return the same prefixes for a table with a separate row for each token of each
+        prefix.
+        """
         return replace(self, first=np.cumsum(self.lengths) - self.lengths)
 
     # Encoder input
 
     def mixed(self, sources: int, targets: int, ends: int = 1) -> GatherLayout:
-        """Return the input of the mixed layers, [source; y_0..y_p, END]: one sequence of two parts per prefix.
+        """Return the input of the mixed layers, [source; y_0..y_p, END]: one sequence of two parts
+        per prefix.
 
-        The tokens index a table of ``sources`` source vectors, ``targets`` target vectors and ``ends`` vectors END, one
-        or one per prefix.
+        The tokens index a table of ``sources`` source vectors, ``targets`` target vectors and
+        ``ends`` vectors END, one or one per prefix.
         """
-        end = sources + targets + (np.arange(len(self)) if ends > 1 else np.zeros(len(self), np.int64))
+        end = (
+            sources
+            + targets
+            + (np.arange(len(self)) if ends > 1 else np.zeros(len(self), np.int64))
+        )
         starts = np.stack((self.source.starts[self.sentence], sources + self.first, end), 1)
         lengths = np.stack((self.encodings.lengths, self.lengths, np.ones(len(self), np.int64)), 1)
-        layout = Layout(np.stack((lengths[:, 0], self.lengths + 1), 1), self.source.device, right=True)
+        layout = Layout(
+            np.stack((lengths[:, 0], self.lengths + 1), 1), self.source.device, right=True
+        )
         return GatherLayout(layout, join_ranges(starts.ravel(), lengths.ravel()))
 
     @cached_property
@@ -114,7 +131,9 @@ class Prefixes:
         return self._read(right=True)
 
     def _read(self, right: bool) -> GatherLayout:
-        return GatherLayout(Layout(self.end, self.source.device, right), join_ranges(self.first, self.end))
+        return GatherLayout(
+            Layout(self.end, self.source.device, right), join_ranges(self.first, self.end)
+        )
 
     @property
     def served(self) -> np.ndarray:

@@ -1,9 +1,10 @@
 """Proto-Transformer (Yin et al., 2022): source words attend to prototypes of their own word.
 
 After some epochs of training, the states of each source word over the training data are clustered
-(:mod:`cgbench.models.training.prototypes`). From then on, each encoder layer attends from a token to the K centroids of
-its word, between self-attention and feed-forward: x2 = LN(x1 + MHA(x1, C_w)). Centroids are constants; words without
-centroids skip this sublayer. The decoder is the Transformer's.
+(:mod:`cgbench.models.training.prototypes`). From then on, each encoder layer attends from a token
+to the K centroids of its word, between self-attention and feed-forward: x2 = LN(x1 + MHA(x1, C_w)).
+Centroids are constants; words without centroids skip this sublayer. The decoder is the
+Transformer's.
 
 The layer follows the authors' code; the text of the paper was not available.
 """
@@ -22,7 +23,9 @@ from cgbench.models.parts.ragged import Ragged
 
 
 class PrototypeAttention(nn.Module):
-    """The sublayer of one encoder layer, which attends from tokens to the prototypes of their words."""
+    """The sublayer of one encoder layer, which attends from tokens to the prototypes of their
+    words.
+    """
 
     def __init__(self, config: ProtoTransformerConfig) -> None:
         super().__init__()
@@ -32,7 +35,8 @@ class PrototypeAttention(nn.Module):
     def forward(self, layer: Layer, x: Tensor, prototypes: Tensor, clustered: Tensor) -> Tensor:
         """Map the tokens [N, width] of ``layer`` to the same shape.
 
-        :param prototypes: of each token's word, [N, K, width]; ``clustered``: whether there are any, [N, 1].
+        :param prototypes: of each token's word, [N, K, width]; ``clustered``: whether there are
+            any, [N, 1].
         """
         change = self.attention(layer.before(self.norm, x), prototypes)
         return torch.where(clustered, layer.after(self.norm, x, change), x)
@@ -41,8 +45,8 @@ class PrototypeAttention(nn.Module):
 class ProtoTransformer(Transformer):
     """A Transformer whose encoder reads prototypes, once there are any.
 
-    ``prototypes`` [source vocabulary, K, width] has the centroids; ``clustered`` [source vocabulary] marks the words
-    with centroids. Both are buffers, stored with the parameters.
+    ``prototypes`` [source vocabulary, K, width] has the centroids; ``clustered`` [source
+    vocabulary] marks the words with centroids. Both are buffers, stored with the parameters.
     """
 
     config: ProtoTransformerConfig
@@ -51,9 +55,13 @@ class ProtoTransformer(Transformer):
 
     def __init__(self, config: ProtoTransformerConfig, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
-        self.prototype_attention = nn.ModuleList(PrototypeAttention(config) for _ in range(config.encoder_layers))
+        self.prototype_attention = nn.ModuleList(
+            PrototypeAttention(config) for _ in range(config.encoder_layers)
+        )
         self.prototype_dropout = Dropout(config.dropout)
-        self.register_buffer("prototypes", torch.zeros(source_size, config.prototypes, config.width))
+        self.register_buffer(
+            "prototypes", torch.zeros(source_size, config.prototypes, config.width)
+        )
         self.register_buffer("clustered", torch.zeros(source_size, dtype=torch.bool))
         # Stored on the host, so that no pass waits for the GPU.
         self.has_prototypes = False

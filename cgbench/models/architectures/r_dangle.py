@@ -1,11 +1,14 @@
-"""R-Dangle (Zheng and Lapata, 2023): the source is re-encoded at intervals, only for the keys of cross-attention.
+"""R-Dangle (Zheng and Lapata, 2023): the source is re-encoded at intervals, only for the keys of
+cross-attention.
 
-At the target positions 0, o, 2o, ... the source is encoded together with the prefix, as in Dangle at every position,
-and the decoder reads the whole prefix again with the new encodings; in between it runs as an ordinary decoder. With
-``values=separate`` the values of cross-attention come from an encoder over the source only.
+At the target positions 0, o, 2o, ... the source is encoded together with the prefix, as in Dangle
+at every position, and the decoder reads the whole prefix again with the new encodings; in between
+it runs as an ordinary decoder. With ``values=separate`` the values of cross-attention come from an
+encoder over the source only.
 
-Some details are only in the authors' code: the norms after both encoders, that the lowest layers of the value encoder
-are mixed layers over the source and one learned vector, and that its upper layers are shared with the keys.
+Some details are only in the authors' code: the norms after both encoders, that the lowest layers of
+the value encoder are mixed layers over the source and one learned vector, and that its upper layers
+are shared with the keys.
 """
 
 from collections.abc import Sequence
@@ -16,7 +19,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.architectures.dangle import EncoderDecoderDangle, MixedLayer, PrefixState, learned_vector
+from cgbench.models.architectures.dangle import (
+    EncoderDecoderDangle,
+    MixedLayer,
+    PrefixState,
+    learned_vector,
+)
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.transformer import Encoded
 from cgbench.models.config.architectures import RDangleConfig
@@ -29,7 +37,8 @@ class EncodedSources(Encoded):
     """Everything that depends only on the sources.
 
     :param states: the mixed layers' input, [M, width].
-    :param once: of each decoder layer the cross-attention values, [M, width]; empty if they are re-encoded.
+    :param once: of each decoder layer the cross-attention values, [M, width]; empty if they are
+        re-encoded.
     """
 
     once: list[Tensor]
@@ -45,7 +54,9 @@ class RDangle(EncoderDecoderDangle):
         pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
         if config.values != "shared":
-            self.value_encoder = nn.ModuleList(MixedLayer(config) for _ in range(config.mixed_layers))
+            self.value_encoder = nn.ModuleList(
+                MixedLayer(config) for _ in range(config.mixed_layers)
+            )
             self.value_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
             self.source_end = learned_vector(config.width)
 
@@ -55,18 +66,27 @@ class RDangle(EncoderDecoderDangle):
         if self.config.values == "separate":
             # A learned vector takes the place of a target.
             sources = Prefixes.whole(layout, np.arange(len(layout)), 0)
-            states = self.value_norm(self.encode_by(self.value_encoder, x, x[:0], self.source_end, sources))
+            states = self.value_norm(
+                self.encode_by(self.value_encoder, x, x[:0], self.source_end, sources)
+            )
             once = [layer.cross.project_values(states) for layer in self.decoder_stack()]
         return EncodedSources(x, layout, once)
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
-        """See :class:`Transformer`. All prefixes of a target share the dropout of its embeddings."""
+        """See :class:`Transformer`.
+
+        All prefixes of a target share the dropout of its embeddings.
+        """
         y = self.embed_target(target)
         read = self.read_target(target.ids, target.layout.positions, y)
         return self.decode_embedded(encoded, y, target.layout, read)
 
-    def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout, read: Tensor | None = None) -> Tensor:
-        """See :class:`Transformer`; ``read``: the mixed layers' input for the target (default: ``y``)."""
+    def decode_embedded(
+        self, encoded: Any, y: Tensor, layout: Layout, read: Tensor | None = None
+    ) -> Tensor:
+        """See :class:`Transformer`; ``read``: the mixed layers' input for the target (default:
+        ``y``).
+        """
         prefixes = Prefixes.at_intervals(encoded.layout, layout, self.config.interval)
         read = y if read is None else read
         return self.decode_prefixes(encoded, self.encode_anew(encoded, read, prefixes), y, prefixes)
@@ -78,14 +98,23 @@ class RDangle(EncoderDecoderDangle):
     def pair(self, encoded: Any, prefixes: Prefixes, layout: Layout) -> list[Pairing]:
         """See :class:`EncoderDecoderDangle`."""
         pairings = super().pair(encoded, prefixes, layout)
-        return [*pairings, Pairing(layout, encoded.layout, prefixes.sentence)] if encoded.once else pairings
+        return (
+            [*pairings, Pairing(layout, encoded.layout, prefixes.sentence)]
+            if encoded.once
+            else pairings
+        )
 
-    def source_cache_anew(self, layer: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]) -> list[KVCache]:
+    def source_cache_anew(
+        self, layer: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]
+    ) -> list[KVCache]:
         """See :class:`EncoderDecoderDangle`."""
         if self.config.values == "shared":
             return super().source_cache_anew(layer, encoded, states, pairings)
         cross = self.decoder_stack()[layer].cross
-        keys, values = pairings[0].grids(cross.project_keys(states)), pairings[1].grids(encoded.once[layer])
+        keys, values = (
+            pairings[0].grids(cross.project_keys(states)),
+            pairings[1].grids(encoded.once[layer]),
+        )
         return cross.kv_cache_of_grids(keys, values)
 
     def step(self, tokens: Tensor, state: PrefixState) -> Tensor:
@@ -101,6 +130,8 @@ class RDangle(EncoderDecoderDangle):
             caches = state if self.config.interval > 1 else None
             return self.project(self.decode_prefixes(state.encoded, states, y, prefixes, caches))
         y = self.embed_step(tokens, length)
-        for layer, target, source in zip(self.decoder_stack(), state.target, state.source, strict=True):
+        for layer, target, source in zip(
+            self.decoder_stack(), state.target, state.source, strict=True
+        ):
             y = layer.step(y, target, source, state.mask)
         return self.project(self.decoder_norm(y))

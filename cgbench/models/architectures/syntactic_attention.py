@@ -1,9 +1,10 @@
-"""Syntactic attention (Russin et al., 2019): attention uses only syntax, predictions use only word meanings.
+"""Syntactic attention (Russin et al., 2019): attention uses only syntax, predictions use only word
+meanings.
 
-As in the authors' code, the attention state of a source word depends on the words around it but not on the word itself,
-and a prediction is a linear map of the context-free vectors of the attended words. Predictions are not fed back, so
-training and decoding are the same computation. Unlike the authors' code, this one has masks for batches of more than
-one sentence.
+As in the authors' code, the attention state of a source word depends on the words around it but not
+on the word itself, and a prediction is a linear map of the context-free vectors of the attended
+words. Predictions are not fed back, so training and decoding are the same computation. Unlike the
+authors' code, this one has masks for batches of more than one sentence.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Meanings(RowTensors):
 
 @dataclass
 class EncodedSyntax:
-    """Syntax states [M, width] and meanings [M, meaning] of a batch; the first attention query, [S, width]."""
+    """Syntax states [M, width] and meanings [M, meaning] of a batch; the first attention query, [S,
+    width].
+    """
 
     states: Tensor
     meaning: Tensor
@@ -55,14 +58,17 @@ class EncodedSyntax:
 
 
 class SyntacticAttention(nn.Module):
-    """The model, with the interface of :class:`~cgbench.models.architectures.transformer.Transformer`.
+    """The model, with the interface of
+    :class:`~cgbench.models.architectures.transformer.Transformer`.
 
-    The authors' code only supports ``width`` = 4 · ``syntax_width``. ``read_syntax`` (their ``syn_act``) lets
-    predictions also read the attended syntax states. Each of the three LSTMs has ``encoder_layers`` layers (their
-    ``n_layers``), with dropout between them.
+    The authors' code only supports ``width`` = 4 · ``syntax_width``. ``read_syntax`` (their
+    ``syn_act``) lets predictions also read the attended syntax states. Each of the three LSTMs has
+    ``encoder_layers`` layers (their ``n_layers``), with dropout between them.
     """
 
-    def __init__(self, config: SyntacticAttentionConfig, source_size: int, target_size: int) -> None:
+    def __init__(
+        self, config: SyntacticAttentionConfig, source_size: int, target_size: int
+    ) -> None:
         super().__init__()
         self.config = config
         syntax, width = config.syntax_width, config.width
@@ -71,12 +77,16 @@ class SyntacticAttention(nn.Module):
         self.dropout = Dropout(config.dropout)
         depth, between = config.encoder_layers, config.dropout if config.encoder_layers > 1 else 0.0
         self.around = nn.LSTM(syntax, syntax, depth, dropout=between, bidirectional=True)
-        self.ends = nn.Parameter(torch.zeros(2, 2 * syntax))  # context before the first and after the last word
+        self.ends = nn.Parameter(
+            torch.zeros(2, 2 * syntax)
+        )  # context before the first and after the last word
         self.encoder = nn.LSTM(2 * syntax, width // 2, depth, dropout=between, bidirectional=True)
         self.begin = Linear(width, width)
         self.cell = nn.LSTMCell(width, width)
         self.upper = nn.ModuleList(nn.LSTMCell(width, width) for _ in range(depth - 1))
-        self.output = Linear(config.meaning_width + (width if config.read_syntax else 0), target_size)
+        self.output = Linear(
+            config.meaning_width + (width if config.read_syntax else 0), target_size
+        )
         nn.init.normal_(self.ends)
 
     def encode(self, source: Ragged) -> EncodedSyntax:
@@ -95,7 +105,9 @@ class SyntacticAttention(nn.Module):
         return EncodedSyntax(states, meaning, layout, F.relu(self.begin(last)))
 
     def decode(self, encoded: EncodedSyntax, target: Ragged) -> Tensor:
-        """Return the output layer's input at each target position, [N, ...]; only the target's lengths are used."""
+        """Return the output layer's input at each target position, [N, ...]; only the target's
+        lengths are used.
+        """
         order, sizes, index = time_major(target.layout.lengths)
         state = self._start(encoded, order)
         features = []
@@ -117,13 +129,17 @@ class SyntacticAttention(nn.Module):
         return self._start(encoded, np.arange(len(encoded.layout)))
 
     def step(self, tokens: Tensor, state: RecurrentState) -> Tensor:
-        """Return the logits of the next id [rows, target vocabulary]; ``tokens`` [rows] is ignored."""
+        """Return the logits of the next id [rows, target vocabulary]; ``tokens`` [rows] is
+        ignored.
+        """
         return self.project(self._advance(state))
 
     def _start(self, encoded: EncodedSyntax, order: np.ndarray) -> RecurrentState:
         table, real = grid_index(encoded.layout.starts[order], encoded.layout.lengths[order, None])
         index = to_device(table, encoded.states.device)
-        offset = encoded.states.new_zeros(table.shape).masked_fill(~to_device(real, encoded.states.device), -torch.inf)
+        offset = encoded.states.new_zeros(table.shape).masked_fill(
+            ~to_device(real, encoded.states.device), -torch.inf
+        )
         query = encoded.query[to_device(order, encoded.states.device)]
         # The first query does not enter the recurrence, which starts from zeros.
         memory = Meanings(encoded.states[index], encoded.meaning[index], offset)
@@ -137,9 +153,13 @@ class SyntacticAttention(nn.Module):
         memory, hidden = state.memory, state.hidden
         scores = torch.bmm(memory.syntax, hidden.feed.unsqueeze(2)).squeeze(2) + memory.offset
         weights = torch.softmax(scores, 1).unsqueeze(1)
-        read, context = (torch.bmm(weights, values).squeeze(1) for values in (memory.meaning, memory.syntax))
+        read, context = (
+            torch.bmm(weights, values).squeeze(1) for values in (memory.meaning, memory.syntax)
+        )
         x, states = context, []
-        for layer, ((of_input, of_h, bias), h, c) in enumerate(zip(state.linears, hidden.h, hidden.c, strict=True)):
+        for layer, ((of_input, of_h, bias), h, c) in enumerate(
+            zip(state.linears, hidden.h, hidden.c, strict=True)
+        ):
             read_x = self.dropout(x) if layer else x
             states.append(lstm_cell(F.linear(read_x, of_input) + F.linear(h, of_h) + bias, c))
             x = states[-1][0]

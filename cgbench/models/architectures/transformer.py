@@ -1,11 +1,13 @@
 """The Transformer (Vaswani et al., 2017), base of most architectures.
 
-By default it is fairseq's ``transformer_iwslt_de_en``: separate source and target embeddings, the target's tied to the
-output projection, ReLU, pre-norm or post-norm layers. With relative positions both stacks use relative self-attention,
-there are no absolute positions, and cross-attention is ordinary.
+By default it is fairseq's ``transformer_iwslt_de_en``: separate source and target embeddings, the
+target's tied to the output projection, ReLU, pre-norm or post-norm layers. With relative positions
+both stacks use relative self-attention, there are no absolute positions, and cross-attention is
+ordinary.
 
-The interface of a model is ``encode``, ``decode`` and ``project`` (teacher forcing), and ``start`` and ``step``
-(search). Other architectures override parts of these; both ways must give the same logits.
+The interface of a model is ``encode``, ``decode`` and ``project`` (teacher forcing), and ``start``
+and ``step`` (search). Other architectures override parts of these; both ways must give the same
+logits.
 """
 
 import math
@@ -40,13 +42,16 @@ class Encoded:
 class DecoderState:
     """The state of step-by-step decoding, one row per sentence.
 
-    The ``beam`` adjacent hypotheses of a sentence share its row. Each step stores the keys and values of all of them,
-    and ``target_mask`` selects those in the past of each hypothesis. So reordering a beam moves no data.
+    The ``beam`` adjacent hypotheses of a sentence share its row. Each step stores the keys and
+    values of all of them, and ``target_mask`` selects those in the past of each hypothesis. So
+    reordering a beam moves no data.
 
-    :param source: one fixed cache per decoder layer; ``source_mask``: their mask, [rows, 1, 1, source length], or None
-        without padding.
-    :param target: one growing cache per decoder layer; ``positions``: the position of each of its columns, [stored].
-    :param target_mask: of ``target``, [rows, 1, beam, stored], or None if all hypotheses share all columns.
+    :param source: one fixed cache per decoder layer; ``source_mask``: their mask, [rows, 1, 1,
+        source length], or None without padding.
+    :param target: one growing cache per decoder layer; ``positions``: the position of each of its
+        columns, [stored].
+    :param target_mask: of ``target``, [rows, 1, beam, stored], or None if all hypotheses share all
+        columns.
     :param length: number of positions so far.
     """
 
@@ -62,24 +67,32 @@ class DecoderState:
         """Extend the mask and the positions for the next position of every hypothesis."""
         if self.beam > 1:
             rows = len(self.source[0])
-            new = torch.full((self.beam, self.beam), -math.inf, device=self.positions.device).fill_diagonal_(0)
+            new = torch.full(
+                (self.beam, self.beam), -math.inf, device=self.positions.device
+            ).fill_diagonal_(0)
             before = self.target_mask
             if before is None:
                 before = new.new_zeros(rows, 1, self.beam, len(self.positions))
             self.target_mask = torch.cat((before, new.expand(rows, 1, -1, -1)), 3)
         elif self.target_mask is not None:
             self.target_mask = F.pad(self.target_mask, (0, 1))
-        self.positions = torch.cat((self.positions, self.positions.new_full((self.beam,), self.length)))
+        self.positions = torch.cat(
+            (self.positions, self.positions.new_full((self.beam,), self.length))
+        )
         self.length += 1
 
     def reorder(self, index: np.ndarray) -> None:
-        """Select the hypotheses ``index`` [new hypotheses]; indices are computed on the host, without GPU waits."""
+        """Select the hypotheses ``index`` [new hypotheses]; indices are computed on the host,
+        without GPU waits.
+        """
         sentence = index // self.beam
         first = np.flatnonzero(np.diff(sentence, prepend=-1))
         counts = np.unique(np.diff(first, append=len(sentence)))
         if self.target_mask is not None:
             self.target_mask = self.target_mask.view(-1, 1, 1, self.target_mask.shape[3])
-            self.target_mask = self.target_mask.index_select(0, to_device(index, self.positions.device))
+            self.target_mask = self.target_mask.index_select(
+                0, to_device(index, self.positions.device)
+            )
         # If sentences have different numbers of hypotheses, each hypothesis gets its own row.
         self.beam, rows = (int(counts[0]), sentence[first]) if len(counts) == 1 else (1, sentence)
         if self.target_mask is not None:
@@ -103,8 +116,12 @@ class Transformer(nn.Module):
         source, target = self.build_embeddings(source_size, target_size)
         self.source_embedding, self.target_embedding = source, target
         self.dropout = Dropout(config.dropout if config.embedding_dropout else 0.0)
-        self.encoder = nn.ModuleList(self.build_encoder_layer(index) for index in range(config.encoder_layers))
-        self.decoder = nn.ModuleList(self.build_decoder_layer(index) for index in range(config.decoder_layers))
+        self.encoder = nn.ModuleList(
+            self.build_encoder_layer(index) for index in range(config.encoder_layers)
+        )
+        self.decoder = nn.ModuleList(
+            self.build_decoder_layer(index) for index in range(config.decoder_layers)
+        )
         pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
@@ -117,14 +134,18 @@ class Transformer(nn.Module):
         return self.build_embedding(source_size), self.build_embedding(target_size)
 
     def build_embedding(self, words: int) -> nn.Embedding:
-        """Build ``words`` word embeddings, initialised according to ``config.embedding``; padding's row is 0."""
+        """Build ``words`` word embeddings, initialised according to ``config.embedding``; padding's
+        row is 0.
+        """
         config = self.config
         embedding = nn.Embedding(words, config.width, padding_idx=PAD)
         with torch.no_grad():
             if config.embedding in ("teu", "xavier"):
                 nn.init.xavier_uniform_(embedding.weight)
             else:
-                deviation = {"none": 1.0, "ped": math.sqrt(2 / config.width)}.get(config.embedding, config.width**-0.5)
+                deviation = {"none": 1.0, "ped": math.sqrt(2 / config.width)}.get(
+                    config.embedding, config.width**-0.5
+                )
                 embedding.weight.normal_(std=deviation)
             if config.embedding == "unit":
                 embedding.weight.div_(embedding.weight.norm(dim=1, keepdim=True))
@@ -154,9 +175,11 @@ class Transformer(nn.Module):
     def through(self, side: str, x: Tensor, attend: Callable[[int, Tensor], Tensor]) -> Tensor:
         """Apply a stack, ``encoder`` or ``decoder``.
 
-        Both teacher forcing and search use this method, so an architecture defines its connections once.
+        Both teacher forcing and search use this method, so an architecture defines its connections
+        once.
 
-        :param attend: applies all attention sublayers of a layer, given its number from 0 and its input.
+        :param attend: applies all attention sublayers of a layer, given its number from 0 and its
+            input.
         """
         for index, layer in enumerate(self.stack(side)):
             x = layer.feed(attend(index, x))
@@ -184,7 +207,9 @@ class Transformer(nn.Module):
         return Encoded(self.encoder_norm(x), layout)
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
-        """Return the decoder's last states [N, width] at the ids that it reads (</s>, then all but the last)."""
+        """Return the decoder's last states [N, width] at the ids that it reads (</s>, then all but
+        the last).
+        """
         return self.decode_embedded(encoded, self.embed_target(target), target.layout)
 
     def embed_target(self, target: Ragged) -> Tensor:
@@ -211,7 +236,9 @@ class Transformer(nn.Module):
         return linear(states, self.target_embedding.weight, self.output_bias)
 
     def forward(self, source: Ragged, target: Ragged) -> Tensor:
-        """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""
+        """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the
+        decoder reads.
+        """
         return self.project(self.decode(self.encode(source), target))
 
     # Search: one position per row at a time
@@ -221,12 +248,19 @@ class Transformer(nn.Module):
         rows, device = len(encoded.layout), encoded.states.device
         # With one token per sentence, the layout is a single grid in the order of the batch.
         pairing = Pairing(Layout([1] * rows, device), encoded.layout)
-        source = [self.source_cache(index, encoded, pairing)[0] for index in range(len(self.decoder_stack()))]
+        source = [
+            self.source_cache(index, encoded, pairing)[0]
+            for index in range(len(self.decoder_stack()))
+        ]
         target = [layer.attention.empty(rows, source[0].keys) for layer in self.decoder_stack()]
-        return DecoderState(source, pairing.masks[0], target, torch.empty(0, dtype=torch.int64, device=device))
+        return DecoderState(
+            source, pairing.masks[0], target, torch.empty(0, dtype=torch.int64, device=device)
+        )
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
-        """Consume one id per row [rows] and return the logits of the next [rows, target vocabulary]."""
+        """Consume one id per row [rows] and return the logits of the next [rows, target
+        vocabulary].
+        """
         return self.project(self.step_states(tokens, state))
 
     def step_states(self, tokens: Tensor, state: Any) -> Tensor:
@@ -243,10 +277,14 @@ class Transformer(nn.Module):
 
     def embed_step(self, tokens: Tensor, position: int) -> Tensor:
         """Return the vectors [rows, width] of the ids [rows] at one position."""
-        return self.embed(self.target_embedding, tokens, torch.tensor([position], device=tokens.device))
+        return self.embed(
+            self.target_embedding, tokens, torch.tensor([position], device=tokens.device)
+        )
 
     def embed(self, embedding: Any, ids: Tensor, positions: Tensor) -> Tensor:
-        """Return scaled embeddings with absolute positions, if the architecture has these, after dropout."""
+        """Return scaled embeddings with absolute positions, if the architecture has these, after
+        dropout.
+        """
         return self.dropout(self.vectors(embedding, ids, positions))
 
     def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:

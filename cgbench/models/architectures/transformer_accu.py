@@ -1,8 +1,10 @@
-"""Transformer-accu: sums of layers without learned weights, a baseline of two papers, which define it differently.
+"""Transformer-accu: sums of layers without learned weights, a baseline of two papers, which define
+it differently.
 
-* ``inputs`` (Zheng et al., 2023, LRF, "Transformer-accu"): layer i of either stack reads y_0 + ... + y_{i-1}, the
-  embedding and the outputs of all lower layers.
-* ``all`` (Lin et al., 2023, COMPOSITION, the text): every decoder layer reads the sum of all encoder sublayers.
+* ``inputs`` (Zheng et al., 2023, LRF, "Transformer-accu"): layer i of either stack reads y_0 + ...
+  + y_{i-1}, the embedding and the outputs of all lower layers.
+* ``all`` (Lin et al., 2023, COMPOSITION, the text): every decoder layer reads the sum of all
+  encoder sublayers.
 * ``prefix`` (its footnote): decoder layer i reads y_0 + ... + y_{i-1} of the encoder.
 
 In a pre-norm model, the encoder's final norm is applied to the summands for the decoder.
@@ -24,7 +26,9 @@ from cgbench.models.parts.ragged import Layout, Pairing
 
 @dataclass
 class EncodedSums(Encoded):
-    """The encoder's output; ``memories`` [M, width]: the cross-attention input of each decoder layer."""
+    """The encoder's output; ``memories`` [M, width]: the cross-attention input of each decoder
+    layer.
+    """
 
     memories: list[Tensor]
 
@@ -52,7 +56,7 @@ class TransformerAccu(Transformer):
         outputs = list(sublayer_outputs(self, x, layout))
         top = outputs[-1][1]
         if self.config.form == "all":
-            (*_, total) = accumulate(output for layer in outputs for output in layer)
+            *_, total = accumulate(output for layer in outputs for output in layer)
             return EncodedSums(top, layout, [total] * count)
         sums = accumulate([self.encoder_norm(x), *(output for _, output in outputs)])
         return EncodedSums(top, layout, list(sums)[:count])

@@ -16,24 +16,35 @@ from cgbench.settings import option
 
 @dataclass(frozen=True)
 class UniversalConfig(TransformerConfig):
-    """Transformer with shared weights: one encoder layer is applied ``encoder_layers`` times, and one decoder layer."""
+    """Transformer with shared weights: one encoder layer is applied ``encoder_layers`` times, and
+    one decoder layer.
+    """
 
     architecture: str = "universal"
 
 
 @dataclass(frozen=True)
 class PrefixConfig(OverEncoderConfig):
-    """Common settings of architectures that re-encode the source with target prefixes in mixed lower layers."""
+    """Common settings of architectures that re-encode the source with target prefixes in mixed
+    lower layers.
+    """
 
-    mixed_layers: int = option(4, "Number of layers over the source and the target prefix (k1)", least=1)
+    mixed_layers: int = option(
+        4, "Number of layers over the source and the target prefix (k1)", least=1
+    )
     mixed_attention_heads: int = option(8, "Number of attention heads of the mixed layers", least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._divides("mixed_attention_heads")
         if self.pretrained_encoder:
-            self._require("positions", self.positions == "encoder", "encoder with a pre-trained encoder")
-            rule = f"model.encoder_width ({self.encoder_width}): the encoder reads prefixes and sources"
+            self._require(
+                "positions", self.positions == "encoder", "encoder with a pre-trained encoder"
+            )
+            rule = (
+                f"model.encoder_width ({self.encoder_width}): the encoder reads prefixes and"
+                " sources"
+            )
             self._require("width", self.width == self.encoder_width, rule)
 
     @property
@@ -52,20 +63,22 @@ class DangleConfig(PrefixConfig):
     takes_vectors = False  # each prefix has its own vectors
     form: Literal["encoder_decoder", "encoder_only"] = option(
         "encoder_decoder",
-        "Parts of the model: ``encoder_decoder``, or ``encoder_only`` (no decoder; the state of the end vector "
-        "predicts)",
-    )  # fmt: skip
+        "Parts of the model: ``encoder_decoder``, or ``encoder_only`` (no decoder; the state of the"
+        " end vector predicts)",
+    )
     encoder_layers: int = option(
         4,
-        "Number of source-only layers above the mixed ones (k2); ``encoder_only`` has neither these nor "
-        "``decoder_layers``", least=0,
-    )  # fmt: skip
+        "Number of source-only layers above the mixed ones (k2); ``encoder_only`` has neither these"
+        " nor ``decoder_layers``",
+        least=0,
+    )
     decoder_layers: int = option(4, "Number of decoder layers", least=0)
     positions: Literal["relative", "sinusoidal", "encoder"] = option(
         "relative",
-        "Position encoding: ``relative``; ``sinusoidal``, for the target counted from the end of each prefix; or "
-        "``encoder``, the vectors of RoBERTa, also counted from the end, or of BART, counted from the beginning",
-    )  # fmt: skip
+        "Position encoding: ``relative``; ``sinusoidal``, for the target counted from the end of"
+        " each prefix; or ``encoder``, the vectors of RoBERTa, also counted from the end, or of"
+        " BART, counted from the beginning",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,48 +97,62 @@ class DangleConfig(PrefixConfig):
 
 @dataclass(frozen=True)
 class RDangleConfig(PrefixConfig):
-    """R-Dangle (Zheng and Lapata, 2023): the source is re-encoded for every ``interval``-th target prefix."""
+    """R-Dangle (Zheng and Lapata, 2023): the source is re-encoded for every ``interval``-th target
+    prefix.
+    """
 
     architecture: str = "r_dangle"
     may_be_decoder = True
     mixed_layers: int = 2
-    encoder_layers: int = option(8, "Number of source-only layers above the mixed ones (k2)", least=0)
+    encoder_layers: int = option(
+        8, "Number of source-only layers above the mixed ones (k2)", least=0
+    )
     decoder_layers: int = 12
     positions: Literal["relative", "encoder"] = option(
         "relative",
-        "Position encoding: ``relative``, or the vectors of a pre-trained ``encoder``, for the target counted from "
-        "its beginning",
-    )  # fmt: skip
+        "Position encoding: ``relative``, or the vectors of a pre-trained ``encoder``, for the"
+        " target counted from its beginning",
+    )
     norm: Norm = "pre"
     interval: int = option(1, "Number of target tokens between two re-encodings (o)", least=1)
     values: Literal["separate", "shared"] = option(
         "separate",
-        "Values of cross-attention: from an encoder over the source only (``separate``), or re-encoded with the keys "
-        "by one encoder (``shared``)",
-    )  # fmt: skip
+        "Values of cross-attention: from an encoder over the source only (``separate``), or"
+        " re-encoded with the keys by one encoder (``shared``)",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pretrained_encoder:
             self._require("values", self.values == "shared", "shared with a pre-trained encoder")
-            self._require("norm", self.norm == "post", "post with a pre-trained encoder, whose layers are post-norm")
+            self._require(
+                "norm",
+                self.norm == "post",
+                "post with a pre-trained encoder, whose layers are post-norm",
+            )
 
     @property
     def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`; with BART, target vectors differ between encoder and decoder."""
+        """See :class:`ModelConfig`; with BART, target vectors differ between encoder and
+        decoder.
+        """
         return not self.pretrained_decoder
 
 
 @dataclass(frozen=True)
 class CompositionConfig(OverEncoderConfig):
-    """COMPOSITION (Lin et al., 2023): each decoder layer reads its own mixtures of all encoder sublayers."""
+    """COMPOSITION (Lin et al., 2023): each decoder layer reads its own mixtures of all encoder
+    sublayers.
+    """
 
     architecture: str = "composition"
     sublayers: Literal["both", "self_attention", "feed_forward"] = option(
-        "both", "Sublayers whose outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``"
+        "both",
+        "Sublayers whose outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``",
     )
     mixtures: Literal["keys_values", "encoder"] = option(
-        "keys_values", "Mixtures: ``keys_values`` (two per decoder layer) or ``encoder`` (one for all)"
+        "keys_values",
+        "Mixtures: ``keys_values`` (two per decoder layer) or ``encoder`` (one for all)",
     )
     top_layers: int = option(0, "Number of encoder layers to mix, from the top; 0: all", least=0)
     initial: Literal["mean", "top"] = option(
@@ -143,7 +170,9 @@ class CompositionConfig(OverEncoderConfig):
 
 @dataclass(frozen=True)
 class LRFConfig(OverEncoderConfig):
-    """LRF (Zheng et al., 2023, layer-wise representation fusion): positions attend to their states in lower layers."""
+    """LRF (Zheng et al., 2023, layer-wise representation fusion): positions attend to their states
+    in lower layers.
+    """
 
     architecture: str = "lrf"
     fuse: Literal["both", "source", "target"] = option(
@@ -156,53 +185,68 @@ class LRFConfig(OverEncoderConfig):
 
 @dataclass(frozen=True)
 class AccuConfig(TransformerConfig):
-    """Transformer-accu: layers read sums of layers; two papers use the name for different architectures (``form``)."""
+    """Transformer-accu: layers read sums of layers; two papers use the name for different
+    architectures (``form``).
+    """
 
     architecture: str = "transformer_accu"
     form: Literal["inputs", "all", "prefix"] = option(
         "inputs",
-        "Sums: ``inputs`` (LRF paper: each layer of both stacks reads the sum of the embedding and all layers "
-        "before), ``all`` (COMPOSITION paper, text: every decoder layer reads the sum of all encoder sublayers) or "
-        "``prefix`` (its footnote: decoder layer i reads the sum of the embedding and the encoder layers before i)",
-    )  # fmt: skip
+        "Sums: ``inputs`` (LRF paper: each layer of both stacks reads the sum of the embedding and"
+        " all layers before), ``all`` (COMPOSITION paper, text: every decoder layer reads the sum"
+        " of all encoder sublayers) or ``prefix`` (its footnote: decoder layer i reads the sum of"
+        " the embedding and the encoder layers before i)",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.form == "prefix":
-            rule = f"at most model.encoder_layers + 1 ({self.encoder_layers + 1}) with model.form=prefix"
+            rule = (
+                f"at most model.encoder_layers + 1 ({self.encoder_layers + 1}) with"
+                " model.form=prefix"
+            )
             self._require("decoder_layers", self.decoder_layers <= self.encoder_layers + 1, rule)
 
 
 @dataclass(frozen=True)
 class DLCLConfig(TransformerConfig):
-    """DLCL (Wang et al., 2019): each layer reads a learned linear combination of the embedding and lower layers."""
+    """DLCL (Wang et al., 2019): each layer reads a learned linear combination of the embedding and
+    lower layers.
+    """
 
     architecture: str = "dlcl"
 
 
 @dataclass(frozen=True)
 class ProtoTransformerConfig(TransformerConfig):
-    """Proto-Transformer (Yin et al., 2022): source words attend to centroids of the states of their word.
+    """Proto-Transformer (Yin et al., 2022): source words attend to centroids of the states of their
+    word.
 
-    It is a Transformer until the states are clustered, once, in training. The defaults follow the authors' script and
-    code for CoGnition.
+    It is a Transformer until the states are clustered, once, in training. The defaults follow the
+    authors' script and code for CoGnition.
     """
 
     architecture: str = "proto_transformer"
     takes_vectors = False  # prototypes need words
-    prototypes: int = option(3, "Number of centroids per source word (K); with 1 they are means", least=1)
+    prototypes: int = option(
+        3, "Number of centroids per source word (K); with 1 they are means", least=1
+    )
     prototype_epochs: int = option(
         8,
-        "Number of epochs without prototypes, after which states are clustered and the centroids stay constant; 0: "
-        "cluster the states of the untrained model", least=0,
-    )  # fmt: skip
+        "Number of epochs without prototypes, after which states are clustered and the centroids"
+        " stay constant; 0: cluster the states of the untrained model",
+        least=0,
+    )
     prototype_layer: int = option(
         5,
-        "Encoder layer whose output is clustered, from 1. The authors' code takes the fifth of six, although its "
-        "comment says the last", least=1,
-    )  # fmt: skip
+        "Encoder layer whose output is clustered, from 1. The authors' code takes the fifth of six,"
+        " although its comment says the last",
+        least=1,
+    )
     prototype_min_count: int = option(
-        50, "Minimum count of a word in the training text to be clustered; rarer words have no prototypes"
+        50,
+        "Minimum count of a word in the training text to be clustered; rarer words have no"
+        " prototypes",
     )
 
     def __post_init__(self) -> None:
@@ -233,20 +277,29 @@ class LSTMLexiconConfig(ModelConfig):
     takes_vectors = False
     lexicon: Literal["none", "copy", "hard", "soft", "learned", "uniform"] = option(
         "none",
-        "Source of word translations: ``none``; ``copy`` (words of both vocabularies translate to themselves); from a "
-        "lexicon file, ``hard`` (one word each), ``soft`` (distributions) or ``learned`` (distributions trained "
-        "further with the model); or learned without a file from a ``uniform`` start",
-    )  # fmt: skip
+        "Source of word translations: ``none``; ``copy`` (words of both vocabularies translate to"
+        " themselves); from a lexicon file, ``hard`` (one word each), ``soft`` (distributions) or"
+        " ``learned`` (distributions trained further with the model); or learned without a file"
+        " from a ``uniform`` start",
+    )
     lexicon_temperature: float = option(
-        0.1, "Temperature of the distributions of a soft lexicon; half the ``soft_temp`` of the authors' code", above=0
+        0.1,
+        "Temperature of the distributions of a soft lexicon; half the ``soft_temp`` of the authors'"
+        " code",
+        above=0,
     )
     encoder_layers: int = option(
-        2, "Number of layers of the encoder and of the decoder, which starts from the encoder's last states"
+        2,
+        "Number of layers of the encoder and of the decoder, which starts from the encoder's last"
+        " states",
     )
     decoder_layers: int = option(2, "Number of decoder layers, the same as of the encoder")
     dropout: float = 0.4
     feature_dropout: float = option(
-        0.0, "Additional dropout of the features that predict (the authors' ``highdrop``: 0.5)", least=0, below=1
+        0.0,
+        "Additional dropout of the features that predict (the authors' ``highdrop``: 0.5)",
+        least=0,
+        below=1,
     )
 
     def __post_init__(self) -> None:
@@ -266,17 +319,25 @@ class LSTMLexiconConfig(ModelConfig):
 
 @dataclass(frozen=True)
 class SyntacticAttentionConfig(ModelConfig):
-    """Syntactic attention (Russin et al., 2019): attention uses only syntax, predictions only meanings."""
+    """Syntactic attention (Russin et al., 2019): attention uses only syntax, predictions only
+    meanings.
+    """
 
     architecture: str = "syntactic_attention"
     has_encoder_states = False  # states and meanings are separate
     takes_vectors = False
     projects_states = False  # predictions read words
-    encoder_layers: int = option(1, "Number of layers of each of the two encoders and of the decoder")
+    encoder_layers: int = option(
+        1, "Number of layers of each of the two encoders and of the decoder"
+    )
     decoder_layers: int = option(1, "Number of decoder layers, the same as of the encoders")
-    width: int = option(400, "Width of both directions of the second encoder together, and of the decoder", least=1)
+    width: int = option(
+        400, "Width of both directions of the second encoder together, and of the decoder", least=1
+    )
     dropout: float = 0.5
-    syntax_width: int = option(100, "Width of the embeddings that attention is computed from", least=1)
+    syntax_width: int = option(
+        100, "Width of the embeddings that attention is computed from", least=1
+    )
     meaning_width: int = option(120, "Width of the embeddings that are read", least=1)
     read_syntax: bool = option(False, "Whether predictions also read the attended syntax states")
 
@@ -297,18 +358,21 @@ class HuggingFaceConfig(ModelConfig):
     has_encoder_states = False
     takes_vectors = False
     projects_states = False
-    dropout: float = option(0.1, "Dropout probability, if the model's own configuration has a single one")
+    dropout: float = option(
+        0.1, "Dropout probability, if the model's own configuration has a single one"
+    )
     freeze: Literal["none", "embeddings", "encoder"] = option(
         "none",
-        "Frozen part: ``none``, the word ``embeddings`` (with an output layer tied to them), or the ``encoder`` with "
-        "its embeddings",
-    )  # fmt: skip
+        "Frozen part: ``none``, the word ``embeddings`` (with an output layer tied to them), or the"
+        " ``encoder`` with its embeddings",
+    )
 
     adapter_rank: int = option(
         0,
-        "Rank of the low-rank matrices added to all linear maps but the last (LoRA, Hu et al., 2022), with scale 2; "
-        "only they are trained and saved. 0: train the model itself", least=0,
-    )  # fmt: skip
+        "Rank of the low-rank matrices added to all linear maps but the last (LoRA, Hu et al.,"
+        " 2022), with scale 2; only they are trained and saved. 0: train the model itself",
+        least=0,
+    )
 
     def __post_init__(self) -> None:
         rule = "none with model.adapter_rank, which freezes the whole model"
@@ -338,13 +402,25 @@ ARCHITECTURES = {
         "Vaswani et al. 2017",
     ),
     "universal": Architecture(
-        UniversalConfig, ".universal", "Universal", "layers with shared weights", "Csordás et al. 2021"
+        UniversalConfig,
+        ".universal",
+        "Universal",
+        "layers with shared weights",
+        "Csordás et al. 2021",
     ),
     "dangle": Architecture(
-        DangleConfig, ".dangle", "build_dangle", "source re-encoded for every prefix", "Zheng and Lapata 2022"
+        DangleConfig,
+        ".dangle",
+        "build_dangle",
+        "source re-encoded for every prefix",
+        "Zheng and Lapata 2022",
     ),
     "r_dangle": Architecture(
-        RDangleConfig, ".r_dangle", "RDangle", "source re-encoded at intervals, for keys", "Zheng and Lapata 2023"
+        RDangleConfig,
+        ".r_dangle",
+        "RDangle",
+        "source re-encoded at intervals, for keys",
+        "Zheng and Lapata 2023",
     ),
     "composition": Architecture(
         CompositionConfig,
@@ -353,11 +429,19 @@ ARCHITECTURES = {
         "mixtures of encoder sublayers",
         "Lin et al. 2023 (COMPOSITION)",
     ),
-    "lrf": Architecture(LRFConfig, ".lrf", "LRF", "attention to the layers below", "Zheng et al. 2023 (LRF)"),
-    "transformer_accu": Architecture(
-        AccuConfig, ".transformer_accu", "TransformerAccu", "sums of layers", "Lin et al. 2023, Zheng et al. 2023"
+    "lrf": Architecture(
+        LRFConfig, ".lrf", "LRF", "attention to the layers below", "Zheng et al. 2023 (LRF)"
     ),
-    "dlcl": Architecture(DLCLConfig, ".dlcl", "DLCL", "learned combinations of layers", "Wang et al. 2019"),
+    "transformer_accu": Architecture(
+        AccuConfig,
+        ".transformer_accu",
+        "TransformerAccu",
+        "sums of layers",
+        "Lin et al. 2023, Zheng et al. 2023",
+    ),
+    "dlcl": Architecture(
+        DLCLConfig, ".dlcl", "DLCL", "learned combinations of layers", "Wang et al. 2019"
+    ),
     "proto_transformer": Architecture(
         ProtoTransformerConfig,
         ".proto_transformer",
@@ -384,14 +468,20 @@ ARCHITECTURES = {
 
 OUTSIDE = {
     "hugging_face": Architecture(
-        HuggingFaceConfig, "", "", "a whole pre-trained model, from --init hf:...", "Wolf et al. 2020"
+        HuggingFaceConfig,
+        "",
+        "",
+        "a whole pre-trained model, from --init hf:...",
+        "Wolf et al. 2020",
     )
 }
 """Architectures that the ``config.json`` of an external model defines."""
 
 
 def added_architectures() -> dict[str, Architecture]:
-    """Return the architectures of installed packages (entry points of the group ``cgbench.architectures``)."""
+    """Return the architectures of installed packages (entry points of the group
+    ``cgbench.architectures``).
+    """
     architectures = {}
     for point in importlib.metadata.entry_points(group="cgbench.architectures"):
         name = f"model.architecture={point.name}: {point.value}"
@@ -413,15 +503,19 @@ def check_lexicon(model: object, lexicon: object) -> None:
     needed = isinstance(model, LSTMLexiconConfig) and model.lexicon in LEXICONS_WITH_FILE
     if needed and lexicon is None:
         raise InputError(
-            f"model.lexicon={getattr(model, 'lexicon', '')}: needs a lexicon; make one with cgbench lexicon learn, and "
-            f"add it with {argument('lexicon')}"
+            f"model.lexicon={getattr(model, 'lexicon', '')}: needs a lexicon; make one with cgbench"
+            f" lexicon learn, and add it with {argument('lexicon')}"
         )
     if lexicon is not None and not needed:
-        raise InputError(f"{lexicon}: this model uses no lexicon; set model.lexicon to {', '.join(LEXICONS_WITH_FILE)}")
+        raise InputError(
+            f"{lexicon}: this model uses no lexicon; set model.lexicon to"
+            f" {', '.join(LEXICONS_WITH_FILE)}"
+        )
 
 
 def build_model(config: ModelConfig, source_size: int, target_size: int) -> Any:
-    """Build a model with the interface of the Transformer, initialised from torch's global generator.
+    """Build a model with the interface of the Transformer, initialised from torch's global
+    generator.
 
     :param source_size: source vocabulary size with special tokens; ``target_size``: of the target.
     """

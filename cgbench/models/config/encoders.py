@@ -1,4 +1,6 @@
-"""Settings of a pre-trained encoder, or encoder and decoder, in an architecture; without torch and transformers."""
+"""Settings of a pre-trained encoder, or encoder and decoder, in an architecture; without torch and
+transformers.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -20,35 +22,61 @@ BART = {  # our settings for its decoder
 
 @dataclass(frozen=True)
 class OverEncoderConfig(TransformerConfig):
-    """A Transformer whose encoder may be RoBERTa, or that may be BART; their ``config.json`` sets their sizes."""
+    """A Transformer whose encoder may be RoBERTa, or that may be BART; their ``config.json`` sets
+    their sizes.
+    """
 
     encoder: Literal["own", "roberta", "bart"] = option(
         "own",
-        "Encoder: the architecture's ``own`` layers; ``roberta`` from ``--init hf:...``, with its tokeniser for the "
-        "source; or ``bart``, with its decoder, and its tokeniser for both sides",
-    )  # fmt: skip
+        "Encoder: the architecture's ``own`` layers; ``roberta`` from ``--init hf:...``, with its"
+        " tokeniser for the source; or ``bart``, with its decoder, and its tokeniser for both"
+        " sides",
+    )
     encoder_width: int = option(768, "Width of the pre-trained encoder", least=1)
-    encoder_feedforward_width: int = option(3072, "Width of the hidden layer of its feed-forward sublayers", least=1)
+    encoder_feedforward_width: int = option(
+        3072, "Width of the hidden layer of its feed-forward sublayers", least=1
+    )
     encoder_attention_heads: int = option(12, "Number of its attention heads", least=1)
     encoder_positions: int = option(
-        514, "Number of its positions, two more than the tokens of its longest sentence", above=OFFSET
+        514,
+        "Number of its positions, two more than the tokens of its longest sentence",
+        above=OFFSET,
     )
     encoder_dropout: float = option(
-        0.1, "Dropout probability of its embeddings, sublayers and attention weights", least=0, below=1
+        0.1,
+        "Dropout probability of its embeddings, sublayers and attention weights",
+        least=0,
+        below=1,
     )
-    encoder_marks: bool = option(False, "Whether it reads <s> before and </s> after a source, as in its own training")
-    tie_output: bool = option(True, "Whether the output layer shares its weights with the target embeddings")
+    encoder_marks: bool = option(
+        False, "Whether it reads <s> before and </s> after a source, as in its own training"
+    )
+    tie_output: bool = option(
+        True, "Whether the output layer shares its weights with the target embeddings"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pretrained_encoder:
             self._divides("encoder_attention_heads", "encoder_width")
-            self._require("begin_source", not self.begin_source, "false with a pre-trained encoder (encoder_marks)")
+            self._require(
+                "begin_source",
+                not self.begin_source,
+                "false with a pre-trained encoder (encoder_marks)",
+            )
         if self.pretrained_decoder:
-            self._require("encoder", self.may_be_decoder, f"own or roberta with model.architecture={self.architecture}")
+            self._require(
+                "encoder",
+                self.may_be_decoder,
+                f"own or roberta with model.architecture={self.architecture}",
+            )
             for name, value in BART.items():
-                self._require(name, getattr(self, name) == value, f"{value} with model.encoder=bart")
-            rule = f"model.encoder_width ({self.encoder_width}): both sides share the word embeddings"
+                self._require(
+                    name, getattr(self, name) == value, f"{value} with model.encoder=bart"
+                )
+            rule = (
+                f"model.encoder_width ({self.encoder_width}): both sides share the word embeddings"
+            )
             self._require("width", self.width == self.encoder_width, rule)
 
     @property
@@ -81,12 +109,18 @@ class OverEncoderConfig(TransformerConfig):
         """Maximum source tokens, with </s>, by the positions; None: no limit."""
         if not self.pretrained_encoder:
             return None
-        return self.encoder_positions - OFFSET + (-1 if self.encoder_marks else 1)  # both <s> and </s>, or neither
+        return (
+            self.encoder_positions - OFFSET + (-1 if self.encoder_marks else 1)
+        )  # both <s> and </s>, or neither
 
     @property
     def longest_target(self) -> int | None:
         """As :attr:`longest_source`, of the target."""
-        return self.encoder_positions - OFFSET if self.pretrained_encoder and self.positions == "encoder" else None
+        return (
+            self.encoder_positions - OFFSET
+            if self.pretrained_encoder and self.positions == "encoder"
+            else None
+        )
 
     def encoder_as_layers(self) -> TransformerConfig:
         """The pre-trained encoder's layers in our settings."""

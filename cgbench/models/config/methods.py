@@ -18,35 +18,45 @@ class SeqMixConfig(MethodConfig):
 
     alpha: float = option(
         0.1,
-        "Parameter of Beta(alpha, alpha), the distribution of mixing weights; the larger weight goes to the sentence "
-        "itself. 0.1 is from the authors' script for WMT; they give none for other data", least=0.01,
-    )  # fmt: skip
+        "Parameter of Beta(alpha, alpha), the distribution of mixing weights; the larger weight"
+        " goes to the sentence itself. 0.1 is from the authors' script for WMT; they give none for"
+        " other data",
+        least=0.01,
+    )
 
 
 @dataclass(frozen=True)
 class CRegConfig(MethodConfig):
-    """CReg (Yin et al., 2023): equal tokens get similar states in all contexts, and two views similar predictions.
+    """CReg (Yin et al., 2023): equal tokens get similar states in all contexts, and two views
+    similar predictions.
 
-    L = cross entropy + alpha·(contrastive loss of states) + beta·(distance of the predictions of two dropout masks).
-    The defaults follow the authors' script for CoGnition, even where it differs from the paper (alpha 0.5 there).
+    L = cross entropy + alpha·(contrastive loss of states) + beta·(distance of the predictions of
+    two dropout masks). The defaults follow the authors' script for CoGnition, even where it differs
+    from the paper (alpha 0.5 there).
     """
 
     states: Literal["decoder", "encoder"] = option(
         "decoder",
-        "States to compare: ``decoder`` (top states, by the token they predict) or ``encoder`` (top states, by their "
-        "own token)",
-    )  # fmt: skip
+        "States to compare: ``decoder`` (top states, by the token they predict) or ``encoder`` (top"
+        " states, by their own token)",
+    )
     alpha: float = option(0.1, "Weight of the contrastive loss of states", least=0)
-    beta: float = option(3.0, "Weight of the distance between the predictions of two dropout masks", least=0)
+    beta: float = option(
+        3.0, "Weight of the distance between the predictions of two dropout masks", least=0
+    )
     temperature: float = option(0.05, "Temperature of the contrastive loss", above=0)
     scale_by_temperature: bool = option(
         True,
-        "Whether the contrastive loss is multiplied by its temperature, as in the authors' code except for "
-        "pre-trained models",
-    )  # fmt: skip
-    ramp_updates: int = option(4000, "Number of updates in which alpha rises linearly; 0: none", least=0)
+        "Whether the contrastive loss is multiplied by its temperature, as in the authors' code"
+        " except for pre-trained models",
+    )
+    ramp_updates: int = option(
+        4000, "Number of updates in which alpha rises linearly; 0: none", least=0
+    )
     projection_width: int = option(
-        128, "Width of the two-layer network that projects the states; it is not part of the model", least=1
+        128,
+        "Width of the two-layer network that projects the states; it is not part of the model",
+        least=1,
     )
 
 
@@ -54,12 +64,16 @@ class CRegConfig(MethodConfig):
 class BowConfig(MethodConfig):
     """Bow (after Raunak et al., 2019): first train the encoder to predict the words of the target.
 
-    Neither that paper's abstract nor the papers that compare with it give the details. The mean of the top encoder
-    states, one linear map to the target's vocabulary, and the mean log-probability of the target's tokens are ours.
+    Neither that paper's abstract nor the papers that compare with it give the details. The mean of
+    the top encoder states, one linear map to the target's vocabulary, and the mean log-probability
+    of the target's tokens are ours.
     """
 
     epochs: int = option(
-        10, "Number of epochs of the first stage; training then restarts with the encoder it has trained", least=1
+        10,
+        "Number of epochs of the first stage; training then restarts with the encoder it has"
+        " trained",
+        least=1,
     )
 
 
@@ -76,27 +90,43 @@ class Method:
 
 METHODS = {
     "none": Method(MethodConfig, "objective", "Objective", "cross entropy", "Vaswani et al. 2017"),
-    "seqmix": Method(SeqMixConfig, "seqmix", "SeqMix", "mixtures of two sentences", "Guo et al. 2020"),
-    "creg": Method(CRegConfig, "creg", "CReg", "consistent states and predictions", "Yin et al. 2023"),
-    "bow": Method(BowConfig, "bow", "BagOfWords", "the encoder first predicts bags of words", "Raunak et al. 2019"),
+    "seqmix": Method(
+        SeqMixConfig, "seqmix", "SeqMix", "mixtures of two sentences", "Guo et al. 2020"
+    ),
+    "creg": Method(
+        CRegConfig, "creg", "CReg", "consistent states and predictions", "Yin et al. 2023"
+    ),
+    "bow": Method(
+        BowConfig,
+        "bow",
+        "BagOfWords",
+        "the encoder first predicts bags of words",
+        "Raunak et al. 2019",
+    ),
 }
 
 
 def check_method(model: ModelConfig, method: MethodConfig) -> None:
     """Check that an architecture has what a method needs."""
-    on_encoder = isinstance(method, BowConfig) or (isinstance(method, CRegConfig) and method.states == "encoder")
+    on_encoder = isinstance(method, BowConfig) or (
+        isinstance(method, CRegConfig) and method.states == "encoder"
+    )
     if on_encoder and not model.has_encoder_states:
-        setting = "creg with method.states=encoder" if isinstance(method, CRegConfig) else method.name
+        setting = (
+            "creg with method.states=encoder" if isinstance(method, CRegConfig) else method.name
+        )
         raise InputError(
-            f"method.name={setting}: needs encoder states that depend only on the source; architecture "
-            f"{model.architecture} has none"
+            f"method.name={setting}: needs encoder states that depend only on the source;"
+            f" architecture {model.architecture} has none"
         )
     if isinstance(method, CRegConfig) and not model.projects_states:
         raise InputError(
-            f"method.name={method.name}: needs decoder states that determine the prediction; architecture "
-            f"{model.architecture} has none" + (" with a lexicon" if hasattr(model, "lexicon") else "")
+            f"method.name={method.name}: needs decoder states that determine the prediction;"
+            f" architecture {model.architecture} has none"
+            + (" with a lexicon" if hasattr(model, "lexicon") else "")
         )
     if isinstance(method, SeqMixConfig) and not model.takes_vectors:
         raise InputError(
-            f"method.name={method.name}: mixes embedded words, which architecture {model.architecture} cannot read"
+            f"method.name={method.name}: mixes embedded words, which architecture"
+            f" {model.architecture} cannot read"
         )

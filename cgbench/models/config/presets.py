@@ -1,7 +1,7 @@
 """Presets, and configurations from YAML files, ``--set key=value`` and checkpoints.
 
-A preset defines a model, its training and its tokenisation. Presets are YAML files under ``presets/``; a file with
-``base: other`` lists only the differences from that preset.
+A preset defines a model, its training and its tokenisation. Presets are YAML files under
+``presets/``; a file with ``base: other`` lists only the differences from that preset.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from cgbench.yaml_text import load_yaml
 class Preset:
     """A named model with its training and tokenisation.
 
-    :param paper: source of the values; ``vocabulary``: sizes of the source and target vocabulary with special tokens.
-        Both are for information only.
+    :param paper: source of the values; ``vocabulary``: sizes of the source and target vocabulary
+        with special tokens. Both are for information only.
     """
 
     name: str
@@ -40,7 +40,8 @@ class Preset:
         check_method(self.model, self.method)
 
     def replace(self, changes: Mapping[str, Any]) -> Preset:
-        """Return a copy with fields replaced by dotted name; strings are parsed by the field's type.
+        """Return a copy with fields replaced by dotted name; strings are parsed by the field's
+        type.
 
         :raises InputError: a name is unknown, or a value is invalid.
         """
@@ -51,7 +52,12 @@ class Preset:
                 raise unknown_setting(key, _all_keys())
             sections[section][field] = value
         return dataclasses.replace(
-            self, **{section: self._changed(section, fields) for section, fields in sections.items() if fields}
+            self,
+            **{
+                section: self._changed(section, fields)
+                for section, fields in sections.items()
+                if fields
+            },
         )
 
     def _changed(self, section: str, fields: Mapping[str, Any]) -> Any:
@@ -116,7 +122,10 @@ def with_bases(name: str, read: Callable[[str], Mapping[str, Any]]) -> dict[str,
 
 
 def _read_file(name: str) -> Mapping[str, Any]:
-    return load_yaml(resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml")) or {}
+    return (
+        load_yaml(resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml"))
+        or {}
+    )
 
 
 def architecture_preset(architecture: str) -> Preset:
@@ -126,15 +135,17 @@ def architecture_preset(architecture: str) -> Preset:
 
 
 def section_config(section: str, values: Mapping[str, Any]) -> Any:
-    """Return the configuration of a section, ``model``, ``training``, ``text`` or ``method``, from plain values."""
+    """Return the configuration of a section, ``model``, ``training``, ``text`` or ``method``, from
+    plain values.
+    """
     config = _class_of(section, values)
     choice, table = _FAMILIES.get(section, ("", {}))
     for key in values:
         owners = [name for name, entry in table.items() if key in _names(entry.config)]
         if owners and key not in _names(config):
             raise InputError(
-                f"{section}.{key}: not a setting of {_noun(section)} {values.get(choice, next(iter(table)))}, "
-                f"but of {', '.join(owners)}"
+                f"{section}.{key}: not a setting of {_noun(section)}"
+                f" {values.get(choice, next(iter(table)))}, but of {', '.join(owners)}"
             )
     return make_settings(config, values, section, _all_keys)
 
@@ -147,7 +158,9 @@ def _class_of(section: str, values: Mapping[str, Any]) -> Any:
     if name not in table and section == "model":
         table = {**added_architectures(), **table}
     if name not in table:
-        raise InputError(f"{section}.{choice}={name}: unknown {_noun(section)}{did_you_mean(name, table)}")
+        raise InputError(
+            f"{section}.{choice}={name}: unknown {_noun(section)}{did_you_mean(name, table)}"
+        )
     return table[name].config
 
 
@@ -160,5 +173,13 @@ def _names(config: Any) -> set[str]:
 
 
 def _all_keys() -> list[str]:
-    families = ((section, entry.config) for section, (_, table) in _FAMILIES.items() for entry in table.values())
-    return [f"{section}.{name}" for section, config in (*_SECTIONS.items(), *families) for name in _names(config)]
+    families = (
+        (section, entry.config)
+        for section, (_, table) in _FAMILIES.items()
+        for entry in table.values()
+    )
+    return [
+        f"{section}.{name}"
+        for section, config in (*_SECTIONS.items(), *families)
+        for name in _names(config)
+    ]

@@ -1,4 +1,5 @@
-"""Parse model addresses: ``hf:ID@REVISION``, ``hf:FOLDER``, either after ``mc:``, or the folder of a checkpoint.
+"""Parse model addresses: ``hf:ID@REVISION``, ``hf:FOLDER``, either after ``mc:``, or the folder of
+a checkpoint.
 
 Options follow a ``?``: ``hf:ID@REVISION?source=deu_Latn&target=eng_Latn``.
 """
@@ -16,7 +17,10 @@ from cgbench.settings import did_you_mean
 FORM = "hf:ID@REVISION, hf:FOLDER, or the folder of a cgbench checkpoint"
 DTYPES = ("float32", "bfloat16", "float16")
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
-_OPTIONS = {"hf": ("adapter", "chat", "device_map", "dtype", "prompt", "source", "target"), "own": ()}
+_OPTIONS = {
+    "hf": ("adapter", "chat", "device_map", "dtype", "prompt", "source", "target"),
+    "own": (),
+}
 _SEED = "seed"
 
 
@@ -45,8 +49,8 @@ def parse_address(text: str) -> Address:
         name_and_options = name_and_options.removeprefix("mc:")
     if name_and_options.startswith("openai:"):
         raise InputError(
-            f"{text}: a server returns no distributions, so it can only translate (cgbench translate "
-            f"{argument('system')}); write {FORM}"
+            f"{text}: a server returns no distributions, so it can only translate (cgbench"
+            f" translate {argument('system')}); write {FORM}"
         )
     kind = "hf" if name_and_options.startswith("hf:") else "own"
     name_and_options = name_and_options.removeprefix("hf:")
@@ -58,7 +62,13 @@ def parse_address(text: str) -> Address:
     known = _OPTIONS[kind]
     for option in options:
         if option not in known:
-            hint = "; seed needs mc:" if option == _SEED else did_you_mean(option, known) if known else ""
+            hint = (
+                "; seed needs mc:"
+                if option == _SEED
+                else did_you_mean(option, known)
+                if known
+                else ""
+            )
             raise InputError(f"{text}: unknown option {option!r}{hint}")
     if options.get("dtype", DTYPES[0]) not in DTYPES:
         raise InputError(f"{text}: dtype must be one of {', '.join(DTYPES)}")
@@ -72,18 +82,20 @@ def parse_address(text: str) -> Address:
     identifier, at, revision = name.partition("@")
     if not _ID.fullmatch(identifier) or ".." in identifier:
         raise InputError(
-            f"{text}: there is no folder {name}, and it is not a valid name of a model on the hub; write {FORM}"
+            f"{text}: there is no folder {name}, and it is not a valid name of a model on the hub;"
+            f" write {FORM}"
         )
     if not revision:
         raise InputError(
-            f"{text}: there is no folder {name}; for a model on the hub, which may change, add a revision: "
-            f"hf:{identifier}@{'REVISION' if at else 'main'} (its commit is recorded)"
+            f"{text}: there is no folder {name}; for a model on the hub, which may change, add a"
+            f" revision: hf:{identifier}@{'REVISION' if at else 'main'} (its commit is recorded)"
         )
     return Address(text, kind, identifier, revision, seed, options)
 
 
 def read_template(template: str, where: str) -> str:
-    """Check a prompt template, which is always plain: other braces than ``{source}`` and ``{shots}`` have no meaning.
+    """Check a prompt template, which is always plain: other braces than ``{source}`` and
+    ``{shots}`` have no meaning.
 
     :param where: prefix of the error message.
     """
@@ -107,7 +119,10 @@ def shown_name(address: Address) -> str:
         return Path(name).name if Path(name).is_absolute() else str(Path(name))
 
     name = f"{address.name}@{address.revision}" if address.revision else shorten(address.name)
-    options = {key: shorten(value) if key in ("adapter", "prompt") else value for key, value in address.options.items()}
+    options = {
+        key: shorten(value) if key in ("adapter", "prompt") else value
+        for key, value in address.options.items()
+    }
     if address.seed is not None:
         options["seed"] = str(address.seed)
     kind = "hf:" if address.kind == "hf" else ""

@@ -26,15 +26,23 @@ class UncertaintyRequest(SearchOptions, TaskOptions):
 
     sources: Text = option(help="Sentences to measure", python_only=True)
     members: Models = option(
-        help="Member: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the first one translates",
-        flag="member", group="Models",
-    )  # fmt: skip
+        help=(
+            "Member: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the"
+            " first one translates"
+        ),
+        flag="member",
+        group="Models",
+    )
     _: KW_ONLY
     output: File | None = option(
-        default=None, help="Output file, one JSON object per sentence; an interrupted run resumes", group="Output"
+        default=None,
+        help="Output file, one JSON object per sentence; an interrupted run resumes",
+        group="Output",
     )
     prompt: str | None = option(
-        default=None, help="Prompt of an external model, with {source} for the sentence", group="Models"
+        default=None,
+        help="Prompt of an external model, with {source} for the sentence",
+        group="Models",
     )
     device: Literal["auto", "cpu", "cuda"] = option(
         default="auto", help="Device that runs the models", group="Execution"
@@ -50,11 +58,16 @@ def uncertainty(request: UncertaintyRequest) -> list[dict[str, Any]]:
 
     With ``output``, a repeated call resumes; without it, nothing is kept.
 
-    :returns: one dictionary per sentence: ``hypothesis`` and every measure (:mod:`cgbench.models.uncertainty`).
+    :returns: one dictionary per sentence: ``hypothesis`` and every measure
+        (:mod:`cgbench.models.uncertainty`).
     :raises InputError: a member cannot be opened, or texts or arguments are inconsistent.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        output = Path(scratch) / "uncertainty.jsonl" if request.output is None else as_path(request.output)
+        output = (
+            Path(scratch) / "uncertainty.jsonl"
+            if request.output is None
+            else as_path(request.output)
+        )
         measure_uncertainty(request, output)
         return [json.loads(line) for line in output.read_text(encoding="utf-8").split("\n")[:-1]]
 
@@ -64,7 +77,9 @@ def work_beside(output: Path) -> Path:
     return output.with_name(f"{output.name}.work")
 
 
-def uncertainty_step(members: Sequence[Planned], config: Mapping[str, Any], inputs: Mapping[str, str]) -> Step:
+def uncertainty_step(
+    members: Sequence[Planned], config: Mapping[str, Any], inputs: Mapping[str, str]
+) -> Step:
     """The workspace step of an uncertainty measurement."""
     return Step(
         "uncertainty",
@@ -79,20 +94,27 @@ def measure_uncertainty(request: UncertaintyRequest, output: Path) -> None:
     # Read the texts, and resolve the members without loading them.
     names = [request.members] if is_path(request.members) else request.members
     if not names:
-        raise InputError(f"{argument('members')}: give at least one: hf:ID@REVISION, hf:FOLDER, or a checkpoint")
+        raise InputError(
+            f"{argument('members')}: give at least one: hf:ID@REVISION, hf:FOLDER, or a checkpoint"
+        )
     check_output(output, files_of(request.sources, request.hypotheses))
     device = choose_device(request.device)
     lines, _ = lines_of(request.sources, "sources")
-    hypotheses = None if request.hypotheses is None else lines_of(request.hypotheses, "hypotheses")[0]
+    hypotheses = (
+        None if request.hypotheses is None else lines_of(request.hypotheses, "hypotheses")[0]
+    )
     members = [plan_member(str(name), request.prompt) for name in names]
     if len(members) == 1:
         text = (
-            "with one member, rmi and all other measures of disagreement are constant up to rounding; repeat "
-            f"{argument('members')}"
+            "with one member, rmi and all other measures of disagreement are constant up to"
+            f" rounding; repeat {argument('members')}"
         )
         warn(text)
     if hypotheses is not None and len(hypotheses) != len(lines):
-        raise InputError(f"{len(hypotheses):,} hypotheses for {len(lines):,} sentences; the numbers must be equal")
+        raise InputError(
+            f"{len(hypotheses):,} hypotheses for {len(lines):,} sentences; the numbers must be"
+            " equal"
+        )
     # Check the members before any is loaded.
     check_together(members)
     for member in members:
@@ -109,5 +131,9 @@ def measure_uncertainty(request: UncertaintyRequest, output: Path) -> None:
     engine = request.engine or Local(request.jobs)
     with locked(workspace.root / "lock", wait=False):
         engine.share(workspace.root)
-        folder = workspace.run(step, lambda out: measure_in_token_space(work, out, engine), resumable=True)
-    write_atomic(output, b"".join(path.read_bytes() for path in sorted(folder.glob("part-*.jsonl"))))
+        folder = workspace.run(
+            step, lambda out: measure_in_token_space(work, out, engine), resumable=True
+        )
+    write_atomic(
+        output, b"".join(path.read_bytes() for path in sorted(folder.glob("part-*.jsonl")))
+    )

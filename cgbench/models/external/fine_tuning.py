@@ -1,7 +1,8 @@
 """Adapt a Hugging Face encoder-decoder and its tokeniser to our training loop.
 
-Ids are the model's own. The loop's flat batches become padded grids with a mask, and the logits become flat again.
-The tokens that begin every output (a start token, a forced language code) are decoder inputs but not targets.
+Ids are the model's own. The loop's flat batches become padded grids with a mask, and the logits
+become flat again. The tokens that begin every output (a start token, a forced language code) are
+decoder inputs but not targets.
 """
 
 from __future__ import annotations
@@ -39,11 +40,14 @@ _IGNORED = -100  # not an id
 class TrainableModel(nn.Module):
     """A model that the loop trains: logits under teacher forcing, search, and its checkpoint.
 
-    :param member: the model with its tokeniser; ``freeze``: see :class:`.config.architectures.HuggingFaceConfig`.
+    :param member: the model with its tokeniser; ``freeze``: see
+        :class:`.config.architectures.HuggingFaceConfig`.
     :param adapter: peft's wrapper, if only the adapter is trained (:func:`.adapters.add_adapter`).
     """
 
-    def __init__(self, member: HuggingFaceMember, freeze: str = "none", adapter: Any = None) -> None:
+    def __init__(
+        self, member: HuggingFaceMember, freeze: str = "none", adapter: Any = None
+    ) -> None:
         super().__init__()
         self._member = member
         self.inner: Any = member.model
@@ -64,7 +68,8 @@ class TrainableModel(nn.Module):
     def forward(self, source: Ragged, target: Ragged) -> Tensor:
         """Return logits [N, vocabulary] under teacher forcing.
 
-        :param target: the input of our decoders: a first id, which is ignored, and the target without its last token.
+        :param target: the input of our decoders: a first id, which is ignored, and the target
+            without its last token.
         """
         read, mask = _grid(source.ids, source.layout.lengths)
         written, real = _grid(target.ids, target.layout.lengths)
@@ -88,9 +93,15 @@ class TrainableModel(nn.Module):
         return [[Translation("", tokens, 0.0, 0.0)] for tokens in outputs]
 
     def save_checkpoint(
-        self, folder: Path, config: CheckpointConfig, tensors: Mapping[str, Tensor], subwords: TokenizerText
+        self,
+        folder: Path,
+        config: CheckpointConfig,
+        tensors: Mapping[str, Tensor],
+        subwords: TokenizerText,
     ) -> None:
-        """Write a folder that transformers loads; ``config.json``, which includes our configuration, comes last."""
+        """Write a folder that transformers loads; ``config.json``, which includes our
+        configuration, comes last.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         for name in (CONFIG, SUMS):
             (folder / name).unlink(missing_ok=True)
@@ -101,19 +112,30 @@ class TrainableModel(nn.Module):
             self.load_state_dict(dict(tensors))
             with quietly():
                 save_adapter(self._adapter[0], temporary)
-            write_tensors(temporary / MODEL, tensors)  # with our names, so that the run can be extended
+            write_tensors(
+                temporary / MODEL, tensors
+            )  # with our names, so that the run can be extended
         else:
-            weights = {name.removeprefix("inner."): tensor.detach().cpu() for name, tensor in tensors.items()}
+            weights = {
+                name.removeprefix("inner."): tensor.detach().cpu()
+                for name, tensor in tensors.items()
+            }
             with quietly():
-                self.inner.save_pretrained(temporary, state_dict=weights, max_shard_size="1000GB")  # one file
+                self.inner.save_pretrained(
+                    temporary, state_dict=weights, max_shard_size="1000GB"
+                )  # one file
                 subwords.save(temporary)
             model_config = read_json(temporary / CONFIG)
-        names = sorted(path.name for path in temporary.iterdir() if path.is_file() and path.name != CONFIG)
+        names = sorted(
+            path.name for path in temporary.iterdir() if path.is_file() and path.name != CONFIG
+        )
         for name in names:
             (temporary / name).replace(folder / name)
         shutil.rmtree(temporary)
         own_config = config_dict(config)
-        seal_checkpoint(folder, names, {**model_config, OURS: own_config} if model_config else own_config)
+        seal_checkpoint(
+            folder, names, {**model_config, OURS: own_config} if model_config else own_config
+        )
 
     def state_dict(self, *arguments: Any, prefix: str = "", **options: Any) -> Any:
         """See :class:`torch.nn.Module`; tied tensors are listed once, under their first name."""
@@ -121,11 +143,15 @@ class TrainableModel(nn.Module):
         for name in self._tied:
             del state[f"{prefix}inner.{name}"]
         if self._adapter:
-            for name in [name for name in state if name.startswith(f"{prefix}inner.") and "lora_" not in name]:
+            for name in [
+                name for name in state if name.startswith(f"{prefix}inner.") and "lora_" not in name
+            ]:
                 del state[name]
         return state
 
-    def _add_tied(self, module: nn.Module, state: dict[str, Any], prefix: str, *rest_of_hook: object) -> None:
+    def _add_tied(
+        self, module: nn.Module, state: dict[str, Any], prefix: str, *rest_of_hook: object
+    ) -> None:
         if self._adapter:
             for name, tensor in super().state_dict(prefix=prefix).items():
                 state.setdefault(name, tensor)
@@ -135,13 +161,17 @@ class TrainableModel(nn.Module):
 
 
 class TokenizerText:
-    """A tokeniser with the interface of :class:`.text.subwords.Subwords`; both sides have the model's ids."""
+    """A tokeniser with the interface of :class:`.text.subwords.Subwords`; both sides have the
+    model's ids.
+    """
 
     unit: Literal["subwords"] = "subwords"
 
     def __init__(self, member: HuggingFaceMember, digest: str) -> None:
         self._member, self.digest = member, digest
-        self.source_size = self.target_size = int(member.model.get_output_embeddings().weight.shape[0])
+        self.source_size = self.target_size = int(
+            member.model.get_output_embeddings().weight.shape[0]
+        )
 
     @property
     def largest(self) -> int:
@@ -166,8 +196,12 @@ class TokenizerText:
 
 
 def _grid(ids: Tensor, lengths: np.ndarray) -> tuple[Tensor, Tensor]:
-    """Flat ids [N] as rows padded on the right, and the mask of real ids, both [R, longest]; padding has id 0."""
-    rows = nn.utils.rnn.pad_sequence(ids.split(lengths.tolist()), batch_first=True, padding_value=_IGNORED)
+    """Flat ids [N] as rows padded on the right, and the mask of real ids, both [R, longest];
+    padding has id 0.
+    """
+    rows = nn.utils.rnn.pad_sequence(
+        ids.split(lengths.tolist()), batch_first=True, padding_value=_IGNORED
+    )
     real = rows != _IGNORED
     return rows.masked_fill(~real, 0), real
 
@@ -190,18 +224,23 @@ def _frozen(model: Any, choice: str) -> list[nn.Module]:
     embeddings = model.get_input_embeddings()
     encoder = model.get_encoder()
     if choice == "embeddings":
-        return [module for module in (embeddings, encoder.get_input_embeddings()) if module is not None]
+        return [
+            module for module in (embeddings, encoder.get_input_embeddings()) if module is not None
+        ]
     return [encoder]
 
 
 def check_fit(model: TrainableModel, text: TokenizerText, max_length: int, label: str) -> None:
-    """Check that the model has embeddings for the tokeniser's ids and positions for the longest training sentence."""
+    """Check that the model has embeddings for the tokeniser's ids and positions for the longest
+    training sentence.
+    """
     if text.largest >= text.source_size:
         raise InputError(
-            f"{label}: the tokeniser belongs to another model: it has ids up to {text.largest:,}, but the model has "
-            f"{text.source_size:,} embeddings"
+            f"{label}: the tokeniser belongs to another model: it has ids up to {text.largest:,},"
+            f" but the model has {text.source_size:,} embeddings"
         )
     if model.longest is not None and max_length > model.longest:
         raise InputError(
-            f"training.max_length={max_length}: {label} has positions for {model.longest} tokens; lower it"
+            f"training.max_length={max_length}: {label} has positions for {model.longest} tokens;"
+            " lower it"
         )

@@ -1,8 +1,10 @@
-"""A Hugging Face model as a member: encoder-decoder (Marian, NLLB, M2M100, mBART, T5, BART), or decoder-only.
+"""A Hugging Face model as a member: encoder-decoder (Marian, NLLB, M2M100, mBART, T5, BART), or
+decoder-only.
 
 These models differ in details that are unified here:
 
-- the tokens that begin an output (a start token, a forced language code, a prompt) are not part of a target;
+- the tokens that begin an output (a start token, a forced language code, a prompt) are not part of
+  a target;
 - real tokens never attend to padding;
 - the length limit depends on the sentence, so no translation depends on its batch;
 - the model's ``generation_config.json`` does not override the search options.
@@ -36,9 +38,11 @@ class HuggingFaceMember(Member):
 
     :param model: in evaluation mode, on ``device``.
     :param template: prompt with ``{source}`` for the sentence; None: the sentence itself.
-    :param special_tokens: whether the tokeniser adds special tokens to the input; a chat template has its own.
+    :param special_tokens: whether the tokeniser adds special tokens to the input; a chat template
+        has its own.
     :param source: language code, for multilingual models; also ``target``.
-    :param seed: of the masks of Monte-Carlo dropout; None: no dropout. Search is without: it needs one distribution.
+    :param seed: of the masks of Monte-Carlo dropout; None: no dropout. Search is without: it needs
+        one distribution.
     :param label: name of the model in messages.
     """
 
@@ -64,19 +68,28 @@ class HuggingFaceMember(Member):
         self._encodes = bool(config.is_encoder_decoder)
         if not self._encodes and template is None:
             raise InputError(
-                f"{label}: a model without an encoder needs a prompt; set {argument('prompt')}, such as "
-                "'German: {source}\\nEnglish:', or add ?prompt=FILE"
+                f"{label}: a model without an encoder needs a prompt; set {argument('prompt')},"
+                " such as 'German: {source}\\nEnglish:', or add ?prompt=FILE"
             )
-        ends = settings.eos_token_id if settings.eos_token_id not in (None, []) else tokenizer.eos_token_id
+        ends = (
+            settings.eos_token_id
+            if settings.eos_token_id not in (None, [])
+            else tokenizer.eos_token_id
+        )
         self._ends = tuple(ends) if isinstance(ends, (list, tuple)) else (ends,)
         if not self._encodes:  # otherwise the model may continue with another line
             self._ends += tuple(_line_breaks(tokenizer))
         if self._ends[0] is None:
             raise InputError(
-                f"{label}: neither its configuration nor its tokeniser defines an end token (eos_token_id)"
+                f"{label}: neither its configuration nor its tokeniser defines an end token"
+                " (eos_token_id)"
             )
-        self._end = tokenizer.eos_token_id if tokenizer.eos_token_id in self._ends else self._ends[0]
-        pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else settings.pad_token_id
+        self._end = (
+            tokenizer.eos_token_id if tokenizer.eos_token_id in self._ends else self._ends[0]
+        )
+        pad = (
+            tokenizer.pad_token_id if tokenizer.pad_token_id is not None else settings.pad_token_id
+        )
         self._pad = self._end if pad in (None, -1) else pad  # -1 in early Llama models means none
         start = getattr(settings, "decoder_start_token_id", None)
         start = getattr(config, "decoder_start_token_id", None) if start is None else start
@@ -91,7 +104,9 @@ class HuggingFaceMember(Member):
             check_dropout(model, config, label)
 
     def _check_ids(self) -> None:
-        """Check that the model has rows for the ids of configuration, ``generation_config.json`` and tokeniser."""
+        """Check that the model has rows for the ids of configuration, ``generation_config.json``
+        and tokeniser.
+        """
         settings = self.model.generation_config
         first, last = self.model.get_input_embeddings(), self.model.get_output_embeddings()
         self._rows = tuple(len(layer.weight) for layer in (first, first if last is None else last))
@@ -108,25 +123,31 @@ class HuggingFaceMember(Member):
             for value in values:
                 if not _is_id(value) or value >= min(self._rows):
                     raise InputError(
-                        f"{self._shown}: {name} ({value!r}, in its configuration or tokeniser) is not an id below "
-                        f"{min(self._rows):,}, the size of the model's vocabulary"
+                        f"{self._shown}: {name} ({value!r}, in its configuration or tokeniser) is"
+                        f" not an id below {min(self._rows):,}, the size of the model's vocabulary"
                     )
-        if bos is not None and not _is_id(bos):  # GPT-2's default is beyond the vocabulary, but never used
-            raise InputError(f"{self._shown}: bos_token_id ({bos!r}, in its configuration) is not an id")
+        if bos is not None and not _is_id(
+            bos
+        ):  # GPT-2's default is beyond the vocabulary, but never used
+            raise InputError(
+                f"{self._shown}: bos_token_id ({bos!r}, in its configuration) is not an id"
+            )
 
     def _ids(self, **arguments: Any) -> list[list[int]]:
         try:
             ids: list[list[int]] = self.tokenizer(**arguments, verbose=False)["input_ids"]
         except BaseException as error:
-            raise tokenizer_fault(error, f"{self._shown}: its tokeniser cannot encode the text") from None
+            raise tokenizer_fault(
+                error, f"{self._shown}: its tokeniser cannot encode the text"
+            ) from None
         return ids
 
     def _check_read(self, read: list[np.ndarray], rows: int) -> list[np.ndarray]:
         for line_number, ids in enumerate(read, 1):
             if len(ids) and int(ids.max()) >= rows:
                 raise InputError(
-                    f"{self._shown}: the tokeniser belongs to another model: line {line_number} has id "
-                    f"{int(ids.max()):,}, but the model has {rows:,} rows"
+                    f"{self._shown}: the tokeniser belongs to another model: line {line_number} has"
+                    f" id {int(ids.max()):,}, but the model has {rows:,} rows"
                 )
         return read
 
@@ -134,7 +155,9 @@ class HuggingFaceMember(Member):
         tokenizer, label = self.tokenizer, self._shown
         if not hasattr(tokenizer, "src_lang"):
             if source or target:
-                raise InputError(f"{label}: its tokeniser has no language codes; leave out source= and target=")
+                raise InputError(
+                    f"{label}: its tokeniser has no language codes; leave out source= and target="
+                )
             return
         if not source or not target:
             raise InputError(
@@ -171,7 +194,9 @@ class HuggingFaceMember(Member):
         return self._check_read([np.array(ids, np.int64) for ids in read], self._rows[0])
 
     def _source_lengths(self, lines: Sequence[str], lengths: np.ndarray) -> np.ndarray:
-        """Tokens of the sentences without the template, with an end token, from those of the whole inputs."""
+        """Tokens of the sentences without the template, with an end token, from those of the whole
+        inputs.
+        """
         if self._prompt is None:
             return lengths
         sentences = self._ids(text=list(lines), add_special_tokens=False) if lines else []
@@ -179,7 +204,9 @@ class HuggingFaceMember(Member):
 
     @cached_property
     def _begin(self) -> list[int]:
-        """The token that this tokeniser puts before a target although no setting forces it: BART's <s>."""
+        """The token that this tokeniser puts before a target although no setting forces it: BART's
+        <s>.
+        """
         if not self._encodes or self._forced is not None:
             return []
         first = self._ids(text_target=[""])[0][:1]
@@ -197,7 +224,9 @@ class HuggingFaceMember(Member):
 
     def text(self, ids: Sequence[int]) -> str:
         """An output as one line of text, without special tokens."""
-        text = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        text = self.tokenizer.decode(
+            list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
         return " ".join(text.strip().splitlines()).strip()
 
     # Teacher forcing.
@@ -207,7 +236,9 @@ class HuggingFaceMember(Member):
         """See :meth:`.member.Member.states`."""
         return self._states(lines, targets, self._seed)
 
-    def _states(self, lines: Sequence[str], targets: Sequence[np.ndarray], seed: int | None) -> Tensor:
+    def _states(
+        self, lines: Sequence[str], targets: Sequence[np.ndarray], seed: int | None
+    ) -> Tensor:
         """States of the last layer, with the masks of ``seed`` if it is not None."""
         read = self.read(lines)
         wholes = [self._whole(ids, target) for ids, target in zip(read, targets, strict=True)]
@@ -223,7 +254,9 @@ class HuggingFaceMember(Member):
                 for position, (row, end) in enumerate(zip(batch, ends, strict=True))
             ]
 
-        reading, writing = (np.array([len(ids) for ids in rows], np.int64) for rows in (read, wholes))
+        reading, writing = (
+            np.array([len(ids) for ids in rows], np.int64) for rows in (read, wholes)
+        )
         width = int(self.model.get_output_embeddings().weight.shape[1])
         return self._in_batches(states_of, lines, (reading, writing), width, self.model, seed)
 
@@ -232,7 +265,9 @@ class HuggingFaceMember(Member):
         return np.concatenate([self.prefix(ids), target[:-1]]).astype(np.int64)
 
     def prefix(self, ids: np.ndarray) -> np.ndarray:
-        """Decoder input before a target; ``ids``: of the sentence, for models without an encoder."""
+        """Decoder input before a target; ``ids``: of the sentence, for models without an
+        encoder.
+        """
         if not self._encodes:
             return ids
         return np.array([self._start, *([] if self._forced is None else [self._forced])], np.int64)
@@ -242,12 +277,22 @@ class HuggingFaceMember(Member):
         if not self._encodes:
             return {"input_ids": ids, "attention_mask": mask, "use_cache": False}
         source, seen = self._grid(read)
-        return {"input_ids": source, "attention_mask": seen, "decoder_input_ids": ids, "use_cache": False}
+        return {
+            "input_ids": source,
+            "attention_mask": seen,
+            "decoder_input_ids": ids,
+            "use_cache": False,
+        }
 
     def _grid(self, rows: Sequence[Any], pad_left: bool = False) -> tuple[Tensor, Tensor]:
         """Ids padded on the right or on the left, and their mask."""
-        tensors, side = [torch.as_tensor(row, dtype=torch.int64) for row in rows], "left" if pad_left else "right"
-        ids = pad_sequence(tensors, batch_first=True, padding_value=-1, padding_side=side).to(self._device)
+        tensors, side = (
+            [torch.as_tensor(row, dtype=torch.int64) for row in rows],
+            ("left" if pad_left else "right"),
+        )
+        ids = pad_sequence(tensors, batch_first=True, padding_value=-1, padding_side=side).to(
+            self._device
+        )
         return ids.masked_fill(ids < 0, self._pad), (ids >= 0).long()
 
     @torch.inference_mode()
@@ -255,14 +300,24 @@ class HuggingFaceMember(Member):
         """See :meth:`.member.Member.head`; checked against the model's own logits."""
         layer = self.model.get_output_embeddings()
         if layer is None or getattr(layer, "weight", None) is None:
-            raise InputError(f"{self._shown}: not a text generation model: it has no output layer over a vocabulary")
+            raise InputError(
+                f"{self._shown}: not a text generation model: it has no output layer over a"
+                " vocabulary"
+            )
         bias = getattr(layer, "bias", None)
         if (added := getattr(self.model, "final_logits_bias", None)) is not None:
             bias = added[0] if bias is None else bias + added[0]
         config = self.model.config
-        scale = getattr(config, "logit_scale", None) or 1 / (getattr(config, "logits_scaling", None) or 1.0)
+        scale = getattr(config, "logit_scale", None) or 1 / (
+            getattr(config, "logits_scaling", None) or 1.0
+        )
         cap = getattr(config, "final_logit_softcapping", None)
-        head = Head(layer.weight.detach().float(), None if bias is None else bias.detach().float(), float(scale), cap)
+        head = Head(
+            layer.weight.detach().float(),
+            None if bias is None else bias.detach().float(),
+            float(scale),
+            cap,
+        )
         self._check_head(head)
         return head
 
@@ -282,41 +337,56 @@ class HuggingFaceMember(Member):
         expected = self.model(**inputs).logits.float()
         logits = head.logits(_before_last_layer(self.model, inputs).float())
         tolerance = TOLERANCE if self.model.dtype == torch.float32 else 0.05
-        if float((logits - expected).abs().max()) > tolerance * max(1.0, float(expected.abs().max())):
+        if float((logits - expected).abs().max()) > tolerance * max(
+            1.0, float(expected.abs().max())
+        ):
             raise InputError(
-                f"{self._shown}: its logits are not a function of its last layer alone; such models are not supported "
-                f"for uncertainty, only for translation (translate {argument('system')})"
+                f"{self._shown}: its logits are not a function of its last layer alone; such models"
+                " are not supported for uncertainty, only for translation (translate"
+                f" {argument('system')})"
             )
 
     # Search.
 
     @torch.inference_mode()
     def translate(
-        self, lines: Sequence[str], *, beam: int = 5, nbest: int = 1, max_length_ratio: float = 1.2,
-        max_length_extra: int = 10, length_penalty: float = 1.0, batch_tokens: int | None = None,
+        self,
+        lines: Sequence[str],
+        *,
+        beam: int = 5,
+        nbest: int = 1,
+        max_length_ratio: float = 1.2,
+        max_length_extra: int = 10,
+        length_penalty: float = 1.0,
+        batch_tokens: int | None = None,
         done: Done | None = None,
-    ) -> list[list[Translation]]:  # fmt: skip
+    ) -> list[list[Translation]]:
         """Translate with transformers' ``generate``; see :meth:`.member.Member.translate`.
 
-        A blank line has the empty translation. Scores are those of ``generate``: log-probabilities divided by
-        length^penalty, where the length counts the end token and a forced first token (a language code), whose
-        probability is 1.
+        A blank line has the empty translation. Scores are those of ``generate``: log-probabilities
+        divided by length^penalty, where the length counts the end token and a forced first token (a
+        language code), whose probability is 1.
         """
         # Check that inputs and outputs fit the model's positions.
         read = self.read(lines)
         lengths = np.array([len(ids) for ids in read], np.int64)
-        limits = length_limits(self._source_lengths(lines, lengths), max_length_ratio, max_length_extra)
+        limits = length_limits(
+            self._source_lengths(lines, lengths), max_length_ratio, max_length_extra
+        )
         check_positions(lengths.tolist(), self.most, model=self._shown)
         if not self._encodes:
             most = (lengths + limits + 1).tolist()
-            check_positions(most, self.most, "the prompt and the longest translation of line", self._shown)
+            check_positions(
+                most, self.most, "the prompt and the longest translation of line", self._shown
+            )
         rows = np.array([row for row, line in enumerate(lines) if line.strip()], np.int64)
         result = [[Translation("", np.array([self._end], np.int32), 0.0, 0.0)]] * len(lines)
         try:
             head: Head | None = self.head()
         except InputError:  # use whole forward passes instead
             head = None
-        # Search in batches; then score, because generate needs the whole vocabulary's scores of every step for it.
+        # Search in batches; then score, because generate needs the whole vocabulary's scores of
+        # every step for it.
         with one_thread(self._device):
             for batch in make_batches(lengths, lengths, rows, batch_tokens or self.batch_tokens):
                 batch_translations = self.search(
@@ -333,9 +403,13 @@ class HuggingFaceMember(Member):
                         log_prob / (len(tokens) + self._forced_tokens) ** length_penalty,
                         len(tokens) > limit,
                     )
-                    for tokens, log_prob, limit in zip(batch_translations, log_probs, most, strict=True)
+                    for tokens, log_prob, limit in zip(
+                        batch_translations, log_probs, most, strict=True
+                    )
                 ]
-                for row, first in zip(batch.tolist(), range(0, len(translations), nbest), strict=True):
+                for row, first in zip(
+                    batch.tolist(), range(0, len(translations), nbest), strict=True
+                ):
                     result[row] = translations[first : first + nbest]
                 if done:
                     done(len(batch))
@@ -343,16 +417,24 @@ class HuggingFaceMember(Member):
 
     @torch.inference_mode()
     def search(
-        self, read: Sequence[np.ndarray], limits: np.ndarray, beam: int, nbest: int = 1, length_penalty: float = 1.0
+        self,
+        read: Sequence[np.ndarray],
+        limits: np.ndarray,
+        beam: int,
+        nbest: int = 1,
+        length_penalty: float = 1.0,
     ) -> list[np.ndarray]:
         """The best ``nbest`` outputs of each sentence of a batch, in order: ids with the end token.
 
-        :param read: ids of the sentences (:meth:`read`); ``limits``: maximum tokens of each before the end.
+        :param read: ids of the sentences (:meth:`read`); ``limits``: maximum tokens of each before
+            the end.
         """
         from transformers import GenerationConfig, LogitsProcessorList
 
         ids, mask = self._grid(read, pad_left=not self._encodes)
-        begin = 1 + self._forced_tokens if self._encodes else ids.shape[1]  # tokens before the target
+        begin = (
+            1 + self._forced_tokens if self._encodes else ids.shape[1]
+        )  # tokens before the target
         # Settings that do not depend on the model's own.
         configured = self.model.generation_config
         settings = GenerationConfig(
@@ -376,7 +458,9 @@ class HuggingFaceMember(Member):
                 input_ids=ids,
                 attention_mask=mask,
                 generation_config=settings,
-                logits_processor=LogitsProcessorList([_EndAtLimit(limits, self._ends, self._end, begin)]),
+                logits_processor=LogitsProcessorList(
+                    [_EndAtLimit(limits, self._ends, self._end, begin)]
+                ),
             )
         finally:
             self.model.generation_config = configured
@@ -384,12 +468,17 @@ class HuggingFaceMember(Member):
         outputs = []
         for path in output[:, begin:].cpu().numpy():
             over = np.flatnonzero(np.isin(path, self._ends))
-            outputs.append((path[: over[0] + 1] if len(over) else np.append(path, self._end)).astype(np.int32))
+            outputs.append(
+                (path[: over[0] + 1] if len(over) else np.append(path, self._end)).astype(np.int32)
+            )
         return outputs
 
     @property
     def _forced_tokens(self) -> int:
-        """Number of forced tokens of an output. ``generate`` includes them in lengths; targets do not."""
+        """Number of forced tokens of an output.
+
+        ``generate`` includes them in lengths; targets do not.
+        """
         return int(self._forced is not None)
 
     def _sequence_log_probs(
@@ -439,7 +528,9 @@ class _Reached(Exception):  # noqa: N818 - not an error
 
 
 def _before_last_layer(model: Any, inputs: Mapping[str, Any]) -> Tensor:
-    """The input of a model's last layer, ``[rows, columns, width]``; the layer itself does not run."""
+    """The input of a model's last layer, ``[rows, columns, width]``; the layer itself does not
+    run.
+    """
     inputs_of_layer: list[Tensor] = []
 
     def stop(layer: object, arguments: tuple[Any, ...]) -> None:
@@ -470,7 +561,11 @@ def _joined(lists: Any) -> list[Any]:
 def _line_breaks(tokenizer: Any) -> list[int]:
     """The ids of tokens that contain a line break, in byte-level and SentencePiece vocabularies."""
     vocabulary = tokenizer.get_vocab().items()
-    return sorted(token_id for token, token_id in vocabulary if "\u010a" in token or "\n" in token or token == "<0x0A>")
+    return sorted(
+        token_id
+        for token, token_id in vocabulary
+        if "\u010a" in token or "\n" in token or token == "<0x0A>"
+    )
 
 
 def _language(tokenizer: Any, code: str, label: str) -> int:
@@ -478,6 +573,11 @@ def _language(tokenizer: Any, code: str, label: str) -> int:
     for token in (code, f"__{code}__"):
         if token in vocabulary and vocabulary[token] != tokenizer.unk_token_id:
             return int(vocabulary[token])
-    special = {str(token).strip("_") for token in tokenizer.all_special_tokens if len(str(token)) > 1}
+    special = {
+        str(token).strip("_") for token in tokenizer.all_special_tokens if len(str(token)) > 1
+    }
     special |= {str(token) for token in getattr(tokenizer, "added_tokens_encoder", {})}
-    raise InputError(f"{label}: its tokeniser has no language {code!r}{did_you_mean(code, sorted(special)[:300])}")
+    raise InputError(
+        f"{label}: its tokeniser has no language"
+        f" {code!r}{did_you_mean(code, sorted(special)[:300])}"
+    )

@@ -1,8 +1,9 @@
 """The interface of ensemble members, native and external, and their last layer.
 
-Uncertainty measures compare the members' distributions at the same token, and a distribution is as long as the
-vocabulary. The *states*, the input of the last layer, are much shorter. So the members compute their states one after
-another, with one member in memory at a time; then all last layers run on a few hundred tokens at a time.
+Uncertainty measures compare the members' distributions at the same token, and a distribution is as
+long as the vocabulary. The *states*, the input of the last layer, are much shorter. So the members
+compute their states one after another, with one member in memory at a time; then all last layers
+run on a few hundred tokens at a time.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ Done = Callable[[int], object]
 class Member(ABC):
     """A model that translates, and computes the probability of a translation.
 
-    Target ids include the end token, but neither the tokens that begin every output (a start token, a forced language
-    code) nor a prompt.
+    Target ids include the end token, but neither the tokens that begin every output (a start token,
+    a forced language code) nor a prompt.
     """
 
     _device: torch.device
@@ -46,11 +47,19 @@ class Member(ABC):
 
     @abstractmethod
     def translate(
-        self, lines: Sequence[str], *, beam: int = 5, nbest: int = 1, max_length_ratio: float = 1.2,
-        max_length_extra: int = 10, length_penalty: float = 1.0, batch_tokens: int | None = None,
+        self,
+        lines: Sequence[str],
+        *,
+        beam: int = 5,
+        nbest: int = 1,
+        max_length_ratio: float = 1.2,
+        max_length_extra: int = 10,
+        length_penalty: float = 1.0,
+        batch_tokens: int | None = None,
         done: Done | None = None,
-    ) -> list[list[Translation]]:  # fmt: skip
-        """Up to ``nbest`` hypotheses of each line, best first. A hypothesis that reaches its length limit ends there.
+    ) -> list[list[Translation]]:
+        """Up to ``nbest`` hypotheses of each line, best first. A hypothesis that reaches its length
+        limit ends there.
 
         :raises InputError: a sentence is longer than the model's positions.
         """
@@ -60,7 +69,10 @@ class Member(ABC):
 
         :raises InputError: this kind of model has no prompts.
         """
-        raise InputError(f"{argument('shots')}: only servers and decoder-only models (hf:) have prompts with examples")
+        raise InputError(
+            f"{argument('shots')}: only servers and decoder-only models (hf:) have prompts with"
+            " examples"
+        )
 
     @abstractmethod
     def encode_targets(self, texts: Sequence[str]) -> list[np.ndarray]:
@@ -68,7 +80,8 @@ class Member(ABC):
 
     @abstractmethod
     def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
-        """Input of the last layer at each target token: float32 ``[T, width]`` on the CPU, in the order of the lines.
+        """Input of the last layer at each target token: float32 ``[T, width]`` on the CPU, in the
+        order of the lines.
 
         T is the number of tokens of all targets. Batches depend only on lines and targets.
 
@@ -76,22 +89,35 @@ class Member(ABC):
         """
 
     def _in_batches(
-        self, states_of: Callable[[np.ndarray], Iterable[Tensor]], lines: Sequence[str],
-        lengths: tuple[np.ndarray, np.ndarray], width: int, model: nn.Module, seed: int | None,
-    ) -> Tensor:  # fmt: skip
-        """The states ``[T, width]`` of all sentences in their order, from those of each batch of rows.
+        self,
+        states_of: Callable[[np.ndarray], Iterable[Tensor]],
+        lines: Sequence[str],
+        lengths: tuple[np.ndarray, np.ndarray],
+        width: int,
+        model: nn.Module,
+        seed: int | None,
+    ) -> Tensor:
+        """The states ``[T, width]`` of all sentences in their order, from those of each batch of
+        rows.
 
         :param lengths: on both sides.
-        :param seed: of the masks of Monte-Carlo dropout, with which every sentence is its own batch; None: no dropout.
+        :param seed: of the masks of Monte-Carlo dropout, with which every sentence is its own
+            batch; None: no dropout.
         """
         rows = np.arange(len(lines))
-        batches = make_batches(*lengths, rows, self.batch_tokens) if seed is None else np.split(rows, rows[1:])
+        batches = (
+            make_batches(*lengths, rows, self.batch_tokens)
+            if seed is None
+            else np.split(rows, rows[1:])
+        )
         by_row: dict[int, Tensor] = {}
         with one_thread(self._device):
             for batch in batches if lines else ():
                 with nullcontext() if seed is None else masks(model, seed, lines[batch[0]]):
                     by_row.update(zip(batch.tolist(), states_of(batch), strict=True))
-        return torch.cat([by_row[row] for row in sorted(by_row)]) if by_row else torch.zeros(0, width)
+        return (
+            torch.cat([by_row[row] for row in sorted(by_row)]) if by_row else torch.zeros(0, width)
+        )
 
     @abstractmethod
     def head(self) -> Head:
@@ -115,7 +141,9 @@ class Head:
     cap: float | None = None
 
     def logits(self, states: Tensor, out: Tensor | None = None) -> Tensor:
-        """Logits ``[T, vocabulary]`` of states ``[T, width]``; ``out`` is an optional buffer to save allocation."""
+        """Logits ``[T, vocabulary]`` of states ``[T, width]``; ``out`` is an optional buffer to
+        save allocation.
+        """
         if out is None:
             logits = torch.nn.functional.linear(states, self.weight, self.bias)
         elif self.bias is None:
@@ -128,7 +156,12 @@ class Head:
 
     def to(self, device: str) -> Head:
         """A copy on a device."""
-        return Head(self.weight.to(device), None if self.bias is None else self.bias.to(device), self.scale, self.cap)
+        return Head(
+            self.weight.to(device),
+            None if self.bias is None else self.bias.to(device),
+            self.scale,
+            self.cap,
+        )
 
     def save(self, path: Path) -> None:
         """Write a safetensors file atomically."""

@@ -19,15 +19,21 @@ from cgbench.models.text.batches import Rows
 from cgbench.models.text.subwords import Subwords
 
 
-def check_native_lengths(label: str, folder: Path, lines: Sequence[str], hypotheses: Sequence[str] | None) -> None:
+def check_native_lengths(
+    label: str, folder: Path, lines: Sequence[str], hypotheses: Sequence[str] | None
+) -> None:
     """Check the length of sentences before a checkpoint is loaded."""
     config, subwords = read_config(folder), Subwords.load(folder)
     count, problem = longer_than_trained(subwords, lines, config.training.max_length)
     if count:
         raise InputError(
-            f"{label}: {problem}; shorten or remove such lines, or train with a larger training.max_length"
+            f"{label}: {problem}; shorten or remove such lines, or train with a larger"
+            " training.max_length"
         )
-    if hypotheses is not None and (most := getattr(config.model, "longest_target", None)) is not None:
+    if (
+        hypotheses is not None
+        and (most := getattr(config.model, "longest_target", None)) is not None
+    ):
         lengths = [len(ids) for ids in subwords.encode_target(hypotheses)]
         check_positions(lengths, most, "the hypothesis of line", label)
 
@@ -68,9 +74,15 @@ class NativeMember(Member):
         source_rows, target_rows = Rows.pack(sources), Rows.pack(targets)
 
         def states_of(batch: np.ndarray) -> list[Tensor]:
-            source, target = source_rows.take(batch, self._device), target_rows.take(batch, self._device)
+            source, target = (
+                source_rows.take(batch, self._device),
+                target_rows.take(batch, self._device),
+            )
             states = self._decode(source, target)
-            return [sentence_states.float().cpu() for sentence_states in states.split(target.layout.lengths.tolist())]
+            return [
+                sentence_states.float().cpu()
+                for sentence_states in states.split(target.layout.lengths.tolist())
+            ]
 
         lengths, width = (source_rows.lengths, target_rows.lengths), self._model.config.width
         return self._in_batches(states_of, lines, lengths, width, self._model, self._seed)
@@ -79,14 +91,17 @@ class NativeMember(Member):
         states = self._model.decode(self._model.encode(source), target.shifted())
         if not isinstance(states, Tensor):
             raise InputError(
-                f"{self._shown}: the distribution of a model with a lexicon depends on more than its states; measure "
-                f"such models as one ensemble ({argument('ensemble')}, translate {argument('uncertainty')})"
+                f"{self._shown}: the distribution of a model with a lexicon depends on more than"
+                f" its states; measure such models as one ensemble ({argument('ensemble')},"
+                f" translate {argument('uncertainty')})"
             )
         return states
 
     @torch.inference_mode()
     def head(self) -> Head:
-        """See :meth:`.member.Member.head`; every architecture without a lexicon has a linear last layer."""
+        """See :meth:`.member.Member.head`; every architecture without a lexicon has a linear last
+        layer.
+        """
         if (output := getattr(self._model, "output", None)) is not None:
             weight, bias = getattr(output, "weight", None), getattr(output, "bias", None)
         else:
@@ -98,5 +113,6 @@ class NativeMember(Member):
             if torch.allclose(head.logits(probe), self._model.project(probe), rtol=1e-4, atol=1e-4):
                 return head
         raise InputError(
-            f"{self._shown}: its last layer is not linear; measure such models as one ensemble ({argument('ensemble')})"
+            f"{self._shown}: its last layer is not linear; measure such models as one ensemble"
+            f" ({argument('ensemble')})"
         )

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 class Planned:
     """A member that is not loaded yet, and can be sent to worker processes.
 
-    :param identity: everything that its output depends on, as JSON: weights, revision, tokeniser, dtype, prompt.
-    :param vocabulary: a hash of the target-side mapping from tokens to ids; ``rows``: of the last layer.
+    :param identity: everything that its output depends on, as JSON: weights, revision, tokeniser,
+        dtype, prompt.
+    :param vocabulary: a hash of the target-side mapping from tokens to ids; ``rows``: of the last
+        layer.
     """
 
     address: Address
@@ -92,7 +94,8 @@ def plan_member(text: str, prompt: str | None = None) -> Planned:
     """Resolve the address of a model. A model on the hub is downloaded, but not loaded.
 
     :param prompt: the template of a member without its own.
-    :raises InputError: the address is invalid, there is no such model, or it cannot be loaded safely.
+    :raises InputError: the address is invalid, there is no such model, or it cannot be loaded
+        safely.
     """
     address = parse_address(text)
     seed = {} if address.seed is None else {"dropout_seed": address.seed}
@@ -125,22 +128,28 @@ def plan_member(text: str, prompt: str | None = None) -> Planned:
     }
     if adapter := find_adapter(address):
         identity["adapter"] = identity_of(adapter)
-    return Planned(address, folder, identity | seed, str(identity["tokenizer"]), output_size(folder), template)
+    return Planned(
+        address, folder, identity | seed, str(identity["tokenizer"]), output_size(folder), template
+    )
 
 
 def check_together(members: Sequence[Planned]) -> None:
     """Check that the distributions of members can be compared."""
     for position, member in enumerate(members):
         if twin := next((first for first in members[:position] if first.key == member.key), None):
-            raise InputError(f"{member.address.text}: the same member as {twin.address.text}; remove one of them")
+            raise InputError(
+                f"{member.address.text}: the same member as {twin.address.text}; remove one of them"
+            )
         first = members[0]
         if first.vocabulary != member.vocabulary:
             raise InputError(
-                f"{member.address.text}: its vocabulary differs from that of {first.address.text}, so their token "
-                "distributions cannot be compared; choose members that share a tokeniser"
+                f"{member.address.text}: its vocabulary differs from that of {first.address.text},"
+                " so their token distributions cannot be compared; choose members that share a"
+                " tokeniser"
             )
         if first.rows != member.rows:
             raise InputError(
-                f"{member.address.text}: its output layer has {member.rows} rows, but that of {first.address.text} has "
-                f"{first.rows} for the same tokens; resize one of them (resize_token_embeddings)"
+                f"{member.address.text}: its output layer has {member.rows} rows, but that of"
+                f" {first.address.text} has {first.rows} for the same tokens; resize one of them"
+                " (resize_token_embeddings)"
             )

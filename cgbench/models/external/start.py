@@ -27,9 +27,9 @@ FINE_TUNING = "fine_tuning"  # the default preset of a whole model
 class Start:
     """An initial model that is not loaded yet, and can be sent to worker processes.
 
-    :param is_whole: whether the model itself is fine-tuned. Otherwise it becomes the encoder of one of our
-        architectures, with a separate target vocabulary, or (``decodes``) encoder and decoder, with its tokeniser on
-        both sides.
+    :param is_whole: whether the model itself is fine-tuned. Otherwise it becomes the encoder of one
+        of our architectures, with a separate target vocabulary, or (``decodes``) encoder and
+        decoder, with its tokeniser on both sides.
     """
 
     planned: Planned
@@ -46,7 +46,9 @@ class Start:
         """Its name in messages."""
         return self.planned.address.text
 
-    def open(self, config: HuggingFaceConfig, max_length: int, device: str) -> tuple[TrainableModel, TokenizerText]:
+    def open(
+        self, config: HuggingFaceConfig, max_length: int, device: str
+    ) -> tuple[TrainableModel, TokenizerText]:
         """Load a whole model; torch's global generator initialises a new adapter.
 
         :param max_length: maximum tokens of a training sentence.
@@ -61,12 +63,17 @@ class Start:
             name = planned.address.name
             base = name if planned.address.revision else Path(name).resolve().name
             adapter = add_adapter(member.model, config.adapter_rank, config.dropout, base)
-        model, text = TrainableModel(member, config.freeze, adapter), TokenizerText(member, planned.vocabulary)
+        model, text = (
+            TrainableModel(member, config.freeze, adapter),
+            TokenizerText(member, planned.vocabulary),
+        )
         check_fit(model, text, max_length, self.shown)
         return model.train(), text
 
     def learn(self, target: Path, config: TextConfig) -> Subwords:
-        """The source tokeniser, and a vocabulary learned from the target; for a whole model, its tokeniser."""
+        """The source tokeniser, and a vocabulary learned from the target; for a whole model, its
+        tokeniser.
+        """
         from cgbench.models.text.subwords import Subwords
         from cgbench.models.text.tokenized import read_tokenizer
 
@@ -74,7 +81,9 @@ class Start:
         if self.decodes:
             return Subwords(tokenizer=tokenizer, both=True)
         learned = Subwords.learn(target, target, config)
-        return Subwords(learned.merges, target=learned.target, unit=learned.unit, tokenizer=tokenizer)
+        return Subwords(
+            learned.merges, target=learned.target, unit=learned.unit, tokenizer=tokenizer
+        )
 
     def load_into(self, model: Any, source_size: int) -> None:
         """Load the parameters of the encoder, or of encoder and decoder, into one of our models.
@@ -86,26 +95,30 @@ class Start:
         from cgbench.models.text.tokenized import mask_id, read_tokenizer
 
         weights = load_weights(self.planned.address, self.planned.folder, self.decodes)
-        rows = len(weights["shared.weight" if self.decodes else "embeddings.word_embeddings.weight"])
+        rows = len(
+            weights["shared.weight" if self.decodes else "embeddings.word_embeddings.weight"]
+        )
         if rows != source_size:
             raise InputError(
-                f"{self.shown}: the tokeniser belongs to another model: it has {source_size:,} ids, but the model has "
-                f"{rows:,} embeddings"
+                f"{self.shown}: the tokeniser belongs to another model: it has {source_size:,} ids,"
+                f" but the model has {rows:,} embeddings"
             )
         load_pretrained(model, weights, mask_id(read_tokenizer(self.planned.folder)))
 
 
 def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
-    """Resolve ``hf:...``, and complete the preset from the model's configuration; nothing is loaded."""
+    """Resolve ``hf:...``, and complete the preset from the model's configuration; nothing is
+    loaded.
+    """
     from cgbench.models.external.opening import plan_member
 
     # Check the combination of model and preset.
     both_sides, option = preset.model.architecture in OUTSIDE, argument("init", text)
     if not both_sides and not getattr(preset.model, "pretrained_encoder", False):
         raise InputError(
-            f"{option}: {preset.model.architecture} has its own encoder; to fine-tune the model itself, leave out "
-            f"{argument('model')} and {argument('arch')}; to use its encoder, choose a preset for one (cgbench models) "
-            "or set model.encoder"
+            f"{option}: {preset.model.architecture} has its own encoder; to fine-tune the model"
+            f" itself, leave out {argument('model')} and {argument('arch')}; to use its encoder,"
+            " choose a preset for one (cgbench models) or set model.encoder"
         )
     planned = plan_member(text)
     config: Any = read_json(planned.folder / "config.json")
@@ -113,13 +126,21 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
         raise InputError(f"{option}: mc: is only for translation; write hf:...")
     if both_sides and not config.get("is_encoder_decoder"):
         raise InputError(
-            f"{option}: {config['model_type']} is not an encoder-decoder (T5, BART, Marian, NLLB), as "
-            "fine-tuning needs; to use it as an encoder, choose a preset for one (cgbench models)"
+            f"{option}: {config['model_type']} is not an encoder-decoder (T5, BART, Marian, NLLB),"
+            " as fine-tuning needs; to use it as an encoder, choose a preset for one (cgbench"
+            " models)"
         )
-    if planned.address.options.get("dtype", "float32") != "float32" or "device_map" in planned.address.options:
-        raise InputError(f"{option}: training uses float32 on one device; leave out dtype and device_map")
+    if (
+        planned.address.options.get("dtype", "float32") != "float32"
+        or "device_map" in planned.address.options
+    ):
+        raise InputError(
+            f"{option}: training uses float32 on one device; leave out dtype and device_map"
+        )
     if getattr(preset.model, "adapter_rank", 0) and "adapter" in planned.address.options:
-        raise InputError(f"{option}: has an adapter already; leave out adapter= or model.adapter_rank")
+        raise InputError(
+            f"{option}: has an adapter already; leave out adapter= or model.adapter_rank"
+        )
     # Complete the preset from the model's configuration.
     longest: int | None
     if both_sides:
@@ -128,15 +149,27 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
         shape, longest = _encoder_shape(text, config, preset)
     changes = {f"model.{name}": value for name, value in shape.items()}
     if longest is not None and preset.training.max_length > longest:
-        note = f"{text} has positions for {longest:,} tokens, so training.max_length={preset.training.max_length} is"
+        note = (
+            f"{text} has positions for {longest:,} tokens, so"
+            f" training.max_length={preset.training.max_length} is"
+        )
         warn(f"{note} lowered to {longest:,}: longer pairs are skipped")
         changes["training.max_length"] = longest
-    return Start(planned, both_sides, getattr(preset.model, "pretrained_decoder", False)), preset.replace(changes)
+    return Start(
+        planned, both_sides, getattr(preset.model, "pretrained_decoder", False)
+    ), preset.replace(changes)
 
 
 _MODEL_TYPES = {"roberta": ("roberta", "xlm-roberta", "camembert"), "bart": ("bart",)}
-_WANTED: dict[str, dict[str, Any]] = {  # what our layers implement, where their configurations leave a choice
-    "roberta": {"layer_norm_eps": 1e-5, "hidden_act": "gelu", "type_vocab_size": 1, "pad_token_id": 1},
+_WANTED: dict[
+    str, dict[str, Any]
+] = {  # what our layers implement, where their configurations leave a choice
+    "roberta": {
+        "layer_norm_eps": 1e-5,
+        "hidden_act": "gelu",
+        "type_vocab_size": 1,
+        "pad_token_id": 1,
+    },
     "bart": {
         "activation_function": "gelu",
         "scale_embedding": False,
@@ -164,30 +197,37 @@ _NAMES = {
 
 
 def _encoder_shape(text: str, config: Any, preset: Preset) -> tuple[dict[str, int], int]:
-    """The model settings that follow from the configuration of an encoder (or BART), and its longest sentence."""
+    """The model settings that follow from the configuration of an encoder (or BART), and its
+    longest sentence.
+    """
     model = preset.model
     assert isinstance(model, OverEncoderConfig)
     if config["model_type"] not in _MODEL_TYPES[model.encoder]:
         raise InputError(
-            f"{argument('init', text)}: {config['model_type']} is not {model.encoder} (model.encoder={model.encoder})"
+            f"{argument('init', text)}: {config['model_type']} is not {model.encoder}"
+            f" (model.encoder={model.encoder})"
         )
     for name, value in _WANTED[model.encoder].items():
         if config.get(name, value) != value:
             family = "BART" if model.encoder == "bart" else "RoBERTa"
             raise InputError(
-                f"{argument('init', text)}: its {name} is {config[name]}; only {value}, as in {family}, is supported"
+                f"{argument('init', text)}: its {name} is {config[name]}; only {value}, as in"
+                f" {family}, is supported"
             )
     layers = config["encoder_layers" if model.encoder == "bart" else "num_hidden_layers"]
     if mixed_layers := getattr(model, "mixed_layers", 0):
         if mixed_layers + model.encoder_layers != layers:
             raise InputError(
-                f"{argument('init', text)}: has {layers} layers, but model.mixed_layers ({mixed_layers}) and "
-                f"model.encoder_layers ({model.encoder_layers}) add up to {mixed_layers + model.encoder_layers}"
+                f"{argument('init', text)}: has {layers} layers, but model.mixed_layers"
+                f" ({mixed_layers}) and model.encoder_layers ({model.encoder_layers}) add up to"
+                f" {mixed_layers + model.encoder_layers}"
             )
         layers = model.encoder_layers
     # RoBERTa's setting counts the rows of its table, BART's the tokens.
     rows = config["max_position_embeddings"] + (OFFSET if model.encoder == "bart" else 0)
-    most = rows - OFFSET - (1 if model.encoder_marks else 0)  # <s> does not count in a sentence's length
+    most = (
+        rows - OFFSET - (1 if model.encoder_marks else 0)
+    )  # <s> does not count in a sentence's length
     shape = {setting: config[name] for setting, name in _NAMES[model.encoder].items()}
     shape |= {"encoder_layers": layers, "encoder_positions": rows}
     return shape | ({"width": shape["encoder_width"]} if model.positions == "encoder" else {}), most
@@ -199,5 +239,8 @@ def _shape(config: Any) -> dict[str, int]:
         "decoder_layers": ("decoder_layers", "num_decoder_layers", "num_layers"),
         "width": ("d_model", "hidden_size"),
     }
-    values = {name: [config[key] for key in keys if isinstance(config.get(key), int)] for name, keys in names.items()}
+    values = {
+        name: [config[key] for key in keys if isinstance(config.get(key), int)]
+        for name, keys in names.items()
+    }
     return {name: choices[0] for name, choices in values.items() if choices}

@@ -24,23 +24,28 @@ def translate_by_system(request: TranslateRequest, template: str | None) -> list
 
     :param template: the prompt, with ``{source}``.
     :returns: the lines of the output.
-    :raises InputError: a sentence is too long for the model, or the output contains translations by another system or
-        prompt, or of another text.
+    :raises InputError: a sentence is too long for the model, or the output contains translations by
+        another system or prompt, or of another text.
     """
     output, text, nbest = as_path(cast("str", request.output)), str(request.system), request.nbest
     check_output(sidecar_path(output), files_of(request.sources))
     if parse_address(text).kind == "own":
         raise InputError(
-            f"{text}: not an external model; write hf:... or openai:..., or use {argument('model')} for a checkpoint"
+            f"{text}: not an external model; write hf:... or openai:..., or use {argument('model')}"
+            " for a checkpoint"
         )
     system = plan_member(text, template)
     # One step of a workspace beside the output, which resumes.
     lines, _ = lines_of(request.sources, "sources")
     device = choose_device(request.device)
     config: dict[str, Any] = {
-        "system": {**system.identity, **request.prompting.shots_identity}, "nbest": nbest or 1, "device": device,
-        "search": request.decoding.search, "batch_tokens": request.decoding.batch_tokens, "shard": SHARD,
-    }  # fmt: skip
+        "system": {**system.identity, **request.prompting.shots_identity},
+        "nbest": nbest or 1,
+        "device": device,
+        "search": request.decoding.search,
+        "batch_tokens": request.decoding.batch_tokens,
+        "shard": SHARD,
+    }
     step = Step("translations", config, {"source": hash_value(lines)})
     check_earlier(output, {**config["system"], "source": step.inputs["source"]})
     workspace = Workspace(work_beside(output) / STEPS)
@@ -51,16 +56,24 @@ def translate_by_system(request: TranslateRequest, template: str | None) -> list
         waiting = [start for start in starts if not shard_path(out, start // SHARD).is_file()]
         if not waiting:
             return
-        finished = sum(len(lines[start : start + SHARD]) for start in starts if start not in waiting)
+        finished = sum(
+            len(lines[start : start + SHARD]) for start in starts if start not in waiting
+        )
         with bar(len(lines), "translating", "sentence", initial=finished) as progress:
             member = system.open(device)
             if request.prompting.examples:
                 member.give_shots(dict(zip(lines, request.prompting.examples, strict=True)))
             search = {name: config[name] for name in ("nbest", "batch_tokens")} | config["search"]
             for start in waiting:
-                translations = member.translate(lines[start : start + SHARD], **search, done=progress.update)
+                translations = member.translate(
+                    lines[start : start + SHARD], **search, done=progress.update
+                )
                 rows = (
-                    {"nbest": [{**hypothesis.scores, "cut": hypothesis.cut} for hypothesis in nbest]}
+                    {
+                        "nbest": [
+                            {**hypothesis.scores, "cut": hypothesis.cut} for hypothesis in nbest
+                        ]
+                    }
                     for nbest in translations
                 )
                 write_json_lines(shard_path(out, start // SHARD), rows)

@@ -4,13 +4,15 @@ For each block of sentences:
 
 1. the first member translates, unless hypotheses are given;
 2. one member after another is loaded and writes its states;
-3. all last layers run on a few hundred tokens at a time (:func:`~cgbench.models.teacher_forcing.measure_members`).
+3. all last layers run on a few hundred tokens at a time
+   (:func:`~cgbench.models.teacher_forcing.measure_members`).
 
-Memory is that of one member, or of the last layers and half a gigabyte of logits (on a GPU: four tables of tokens x
-vocabulary). Neither memory nor disk use grows with the text; the disk holds the states of one block.
+Memory is that of one member, or of the last layers and half a gigabyte of logits (on a GPU: four
+tables of tokens x vocabulary). Neither memory nor disk use grows with the text; the disk holds the
+states of one block.
 
-Every file is written atomically and depends only on its sentences and the members. So neither an interruption nor the
-number of workers changes the output.
+Every file is written atomically and depends only on its sentences and the members. So neither an
+interruption nor the number of workers changes the output.
 """
 
 from __future__ import annotations
@@ -65,11 +67,17 @@ def shard_path(folder: Path, shard: int) -> Path:
 def read_shards(folder: Path) -> list[dict[str, Any]]:
     """The rows of all shards, in their order."""
     paths = sorted(folder.glob("part-*.jsonl"))
-    return [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    return [
+        json.loads(line)
+        for path in paths
+        for line in path.read_text(encoding="utf-8").split("\n")[:-1]
+    ]
 
 
 def measure_in_token_space(work: Measurement, out: Path, engine: Engine) -> None:
-    """Write ``out/part-*.jsonl``, one line per sentence with ``hypothesis`` and all sequence measures; resumes."""
+    """Write ``out/part-*.jsonl``, one line per sentence with ``hypothesis`` and all sequence
+    measures; resumes.
+    """
     shards = range(-(-len(work.lines) // SHARD))
     waiting = [shard for shard in shards if not shard_path(out, shard).is_file()]
     scratch = out / _SCRATCH
@@ -91,10 +99,17 @@ def measure_in_token_space(work: Measurement, out: Path, engine: Engine) -> None
 
 
 def _run(
-    title: str, task: Callable[..., int], work: Measurement, block: Sequence[int], members: range, folder: Path,
+    title: str,
+    task: Callable[..., int],
+    work: Measurement,
+    block: Sequence[int],
+    members: range,
+    folder: Path,
     engine: Engine,
-) -> None:  # fmt: skip
-    """Run a task for every member and shard of a block, ordered by member so that a worker loads few members."""
+) -> None:
+    """Run a task for every member and shard of a block, ordered by member so that a worker loads
+    few members.
+    """
     member_shards = [(member, shard) for member in members for shard in block]
     tasks = [
         (_of_shard(work, shard), member, shard, folder)
@@ -111,7 +126,11 @@ def _run(
 def _path(task: Callable[..., int], folder: Path, member: int, shard: int) -> Path:
     if task is _translate:
         return folder / f"translations-{shard:05d}.json"
-    return folder / f"member-{member}-{shard:05d}.safetensors" if task is _write_states else shard_path(folder, shard)
+    return (
+        folder / f"member-{member}-{shard:05d}.safetensors"
+        if task is _write_states
+        else shard_path(folder, shard)
+    )
 
 
 def _of_shard(work: Measurement, shard: int) -> Measurement:
@@ -122,14 +141,18 @@ def _of_shard(work: Measurement, shard: int) -> Measurement:
 
 
 def _translate(work: Measurement, member: int, shard: int, scratch: Path) -> int:
-    translations = open_member(work.members[member], work.device).translate(work.lines, **work.search)
+    translations = open_member(work.members[member], work.device).translate(
+        work.lines, **work.search
+    )
     rows = [{"text": best.text, "tokens": best.tokens.tolist()} for best, *_ in translations]
     write_atomic(_path(_translate, scratch, member, shard), json.dumps(rows, ensure_ascii=False))
     return len(work.lines)
 
 
 def _write_states(work: Measurement, member: int, shard: int, scratch: Path) -> int:
-    """Write the states of one member at every target token, and its last layer if not written yet."""
+    """Write the states of one member at every target token, and its last layer if not written
+    yet.
+    """
     from cgbench.models.checkpoints import write_tensors
 
     opened = open_member(work.members[member], work.device)
@@ -139,7 +162,8 @@ def _write_states(work: Measurement, member: int, shard: int, scratch: Path) -> 
     for name, (_, targets) in _targets(work, shard, scratch, opened).items():
         tensors[name] = opened.states(work.lines, targets)
         tokens[name] = [target.tolist() for target in targets]
-    # Every member encodes texts with its own tokeniser; `_check_tokens` checks that the tokens agree.
+    # Every member encodes texts with its own tokeniser; `_check_tokens` checks that the tokens
+    # agree.
     write_tensors(_path(_write_states, scratch, member, shard), tensors, json.dumps(tokens))
     return len(work.lines)
 
@@ -176,9 +200,13 @@ def _write_measures(work: Measurement, member: int, shard: int, out: Path) -> in
     for name in tokens[0]:
         _check_tokens(work, [tables[name] for tables in tokens], shard)
         states = [tensors[name] for tensors, _ in files]
-        measures = measure_states(heads, states, [np.array(ids, np.int64) for ids in tokens[0][name]], work.device)
+        measures = measure_states(
+            heads, states, [np.array(ids, np.int64) for ids in tokens[0][name]], work.device
+        )
         columns |= {f"{name}{measure}": values.tolist() for measure, values in measures.items()}
-    rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+    rows = (
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    )
     write_json_lines(shard_path(out, shard), rows)
     return len(work.lines)
 
@@ -187,11 +215,14 @@ def _check_tokens(work: Measurement, tokens: Sequence[Any], shard: int) -> None:
     from cgbench.errors import InputError
 
     for member_number, member_tokens in enumerate(tokens):
-        for row, (expected, ids) in enumerate(zip(tokens[0], member_tokens, strict=True), shard * SHARD + 1):
+        for row, (expected, ids) in enumerate(
+            zip(tokens[0], member_tokens, strict=True), shard * SHARD + 1
+        ):
             if expected != ids:
                 raise InputError(
-                    f"{work.members[member_number].address.text}: splits the translation of line {row} into other "
-                    f"tokens than {work.members[0].address.text}: they share a vocabulary but not the tokeniser"
+                    f"{work.members[member_number].address.text}: splits the translation of line"
+                    f" {row} into other tokens than {work.members[0].address.text}: they share a"
+                    " vocabulary but not the tokeniser"
                 )
 
 
@@ -200,7 +231,8 @@ def measure_states(
 ) -> dict[str, np.ndarray]:
     """All sequence measures of some targets, from the members' states.
 
-    :param heads: the members' last layers (:class:`.member.Head`), on ``device``; ``states``: of each ``[T, width]``.
+    :param heads: the members' last layers (:class:`.member.Head`), on ``device``; ``states``: of
+        each ``[T, width]``.
     :returns: name -> float64 ``[N]``.
     """
     import torch
@@ -212,11 +244,15 @@ def measure_states(
         return lambda tokens, out: head.logits(states[tokens].to(device), out)
 
     vocabulary_size = len(heads[0].weight)
-    ids = torch.from_numpy(np.concatenate([*targets, np.zeros(0, np.int64)]).astype(np.int64)).to(device)
+    ids = torch.from_numpy(np.concatenate([*targets, np.zeros(0, np.int64)]).astype(np.int64)).to(
+        device
+    )
     members = list(map(logits_of, heads, states))
     at_once = max(1, min(TOKENS, _NUMBERS // vocabulary_size))
     with torch.inference_mode(), one_thread(torch.device(device)):
-        return measure_members(members, ids, [len(target) for target in targets], vocabulary_size, at_once)
+        return measure_members(
+            members, ids, [len(target) for target in targets], vocabulary_size, at_once
+        )
 
 
 def _head_path(scratch: Path, member: int) -> Path:

@@ -1,7 +1,7 @@
 """Lexicons from a Bayesian model of how children learn words (Frank, Goodman and Tenenbaum, 2007).
 
-The model follows Akyürek and Andreas (2021), sections 4.1 and C.2; their code was not published. A lexicon is a set of
-word pairs, sampled from the posterior by Metropolis-Hastings.
+The model follows Akyürek and Andreas (2021), sections 4.1 and C.2; their code was not published. A
+lexicon is a set of word pairs, sampled from the posterior by Metropolis-Hastings.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ from cgbench.settings import option
 class BayesianSettings:
     """Settings of :func:`bayesian`; the defaults are the paper's."""
 
-    alpha: float = option(2.0, "Cost of an entry: the prior of a lexicon of n entries is exp(-alpha n)")
+    alpha: float = option(
+        2.0, "Cost of an entry: the prior of a lexicon of n entries is exp(-alpha n)"
+    )
     gamma: float = option(0.95, "Probability that a word refers", above=0, below=1)
-    kappa: float = option(0.1, "Probability that a word of the lexicon does not refer", above=0, most=1)
+    kappa: float = option(
+        0.1, "Probability that a word of the lexicon does not refer", above=0, most=1
+    )
     runs: int = option(5, "Number of runs of the sampler, each from the empty lexicon", least=1)
     steps: int = option(
         5000,
-        "Number of proposals per run. The paper does not state it; 5000 gives as many samples, 399 per run, as the "
-        "authors' file for Colors counts",
-    )  # fmt: skip
+        "Number of proposals per run. The paper does not state it; 5000 gives as many samples, 399"
+        " per run, as the authors' file for Colors counts",
+    )
     burn_in: int = option(1000, "Number of proposals before the first sample of a run", least=0)
     every: int = option(10, "Number of proposals between samples", least=1)
     seed: int = option(1, "Random seed of the sampler", least=0)
@@ -41,8 +45,8 @@ class BayesianSettings:
 def bayesian(text: Bitext, settings: BayesianSettings) -> Entries:
     """Sample lexicons.
 
-    Half of the proposals add an entry, with probability proportional to the number of sentence pairs with both words;
-    the other half remove one, uniformly.
+    Half of the proposals add an entry, with probability proportional to the number of sentence
+    pairs with both words; the other half remove one, uniformly.
 
     :returns: source ids, target ids, and the number of samples of all runs with the entry.
     """
@@ -90,9 +94,10 @@ class _Toggled:
 class Posterior:
     """A lexicon and the logarithm of its posterior, up to a constant (equation 14).
 
-    ``linked``, bool [P]: whether each co-occurring pair of words is an entry; ``source``, ``target``: its words. A
-    non-referring word is drawn from all source words, those in the lexicon with ``kappa`` times the probability. A
-    referring word is drawn, for each target word of the sentence, uniformly from the source words linked to it.
+    ``linked``, bool [P]: whether each co-occurring pair of words is an entry; ``source``,
+    ``target``: its words. A non-referring word is drawn from all source words, those in the lexicon
+    with ``kappa`` times the probability. A referring word is drawn, for each target word of the
+    sentence, uniformly from the source words linked to it.
     """
 
     def __init__(self, text: Bitext, settings: BayesianSettings) -> None:
@@ -101,14 +106,20 @@ class Posterior:
             raise InputError("no sentence pair has words on both sides to learn from")
         self.source, self.target, self.sentences = met.source, met.target, met.sentences
         self._settings, self._words = settings, text.source.ids
-        # The source words in the sentences of each target word: the co-occurrence, the source word's position, and
-        # the count of the target word in that sentence.
-        position = np.repeat(np.arange(len(self._words)), np.repeat(text.target.lengths, text.source.lengths))
+        # The source words in the sentences of each target word: the co-occurrence, the source
+        # word's position, and the count of the target word in that sentence.
+        position = np.repeat(
+            np.arange(len(self._words)), np.repeat(text.target.lengths, text.source.lengths)
+        )
         keys, first, self._times = np.unique(
-            met.target[met.cells] * np.int64(len(self._words)) + position, return_index=True, return_counts=True
+            met.target[met.cells] * np.int64(len(self._words)) + position,
+            return_index=True,
+            return_counts=True,
         )
         self._cells, self._places = met.cells[first], position[first]
-        self._begin = np.searchsorted(keys // len(self._words), np.arange(len(text.target.words) + 1))
+        self._begin = np.searchsorted(
+            keys // len(self._words), np.arange(len(text.target.words) + 1)
+        )
         self.clear()
 
     def clear(self) -> None:

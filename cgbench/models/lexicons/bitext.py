@@ -1,4 +1,6 @@
-"""Parallel text as ids, and the co-occurrences of source and target words: the input of all lexicon learners."""
+"""Parallel text as ids, and the co-occurrences of source and target words: the input of all lexicon
+learners.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class Bitext:
         ids: list[list[int]] = [[], []]
         lengths: list[list[int]] = [[], []]
         for pair in pairs:
-            for known, side_ids, side_lengths, sentence in zip(numbers, ids, lengths, pair, strict=True):
+            for known, side_ids, side_lengths, sentence in zip(
+                numbers, ids, lengths, pair, strict=True
+            ):
                 words = word_bytes(sentence)
                 side_ids.extend([known.setdefault(word, len(known)) for word in words])
                 side_lengths.append(len(words))
@@ -63,7 +67,11 @@ class Bitext:
             if not known:
                 raise InputError(f"the {name} side has no words to learn from")
         sides = (
-            WordSide([word.decode() for word in known], np.array(side_ids, np.int32), np.array(side_lengths, np.int64))
+            WordSide(
+                [word.decode() for word in known],
+                np.array(side_ids, np.int32),
+                np.array(side_lengths, np.int64),
+            )
             for known, side_ids, side_lengths in zip(numbers, ids, lengths, strict=True)
         )
         return cls(*sides)
@@ -74,12 +82,14 @@ class Bitext:
 
 @dataclass(frozen=True)
 class Cooccurrences:
-    """The distinct pairs of a source and a target word that occur in the same sentence pair, by source word.
+    """The distinct pairs of a source and a target word that occur in the same sentence pair, by
+    source word.
 
     :param source: id of the source word, int32 [P]; ``target``: of the target word, int32 [P].
     :param sentences: number of sentence pairs with both, int64 [P].
-    :param cells: index of the co-occurrence of each source word i with each target word j of a sentence pair, int32;
-        for sentence pair s at ``offsets[s] + i * (target words) + j``. Optional.
+    :param cells: index of the co-occurrence of each source word i with each target word j of a
+        sentence pair, int32; for sentence pair s at ``offsets[s] + i * (target words) + j``.
+        Optional.
     """
 
     source: np.ndarray
@@ -98,7 +108,11 @@ def find_cooccurrences(text: Bitext, cells: bool = False) -> Cooccurrences:
     offsets = np.cumsum(sizes) - sizes
     if cells:
         count = int(sizes.sum())
-        check_memory(f"a text with {count:,} co-occurrences of words", 4 * count, "learn from shorter sentences")
+        check_memory(
+            f"a text with {count:,} co-occurrences of words",
+            4 * count,
+            "learn from shorter sentences",
+        )
     targets, sentences, counts, numbers = number_cooccurrences(
         np.argsort(source.ids, kind="stable"),
         np.bincount(source.ids, minlength=len(source.words)),

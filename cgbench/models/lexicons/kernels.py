@@ -1,4 +1,5 @@
-"""Compiled loops of the lexicon learners: indexing co-occurrences, and the expectations of IBM models.
+"""Compiled loops of the lexicon learners: indexing co-occurrences, and the expectations of IBM
+models.
 
 ``tests/helpers/twins_lexicon.py`` has a naive version of each.
 """
@@ -12,9 +13,19 @@ from cgbench.engines.compiled import kernel, part
 
 @kernel
 def number_cooccurrences(
-    order, counts, sentence, source_starts, target, target_starts, target_lengths, words, offsets, cells
+    order,
+    counts,
+    sentence,
+    source_starts,
+    target,
+    target_starts,
+    target_lengths,
+    words,
+    offsets,
+    cells,
 ):
-    """Index the co-occurring pairs of source and target words, by source word, then by first co-occurrence.
+    """Index the co-occurring pairs of source and target words, by source word, then by first
+    co-occurrence.
 
     :param order: positions of the source text, sorted by word; ``counts``: of each word.
     :param sentence: the sentence of each position of the source text.
@@ -23,7 +34,11 @@ def number_cooccurrences(
     :returns: target word [P], sentences [P], number of pairs of each source word, and ``cells``.
     """
     capacity = max(16, len(order))
-    targets, sentences, last = np.empty(capacity, np.int32), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    targets, sentences, last = (
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int64),
+        np.empty(capacity, np.int64),
+    )
     pairs = np.zeros(len(counts), np.int64)
     latest = np.full(words, -1, np.int64)  # the latest pair of each target word
     total = position = 0
@@ -63,18 +78,32 @@ def _grown(array):
 
 @kernel
 def expect(
-    lengths, aligned, cells, offsets, forward, t, null_t, priors, prior_starts, by_place, counts, null_counts, links
+    lengths,
+    aligned,
+    cells,
+    offsets,
+    forward,
+    t,
+    null_t,
+    priors,
+    prior_starts,
+    by_place,
+    counts,
+    null_counts,
+    links,
 ):
-    """Add the expected links of each co-occurrence to ``counts``, of the empty word to ``null_counts``, and of each
-    entry of ``priors`` to ``links``, unless that is empty.
+    """Add the expected links of each co-occurrence to ``counts``, of the empty word to
+    ``null_counts``, and of each entry of ``priors`` to ``links``, unless that is empty.
 
     :param lengths: source and target words of each sentence pair, int64 [S, 2].
     :param aligned: the words to align, all sentences concatenated [N].
-    :param cells, offsets: see :class:`cgbench.models.lexicons.bitext.Cooccurrences`; ``forward``: align target words.
-    :param t: probability of the aligned word of each pair, conditions the other [P]; ``null_t``: conditions the empty
-        word.
-    :param priors: prior probability of each link, from ``prior_starts[s]`` on: for each aligned word of sentence pair s
-        (the same for all unless ``by_place``), of the empty word, then of the conditioning words.
+    :param cells, offsets: see :class:`cgbench.models.lexicons.bitext.Cooccurrences`; ``forward``:
+        align target words.
+    :param t: probability of the aligned word of each pair, conditions the other [P]; ``null_t``:
+        conditions the empty word.
+    :param priors: prior probability of each link, from ``prior_starts[s]`` on: for each aligned
+        word of sentence pair s (the same for all unless ``by_place``), of the empty word, then of
+        the conditioning words.
     """
     shares = np.empty(int((lengths[:, 0] * lengths[:, 1]).max()))
     token = 0
@@ -104,8 +133,11 @@ def expect(
 
 
 @kernel
-def best_links(lengths, aligned, cells, offsets, forward, t, null_t, priors, prior_starts, by_place):
-    """Return the position of the most probable conditioning word of each aligned word, -1 for the empty word [N].
+def best_links(
+    lengths, aligned, cells, offsets, forward, t, null_t, priors, prior_starts, by_place
+):
+    """Return the position of the most probable conditioning word of each aligned word, -1 for the
+    empty word [N].
 
     Ties go to the empty word, then to the first. Arguments are those of :func:`expect`.
     """

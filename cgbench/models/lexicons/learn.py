@@ -21,26 +21,35 @@ class LexiconRequest(PairOptions):
     """What :func:`learn` is asked for."""
 
     open_field = "settings"
-    corpus: Bitext = option(help="Training corpus: two files, or one with both sides", python_only=True)
+    corpus: Bitext = option(
+        help="Training corpus: two files, or one with both sides", python_only=True
+    )
     out: File = option(help="Lexicon file, .json", group="Output")
     _: KW_ONLY
     method: Literal["simple", "pmi", "ibm1", "ibm2", "bayesian"] = option(
         default="simple", help="Learning method", group="Method"
     )
-    settings: Mapping[str, Any] | None = option(default=None, help="Settings of the method", python_only=True)
+    settings: Mapping[str, Any] | None = option(
+        default=None, help="Settings of the method", python_only=True
+    )
 
 
 @accepts(LexiconRequest)
 def learn(request: LexiconRequest) -> Learned:
     """Learn a lexicon as in Akyürek and Andreas (2021), and write it.
 
-    :raises InputError: the corpus cannot be read, a setting is invalid, or the lexicon would be empty.
+    :raises InputError: the corpus cannot be read, a setting is invalid, or the lexicon would be
+        empty.
     """
     out, spec = as_path(request.out), as_corpus(request.corpus, request.columns, "train")
     check_output(out, spec.files)
     check_suffix(out)
     known = sum(estimate_words(path) or 0 for path in spec.paths)
-    check_memory(f"{spec}: a lexicon of about {known:,} words", BYTES_A_WORD * known, "learn from a part of the text")
+    check_memory(
+        f"{spec}: a lexicon of about {known:,} words",
+        BYTES_A_WORD * known,
+        "learn from a part of the text",
+    )
     pairs = normalise_pairs(read_pairs(spec), request.normalisation_of(spec), str(spec))
     learned = learn_lexicon(request.method, pairs, request.settings)
     if not len(learned.lexicon):

@@ -1,7 +1,8 @@
 """Bilingual lexicons, their files, and the registry of learners.
 
-From *Lexicon Learning for Few-Shot Neural Sequence Modeling* (Akyürek and Andreas, 2021), section 4. A lexicon is
-learned from the training data and passed to a model as a matrix (:mod:`cgbench.models.lexicons.matrix`).
+From *Lexicon Learning for Few-Shot Neural Sequence Modeling* (Akyürek and Andreas, 2021), section
+4. A lexicon is learned from the training data and passed to a model as a matrix
+(:mod:`cgbench.models.lexicons.matrix`).
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from cgbench.text.formats import Pair
 class Lexicon:
     """Strengths of pairs of source and target words; their meaning depends on the learner.
 
-    In a learned lexicon the source words are in the order of their first occurrence, and the targets of each from the
-    strongest to the weakest.
+    In a learned lexicon the source words are in the order of their first occurrence, and the
+    targets of each from the strongest to the weakest.
 
     :param source_words: those with entries; ``target_words``: by the numbers in ``targets``.
     :param begin: the first entry of each source word, int64 [source words + 1].
@@ -48,19 +49,30 @@ class Lexicon:
 
     @classmethod
     def of(cls, entries: Mapping[str, Mapping[str, float]]) -> Lexicon:
-        """Make a lexicon from ``entries[source word][target word]``; words without entries are dropped.
+        """Make a lexicon from ``entries[source word][target word]``; words without entries are
+        dropped.
 
         :raises InputError: a value is not a finite number.
         """
         entries = {word: row for word, row in entries.items() if row}
         numbers: dict[str, int] = {}
-        targets = [numbers.setdefault(target, len(numbers)) for row in entries.values() for target in row]
+        targets = [
+            numbers.setdefault(target, len(numbers)) for row in entries.values() for target in row
+        ]
         values = [value for row in entries.values() for value in row.values()]
         lengths = [len(row) for row in entries.values()]
         strengths = np.array(values)
         if strengths.dtype.kind not in "iuf" or not np.isfinite(strengths).all():
-            raise InputError(f"{argument('entries')}: the value of each entry must be a finite number")
-        return cls(list(entries), list(numbers), np.cumsum([0, *lengths]), np.array(targets, np.int64), strengths)
+            raise InputError(
+                f"{argument('entries')}: the value of each entry must be a finite number"
+            )
+        return cls(
+            list(entries),
+            list(numbers),
+            np.cumsum([0, *lengths]),
+            np.array(targets, np.int64),
+            strengths,
+        )
 
     @property
     def entries(self) -> dict[str, dict[str, float]]:
@@ -120,12 +132,16 @@ LEARNERS: dict[str, tuple[type, Callable[[Bitext, Any], Entries]]] = {
     "ibm2": (IBM2Settings, ibm),
     "bayesian": (BayesianSettings, bayesian),
 }
-"""The settings of each learner, and the function from a text and settings to source ids, target ids and values."""
+"""The settings of each learner, and the function from a text and settings to source ids, target ids
+and values.
+"""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """A lexicon, how it was learned, and the numbers of sentence pairs and of distinct words of the text."""
+    """A lexicon, how it was learned, and the numbers of sentence pairs and of distinct words of the
+    text.
+    """
 
     lexicon: Lexicon
     signature: str
@@ -134,7 +150,9 @@ class Learned:
     target_words: int
 
 
-def learn_lexicon(method: str, pairs: Iterable[Pair], changes: Mapping[str, Any] | None = None) -> Learned:
+def learn_lexicon(
+    method: str, pairs: Iterable[Pair], changes: Mapping[str, Any] | None = None
+) -> Learned:
     """Learn a lexicon from sentence pairs.
 
     :param method: one of :data:`LEARNERS`; ``changes``: of its settings.

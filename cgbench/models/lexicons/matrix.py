@@ -1,6 +1,8 @@
-"""The matrix L of a model's lexical translation: for each source word a distribution over target words.
+"""The matrix L of a model's lexical translation: for each source word a distribution over target
+words.
 
-Akyürek and Andreas (2021), section 4. Where the paper differs from the authors' code, this is the code.
+Akyürek and Andreas (2021), section 4. Where the paper differs from the authors' code, this is the
+code.
 """
 
 from collections.abc import Collection, Sequence
@@ -46,16 +48,16 @@ def lexicon_matrix(
 
     ``config.lexicon`` is the source of its values:
 
-    - ``hard``: a lexicon; each source word translates to its strongest target word, the first of ties (τ = 0 in the
-      paper);
+    - ``hard``: a lexicon; each source word translates to its strongest target word, the first of
+      ties (τ = 0 in the paper);
     - ``soft``, ``learned``: a lexicon; a softmax of the values with temperature τ;
     - ``copy``: words translate to the same word;
     - ``uniform``: 1/2 for all.
 
-    A word without entries translates to the same word, or if that is not in the target vocabulary, to the target words
-    without source words (to the first of them if hard); the softmax is over the whole vocabulary, where the same word
-    has value 1/2. τ is ``config.lexicon_temperature``; the code's ``soft_temp`` is twice that, because it doubles the
-    values.
+    A word without entries translates to the same word, or if that is not in the target vocabulary,
+    to the target words without source words (to the first of them if hard); the softmax is over the
+    whole vocabulary, where the same word has value 1/2. τ is ``config.lexicon_temperature``; the
+    code's ``soft_temp`` is twice that, because it doubles the values.
 
     :param lexicon: if ``config`` needs one.
     :param source: source vocabulary by id, V_x words; ``target``: target vocabulary, V_y words.
@@ -69,7 +71,9 @@ def lexicon_matrix(
     else:
         values = np.zeros(shape, np.float32)
         entries = np.array(source, object), np.array(target, object)
-        _, rows, columns = np.intersect1d(entries[0], entries[1], assume_unique=True, return_indices=True)
+        _, rows, columns = np.intersect1d(
+            entries[0], entries[1], assume_unique=True, return_indices=True
+        )
         values[rows, columns] = 0.5
         if lexicon is not None:
             _enter(values, lexicon, source, target)
@@ -83,13 +87,20 @@ def lexicon_matrix(
     return matrix
 
 
-def _enter(values: np.ndarray, lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> None:
-    """Set the entries of a lexicon in half of the initial matrix of the authors' code, and those of words without."""
+def _enter(
+    values: np.ndarray, lexicon: Lexicon, source: Sequence[str], target: Sequence[str]
+) -> None:
+    """Set the entries of a lexicon in half of the initial matrix of the authors' code, and those of
+    words without.
+    """
     sources, targets, strengths = _entries(lexicon, source, target)
     values[sources, targets] = strengths
-    ordinary = (np.array([entry not in NO_WORDS for entry in side], bool) for side in (source, target))
+    ordinary = (
+        np.array([entry not in NO_WORDS for entry in side], bool) for side in (source, target)
+    )
     rows, columns = (
-        np.flatnonzero((values.sum(axis) == 0) & words) for axis, words in zip((1, 0), ordinary, strict=True)
+        np.flatnonzero((values.sum(axis) == 0) & words)
+        for axis, words in zip((1, 0), ordinary, strict=True)
     )
     if len(rows) and len(columns):
         values[np.ix_(rows, columns)] = 0.5 / len(columns)
@@ -98,13 +109,18 @@ def _enter(values: np.ndarray, lexicon: Lexicon, source: Sequence[str], target: 
 def _entries(lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> Entries:
     if not len(lexicon):
         raise InputError("the lexicon is empty")
-    sources, targets = ({entry: index for index, entry in enumerate(side)} for side in (source, target))
+    sources, targets = (
+        {entry: index for index, entry in enumerate(side)} for side in (source, target)
+    )
     target_words = [lexicon.target_words[index] for index in np.unique(lexicon.targets).tolist()]
-    missing = [_missing(lexicon.source_words, sources, "source"), _missing(target_words, targets, "target")]
+    missing = [
+        _missing(lexicon.source_words, sources, "source"),
+        _missing(target_words, targets, "target"),
+    ]
     if any(missing):
         raise InputError(
-            f"the lexicon has {' and '.join(filter(None, missing))} not in the vocabulary; learn it from the same "
-            "training data, and train with whole words (text.unit=words)"
+            f"the lexicon has {' and '.join(filter(None, missing))} not in the vocabulary; learn it"
+            " from the same training data, and train with whole words (text.unit=words)"
         )
     rows = np.repeat([sources[word] for word in lexicon.source_words], np.diff(lexicon.begin))
     columns = np.array([targets.get(word, -1) for word in lexicon.target_words])[lexicon.targets]

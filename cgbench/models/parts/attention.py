@@ -19,18 +19,22 @@ from cgbench.models.parts.positions import RelativeLogits
 from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing
 
 
-def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, p: float = 0.0) -> Tensor:
+def attend(
+    query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, p: float = 0.0
+) -> Tensor:
     """Return softmax(q kᵀ / sqrt(d_head) + mask) v, [rows, heads, queries, d_head].
 
-    :param query: [rows, heads, queries, d_head]; ``keys`` and ``values``: [rows, heads, keys, d_head].
-    :param mask: added to the scaled logits, broadcast to [rows, heads, queries, keys]: 0 and -inf, relative logits, or
-        both.
+    :param query: [rows, heads, queries, d_head]; ``keys`` and ``values``: [rows, heads, keys,
+        d_head].
+    :param mask: added to the scaled logits, broadcast to [rows, heads, queries, keys]: 0 and -inf,
+        relative logits, or both.
     :param p: probability to drop an attention weight.
     """
     mask = None if mask is None else mask.to(query.dtype)
     if query.is_cuda or not torch.is_grad_enabled():
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, dropout_p=p)
-    # Without the fused kernel, training on a CPU is faster, because sentences are short (docs/lab/performance.md).
+    # Without the fused kernel, training on a CPU is faster, because sentences are short
+    # (docs/lab/performance.md).
     logits = query @ keys.transpose(-1, -2) / math.sqrt(query.shape[-1])
     weights = torch.softmax(logits if mask is None else logits + mask, -1)
     return (dropout(weights, p) if p else weights) @ values
@@ -44,7 +48,12 @@ class SelfAttention(nn.Module):
     """
 
     def __init__(
-        self, width: int, heads: int, dropout: float, relative: RelativeLogits | None = None, bias: bool = True
+        self,
+        width: int,
+        heads: int,
+        dropout: float,
+        relative: RelativeLogits | None = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
@@ -54,7 +63,9 @@ class SelfAttention(nn.Module):
         self.relative = relative
 
     def forward(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """Attend within each sequence of the tokens ``x`` [N, width]; ``causal``: not to later positions."""
+        """Attend within each sequence of the tokens ``x`` [N, width]; ``causal``: not to later
+        positions.
+        """
         return self.attend(self.project_in(x), layout, causal)
 
     def attend(self, projected: Tensor, layout: Layout, causal: bool = False) -> Tensor:
@@ -65,7 +76,10 @@ class SelfAttention(nn.Module):
             # Padding is on the right, where causal attention never reaches.
             mask = causal_mask(bucket.columns, query) if causal else bucket.mask
             if self.relative is not None:
-                mask = _plus(self.relative.logits(query, keys, bucket.widths, bucket.widths) * self.scale, mask)
+                mask = _plus(
+                    self.relative.logits(query, keys, bucket.widths, bucket.widths) * self.scale,
+                    mask,
+                )
             attended.append(join_heads(attend(query, keys, values, mask, p)))
         return self.project_out(layout.from_grids(attended))
 
@@ -82,7 +96,8 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """Attend only from the last tokens of each part, [queries, width].
 
-        :param x: the tokens of ``layout``, or the table that it indexes; ``memory``: their keys and values.
+        :param x: the tokens of ``layout``, or the table that it indexes; ``memory``: their keys and
+            values.
         :param ends: the tokens, from :meth:`Layout.ends`.
         """
         if ends.tokens < len(x):
@@ -93,27 +108,42 @@ class SelfAttention(nn.Module):
         for bucket, end, query_grid, grid in zip(
             layout.buckets, ends.buckets, queries, layout.to_grids(memory), strict=True
         ):
-            (query,), (keys, values) = split_heads(query_grid, self.heads, 1), split_heads(grid, self.heads, 2)
+            (query,), (keys, values) = (
+                split_heads(query_grid, self.heads, 1),
+                split_heads(grid, self.heads, 2),
+            )
             mask = causal_end_mask(bucket.mask, end.columns, keys) if causal else bucket.mask
             if self.relative is not None:
-                mask = _plus(self.relative.logits(query, keys, end.widths, bucket.widths) * self.scale, mask)
+                mask = _plus(
+                    self.relative.logits(query, keys, end.widths, bucket.widths) * self.scale, mask
+                )
             attended.append(join_heads(attend(query, keys, values, mask, p)))
         return self.project_out(ends.from_grids(attended))
 
-    def step(self, x: Tensor, cache: KVCache, mask: Tensor | None = None, distances: Tensor | None = None) -> Tensor:
-        """Append the position ``x`` [rows, width] to ``cache`` and attend from it to all stored positions.
+    def step(
+        self, x: Tensor, cache: KVCache, mask: Tensor | None = None, distances: Tensor | None = None
+    ) -> Tensor:
+        """Append the position ``x`` [rows, width] to ``cache`` and attend from it to all stored
+        positions.
 
-        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` adjacent rows share one.
-        :param mask: of rows that share, including the new positions, [len(cache), 1, sharing, length].
-        :param distances: from each stored position to the new one, whose distance is 0 (default: consecutive).
+        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` adjacent
+            rows share one.
+        :param mask: of rows that share, including the new positions, [len(cache), 1, sharing,
+            length].
+        :param distances: from each stored position to the new one, whose distance is 0 (default:
+            consecutive).
         """
-        query, keys, values = split_heads(self.project_in(x).unflatten(0, (len(cache), -1)), self.heads, 3)
+        query, keys, values = split_heads(
+            self.project_in(x).unflatten(0, (len(cache), -1)), self.heads, 3
+        )
         cache.append(keys, values)
         if self.relative is not None:
             if distances is None:
                 distances = torch.arange(cache.length - 1, -1, -1, device=x.device)
             mask = _plus(self.relative.last_logits(query, cache.keys, distances) * self.scale, mask)
-        return self.project_out(join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1))
+        return self.project_out(
+            join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1)
+        )
 
     def empty(self, rows: int, like: Tensor) -> KVCache:
         """Return an empty cache, with the type and device of ``like``."""
@@ -126,7 +156,12 @@ class CrossAttention(nn.Module):
     """Attention from the decoder to the encoder's states, without positions."""
 
     def __init__(
-        self, width: int, heads: int, dropout: float, bias: bool = True, memory_width: int | None = None
+        self,
+        width: int,
+        heads: int,
+        dropout: float,
+        bias: bool = True,
+        memory_width: int | None = None,
     ) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
@@ -136,28 +171,42 @@ class CrossAttention(nn.Module):
 
     def project_keys(self, states: Tensor) -> Tensor:
         """Project states [M, width] only to keys, [M, width]."""
-        return _project(self.project_memory, states, slice(None, self.project_memory.out_features // 2))
+        return _project(
+            self.project_memory, states, slice(None, self.project_memory.out_features // 2)
+        )
 
     def project_values(self, states: Tensor) -> Tensor:
         """Project states [M, width] only to values, [M, width]."""
-        return _project(self.project_memory, states, slice(self.project_memory.out_features // 2, None))
+        return _project(
+            self.project_memory, states, slice(self.project_memory.out_features // 2, None)
+        )
 
     def kv_cache(self, states: Tensor, pairing: Pairing) -> list[KVCache]:
-        """Project states [M, width] to keys and values, with one grid per bucket of the pairing's layout."""
+        """Project states [M, width] to keys and values, with one grid per bucket of the pairing's
+        layout.
+        """
         grids = pairing.grids(self.project_memory(states))
         return [KVCache(*split_heads(grid, self.heads, 2)) for grid in grids]
 
     def kv_cache_of_grids(self, keys: Sequence[Tensor], values: Sequence[Tensor]) -> list[KVCache]:
-        """As :meth:`kv_cache`, from grids of projected keys and values, each [R, columns, width]."""
+        """As :meth:`kv_cache`, from grids of projected keys and values, each [R, columns,
+        width].
+        """
         return [
             KVCache(*split_heads(key, self.heads, 1), *split_heads(value, self.heads, 1))
             for key, value in zip(keys, values, strict=True)
         ]
 
-    def forward(self, x: Tensor, layout: Layout, caches: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
-        """Attend from the tokens ``x`` [N, width] to the caches and masks of the layout's buckets."""
+    def forward(
+        self, x: Tensor, layout: Layout, caches: Sequence[KVCache], masks: Sequence[Tensor | None]
+    ) -> Tensor:
+        """Attend from the tokens ``x`` [N, width] to the caches and masks of the layout's
+        buckets.
+        """
         attended, p = [], self.dropout if self.training else 0.0
-        for grid, cache, mask in zip(layout.to_grids(self.project_query(x)), caches, masks, strict=True):
+        for grid, cache, mask in zip(
+            layout.to_grids(self.project_query(x)), caches, masks, strict=True
+        ):
             (query,) = split_heads(grid, self.heads, 1)
             attended.append(join_heads(attend(query, cache.keys, cache.values, mask, p)))
         return self.project_out(layout.from_grids(attended))
@@ -165,14 +214,19 @@ class CrossAttention(nn.Module):
     def step(self, x: Tensor, cache: KVCache, mask: Tensor | None) -> Tensor:
         """Attend from one position per row, [rows, width]; ``mask`` as in :func:`attend`.
 
-        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` adjacent rows share one.
+        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` adjacent
+            rows share one.
         """
         (query,) = split_heads(self.project_query(x).unflatten(0, (len(cache), -1)), self.heads, 1)
-        return self.project_out(join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1))
+        return self.project_out(
+            join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1)
+        )
 
 
 class KVCache:
-    """Keys and values of one attention sublayer, each [rows, heads, length, d_head]; they can grow."""
+    """Keys and values of one attention sublayer, each [rows, heads, length, d_head]; they can
+    grow.
+    """
 
     def __init__(self, keys: Tensor, values: Tensor) -> None:
         self._stored = keys, values  # with spare capacity
@@ -223,7 +277,9 @@ class KVCache:
 
 
 def split_heads(x: Tensor, heads: int, count: int) -> tuple[Tensor, ...]:
-    """Split [rows, length, count x width] into ``count`` contiguous tensors [rows, heads, length, d_head]."""
+    """Split [rows, length, count x width] into ``count`` contiguous tensors [rows, heads, length,
+    d_head].
+    """
     return x.unflatten(-1, (count, heads, -1)).permute(2, 0, 3, 1, 4).contiguous().unbind(0)
 
 
@@ -233,7 +289,9 @@ def join_heads(x: Tensor) -> Tensor:
 
 
 def causal_mask(length: int, like: Tensor) -> Tensor:
-    """Return a mask that hides later positions, [length, length]: 0 and -inf, with type and device of ``like``."""
+    """Return a mask that hides later positions, [length, length]: 0 and -inf, with type and device
+    of ``like``.
+    """
     return torch.full((length, length), -math.inf, dtype=like.dtype, device=like.device).triu_(1)
 
 
@@ -257,4 +315,6 @@ def _plus(logits: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _project(projection: nn.Linear, x: Tensor, rows: slice) -> Tensor:
-    return linear(x, projection.weight[rows], None if projection.bias is None else projection.bias[rows])
+    return linear(
+        x, projection.weight[rows], None if projection.bias is None else projection.bias[rows]
+    )

@@ -8,7 +8,9 @@ from cgbench.models.parts.cpu.dropout import keep_mask
 
 
 class Dropout(nn.Module):
-    """Set elements to zero with probability ``p`` while training, and scale the rest by 1 / (1 - p)."""
+    """Set elements to zero with probability ``p`` while training, and scale the rest by 1 / (1 -
+    p).
+    """
 
     def __init__(self, p: float) -> None:
         super().__init__()

@@ -58,13 +58,17 @@ class Layer(nn.Module):
         return x if self.pre else norm(x)
 
     def attend(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """Apply the self-attention sublayer to tokens [N, width], or to the table that the layout indexes."""
+        """Apply the self-attention sublayer to tokens [N, width], or to the table that the layout
+        indexes.
+        """
         change = self.attention(self.before(self.attention_norm, x), layout, causal)
         return self.after(self.attention_norm, layout.gather(x), change)
 
     def feed(self, x: Tensor) -> Tensor:
         """Apply the feed-forward sublayer."""
-        return self.after(self.feed_forward_norm, x, self.feed_forward(self.before(self.feed_forward_norm, x)))
+        return self.after(
+            self.feed_forward_norm, x, self.feed_forward(self.before(self.feed_forward_norm, x))
+        )
 
 
 class EncoderLayer(Layer):
@@ -83,10 +87,13 @@ class DecoderLayer(Layer):
         self.cross = build_cross_attention(config, config.source_width)
         self.cross_norm = nn.LayerNorm(config.width)
 
-    def consult(self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
+    def consult(
+        self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]
+    ) -> Tensor:
         """Apply the cross-attention and feed-forward sublayers to tokens [N, width].
 
-        :param memory: keys and values of the source, and their ``masks``, for each bucket of ``layout``.
+        :param memory: keys and values of the source, and their ``masks``, for each bucket of
+            ``layout``.
         """
         return self.feed(self.attend_source(x, layout, memory, masks))
 
@@ -102,7 +109,11 @@ class DecoderLayer(Layer):
         return self.feed(self.step_cross(self.step_attention(x, target), source, mask))
 
     def step_attention(
-        self, x: Tensor, target: KVCache, mask: Tensor | None = None, distances: Tensor | None = None
+        self,
+        x: Tensor,
+        target: KVCache,
+        mask: Tensor | None = None,
+        distances: Tensor | None = None,
     ) -> Tensor:
         """The self-attention sublayer of :meth:`step`; see :meth:`SelfAttention.step`."""
         change = self.attention.step(self.before(self.attention_norm, x), target, mask, distances)
@@ -110,7 +121,9 @@ class DecoderLayer(Layer):
 
     def step_cross(self, x: Tensor, source: KVCache, mask: Tensor | None) -> Tensor:
         """The cross-attention sublayer of :meth:`step`."""
-        return self.after(self.cross_norm, x, self.cross.step(self.before(self.cross_norm, x), source, mask))
+        return self.after(
+            self.cross_norm, x, self.cross.step(self.before(self.cross_norm, x), source, mask)
+        )
 
 
 def build_self_attention(
@@ -122,8 +135,11 @@ def build_self_attention(
     """
     heads = heads or config.attention_heads
     relative = relative or _relative(config, heads)
-    attention = SelfAttention(config.width, heads, config.attention_dropout, relative, config.attention_bias)
-    # The code of Csordás et al. never calls the initialisation of its relative attention, so torch's default applies.
+    attention = SelfAttention(
+        config.width, heads, config.attention_dropout, relative, config.attention_bias
+    )
+    # The code of Csordás et al. never calls the initialisation of its relative attention, so
+    # torch's default applies.
     if not (config.initialization == "csordas" and config.positions == "transformer_xl"):
         gain = 1.0 if config.initialization == "csordas" else 1 / math.sqrt(2)
         initialize_projection(attention.project_in, gain)
@@ -157,7 +173,9 @@ def initialize_projection(
 
 def _relative(config: TransformerConfig, heads: int) -> RelativeLogits | None:
     if config.positions in ("relative", "shaw"):
-        return DistanceTable(config.max_relative_position, config.width // heads, config.positions == "relative")
+        return DistanceTable(
+            config.max_relative_position, config.width // heads, config.positions == "relative"
+        )
     if config.positions == "transformer_xl":
         return SinusoidalDistance(config.width, heads)
     return None

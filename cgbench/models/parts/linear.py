@@ -20,7 +20,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return x·weightᵀ + bias, [..., out], of x [..., in]."""
     product = None
     if fast_form(x) and torch.is_grad_enabled():
-        product = (bfloat16_linear if torch.is_autocast_enabled("cpu") else onednn_linear)(x, weight, bias)
+        product = (bfloat16_linear if torch.is_autocast_enabled("cpu") else onednn_linear)(
+            x, weight, bias
+        )
     elif fast_form(x):
         product = packed_linear(x, weight, bias)
     return F.linear(x, weight, bias) if product is None else product

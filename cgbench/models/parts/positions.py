@@ -1,17 +1,18 @@
-"""Absolute positions, added to embeddings, and relative positions, added to the logits of self-attention.
+"""Absolute positions, added to embeddings, and relative positions, added to the logits of
+self-attention.
 
 There are three relative forms (query i, key j, d = d_head):
 
-* :class:`DistanceTable`, Huang et al. (2020), method 4, as in Dangle: q_i·a_{i-j} + k_j·a_{i-j}, one table ``a`` for
-  both terms, shared by the heads, distances clipped to ±(P-1). Without the second term it is Shaw et al. (2018), keys
-  only.
-* :class:`SegmentedDistanceTable`, the same for a source followed by target tokens (Dangle's mixed layers): one table
-  per side, and one vector for each direction between them.
-* :class:`SinusoidalDistance`, Dai et al. (2019, Transformer-XL): u·k_j + (q_i + v)·W r_{j-i}, sinusoids r of the signed
-  distance without clipping (as in Csordás et al., 2021).
+* :class:`DistanceTable`, Huang et al. (2020), method 4, as in Dangle: q_i·a_{i-j} + k_j·a_{i-j},
+  one table ``a`` for both terms, shared by the heads, distances clipped to ±(P-1). Without the
+  second term it is Shaw et al. (2018), keys only.
+* :class:`SegmentedDistanceTable`, the same for a source followed by target tokens (Dangle's mixed
+  layers): one table per side, and one vector for each direction between them.
+* :class:`SinusoidalDistance`, Dai et al. (2019, Transformer-XL): u·k_j + (q_i + v)·W r_{j-i},
+  sinusoids r of the signed distance without clipping (as in Csordás et al., 2021).
 
-All terms depend only on i-j, so they are computed once per distance and skewed into place (Huang et al., Music
-Transformer, 2018), without a [length, length, d_head] tensor.
+All terms depend only on i-j, so they are computed once per distance and skewed into place (Huang et
+al., Music Transformer, 2018), without a [length, length, d_head] tensor.
 """
 
 import math
@@ -25,16 +26,21 @@ FIRST = 2  # fairseq's position of the first word: padding's id plus one
 class RelativeLogits(nn.Module):
     """Relative positions in the unscaled logits of a layer's self-attention."""
 
-    def logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
-        """Return the relative logits for queries at the last columns of each part, [rows, heads, queries, length].
+    def logits(
+        self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]
+    ) -> Tensor:
+        """Return the relative logits for queries at the last columns of each part, [rows, heads,
+        queries, length].
 
         :param query: [rows, heads, queries, d_head]; ``keys``: [rows, heads, length, d_head].
-        :param queries: number of queries in each part of the sequences; ``widths``: columns of each part.
+        :param queries: number of queries in each part of the sequences; ``widths``: columns of each
+            part.
         """
         raise NotImplementedError
 
     def last_logits(self, query: Tensor, keys: Tensor, distances: Tensor) -> Tensor:
-        """As :meth:`logits`, for queries that are all at the last position, [rows, heads, queries, length].
+        """As :meth:`logits`, for queries that are all at the last position, [rows, heads, queries,
+        length].
 
         :param distances: from each key to it, i-j, [length].
         """
@@ -53,7 +59,9 @@ class DistanceTable(RelativeLogits):
         self.by_key = by_key
         self.table = nn.Parameter(torch.zeros(2 * max_relative_position - 1, head_width))
 
-    def logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
+    def logits(
+        self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]
+    ) -> Tensor:
         """See :class:`RelativeLogits`; one part."""
         return distance_logits(self.table, self.limit, query, keys, self.by_key)
 
@@ -65,10 +73,11 @@ class DistanceTable(RelativeLogits):
 
 
 class SegmentedDistanceTable(RelativeLogits):
-    """Distances within a source and within the target tokens after it, and one vector per direction between the two.
+    """Distances within a source and within the target tokens after it, and one vector per direction
+    between the two.
 
-    ``across`` [2, d_head]: row 0 for a source query and a target key, row 1 for the reverse. All are initialised with
-    zeros.
+    ``across`` [2, d_head]: row 0 for a source query and a target key, row 1 for the reverse. All
+    are initialised with zeros.
     """
 
     def __init__(self, max_relative_position: int, head_width: int) -> None:
@@ -78,7 +87,9 @@ class SegmentedDistanceTable(RelativeLogits):
         self.target = nn.Parameter(torch.zeros(2 * max_relative_position - 1, head_width))
         self.across = nn.Parameter(torch.zeros(2, head_width))
 
-    def logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
+    def logits(
+        self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]
+    ) -> Tensor:
         """See :class:`RelativeLogits`; two parts, source and target."""
         source_query, target_query = query.split(queries, 2)
         source_keys, target_keys = keys.split(widths, 2)
@@ -96,7 +107,8 @@ class SegmentedDistanceTable(RelativeLogits):
 
 
 class SinusoidalDistance(RelativeLogits):
-    """Transformer-XL's terms (b) to (d): u·k_j + (q_i + v)·W r_{j-i}; u and v are initialised with zeros.
+    """Transformer-XL's terms (b) to (d): u·k_j + (q_i + v)·W r_{j-i}; u and v are initialised with
+    zeros.
 
     The sinusoids are interleaved (sine, cosine, sine, ...) and not clipped.
     """
@@ -111,10 +123,14 @@ class SinusoidalDistance(RelativeLogits):
     def _vectors(self, distances: Tensor, like: Tensor) -> Tensor:
         """Return W r of the distances i-j [n], [heads, n, d_head]."""
         # r of j-i
-        vectors = self.project(interleaved_sinusoids(-distances, self.width).to(self.project.weight.dtype))
+        vectors = self.project(
+            interleaved_sinusoids(-distances, self.width).to(self.project.weight.dtype)
+        )
         return vectors.unflatten(-1, (self.heads, -1)).transpose(0, 1).to(like.dtype)
 
-    def logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
+    def logits(
+        self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]
+    ) -> Tensor:
         """See :class:`RelativeLogits`; one part, with as many queries as keys."""
         length = keys.shape[2]
         vectors = self._vectors(torch.arange(1 - length, length, device=query.device), query)
@@ -124,24 +140,31 @@ class SinusoidalDistance(RelativeLogits):
     def last_logits(self, query: Tensor, keys: Tensor, distances: Tensor) -> Tensor:
         """See :class:`RelativeLogits`."""
         vectors = self._vectors(distances, query)
-        return (query + self.position) @ vectors.transpose(-1, -2) + (keys * self.content).sum(-1).unsqueeze(-2)
+        return (query + self.position) @ vectors.transpose(-1, -2) + (keys * self.content).sum(
+            -1
+        ).unsqueeze(-2)
 
 
 def distance_logits(table: Tensor, limit: int, query: Tensor, keys: Tensor, by_key: bool) -> Tensor:
-    """Return q_i·a_{i-j} (+ k_j·a_{i-j}) for queries at the keys' last positions, [rows, heads, queries, keys].
+    """Return q_i·a_{i-j} (+ k_j·a_{i-j}) for queries at the keys' last positions, [rows, heads,
+    queries, keys].
 
     :param table: a, [2 limit + 1, d_head]; distances are clipped to ±limit.
     """
     queries, length = query.shape[2], keys.shape[2]
     if length == 0:
         return query.new_zeros(*query.shape[:2], queries, 0)
-    rows = table[torch.arange(1 - queries, length, device=table.device).clamp(-limit, limit) + limit]
+    rows = table[
+        torch.arange(1 - queries, length, device=table.device).clamp(-limit, limit) + limit
+    ]
     by_query = skew(query @ rows.flip(0).T)
     return by_query + skew(keys @ rows.T).transpose(-1, -2) if by_key else by_query
 
 
 def skew(x: Tensor) -> Tensor:
-    """Turn [..., n, n+w-1] into [..., n, w], with row i from column n-1-i on: result[i, j] = x[i, j-i+n-1]."""
+    """Turn [..., n, n+w-1] into [..., n, w], with row i from column n-1-i on: result[i, j] = x[i,
+    j-i+n-1].
+    """
     n = x.shape[-2]
     if n == 1:
         return x
@@ -151,7 +174,9 @@ def skew(x: Tensor) -> Tensor:
 
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:
-    """Return position vectors [..., width] as in fairseq: sines, then cosines; the first word has position 2."""
+    """Return position vectors [..., width] as in fairseq: sines, then cosines; the first word has
+    position 2.
+    """
     half = width // 2
     steps = torch.arange(half, dtype=torch.float32, device=positions.device)
     frequencies = torch.exp(steps * (-math.log(10000.0) / (half - 1)))
@@ -160,7 +185,9 @@ def sinusoids(positions: Tensor, width: int) -> Tensor:
 
 
 def interleaved_sinusoids(positions: Tensor, width: int) -> Tensor:
-    """Return position vectors [..., width] as in Vaswani et al. (2017), section 3.5: sine, cosine, ..., from 0."""
+    """Return position vectors [..., width] as in Vaswani et al. (2017), section 3.5: sine, cosine,
+    ..., from 0.
+    """
     even = torch.arange(0, width, 2, dtype=torch.float32, device=positions.device)
     angles = positions.unsqueeze(-1) * torch.exp(even * (-math.log(10000.0) / width))
     return torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)

@@ -1,9 +1,9 @@
 """Ragged batches: sequences of different lengths without padding, except in attention.
 
-A batch of N tokens is one flat tensor [N, width], so linear maps, norms and dropout, which are nearly all of the work,
-compute no padding. Attention needs rectangles: a :class:`Layout` sorts sequences of similar length into buckets, each a
-padded grid, and gathers tokens into the grids and back. All indices are computed from the lengths on the host, without
-waiting for a GPU.
+A batch of N tokens is one flat tensor [N, width], so linear maps, norms and dropout, which are
+nearly all of the work, compute no padding. Attention needs rectangles: a :class:`Layout` sorts
+sequences of similar length into buckets, each a padded grid, and gathers tokens into the grids and
+back. All indices are computed from the lengths on the host, without waiting for a GPU.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ class Bucket:
 class Layout:
     """The division of N concatenated tokens into sequences.
 
-    :param lengths: of each sequence, [S]; or of each sequence's parts, [S, parts], such as a source and a target
-        prefix, which are separate in the grids.
+    :param lengths: of each sequence, [S]; or of each sequence's parts, [S, parts], such as a source
+        and a target prefix, which are separate in the grids.
     :param right: whether the parts end (instead of begin) at the same column of a grid.
-    :param like: a layout of the same number of sequences whose buckets to use, so that grids match row by row.
+    :param like: a layout of the same number of sequences whose buckets to use, so that grids match
+        row by row.
     """
 
     def __init__(
@@ -96,9 +97,11 @@ class Layout:
         return x
 
     def ends(self, counts: np.ndarray) -> GatherLayout:
-        """Return the layout of the last tokens of each part, in grids that match this layout's row by row.
+        """Return the layout of the last tokens of each part, in grids that match this layout's row
+        by row.
 
-        :param counts: number of tokens of each part of each sequence, [S, parts]; needs a layout with ``right``.
+        :param counts: number of tokens of each part of each sequence, [S, parts]; needs a layout
+            with ``right``.
         """
         firsts = self.starts[:, None] + np.cumsum(self.parts, 1) - counts
         layout = Layout(counts, self.device, right=True, like=self)
@@ -123,7 +126,9 @@ class Layout:
 
     @cached_property
     def _grids(self) -> tuple[list[Bucket], Tensor | None, Tensor | None]:
-        """The buckets; the token of each cell of their grids; the cell of each token (None for an identity)."""
+        """The buckets; the token of each cell of their grids; the cell of each token (None for an
+        identity).
+        """
         buckets, indices, reals = [], [], []
         for rows in self._rows():
             index, real = grid_index(self.starts[rows], self.parts[rows], self.right)
@@ -152,10 +157,14 @@ class Layout:
         return [np.sort(rows) for rows in np.split(order, cuts[:-1])]
 
     def mask(self, real: np.ndarray) -> Tensor | None:
-        """Turn a boolean table, [R, columns], into a mask of 0 and -inf, [R, 1, 1, columns]; None if all are true."""
+        """Turn a boolean table, [R, columns], into a mask of 0 and -inf, [R, 1, 1, columns]; None
+        if all are true.
+        """
         if real.all():
             return None
-        return to_device(np.where(real, np.float32(0), np.float32(-math.inf))[:, None, None, :], self.device)
+        return to_device(
+            np.where(real, np.float32(0), np.float32(-math.inf))[:, None, None, :], self.device
+        )
 
     def _tensor(self, values: np.ndarray) -> Tensor:
         return to_device(values, self.device)
@@ -164,8 +173,8 @@ class Layout:
 class GatherLayout(Layout):
     """A layout whose tokens index a table: token i is row ``rows[i]``.
 
-    Layers take the table [U, C] instead of the tokens, and compute everything that depends only on the token once per
-    row.
+    Layers take the table [U, C] instead of the tokens, and compute everything that depends only on
+    the token once per row.
     """
 
     def __init__(self, gathered: Layout, rows: np.ndarray) -> None:
@@ -214,14 +223,19 @@ def to_device(values: np.ndarray, device: torch.device | str) -> Tensor:
 
 
 def join_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the ranges start, ..., start + length - 1 of all pairs of ``starts`` and ``lengths`` [R]."""
+    """Return the ranges start, ..., start + length - 1 of all pairs of ``starts`` and ``lengths``
+    [R].
+    """
     return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
 
 
-def grid_index(starts: np.ndarray, part_lengths: np.ndarray, right: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def grid_index(
+    starts: np.ndarray, part_lengths: np.ndarray, right: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the token of each cell of a padded grid, and whether it is a token, both [R, columns].
 
-    :param starts: first token of each row, [R]; ``part_lengths``: lengths of each row's parts, [R, parts].
+    :param starts: first token of each row, [R]; ``part_lengths``: lengths of each row's parts, [R,
+        parts].
     :param right: whether padding comes before a part instead of after it.
     """
     indices, reals = [], []
@@ -292,7 +306,9 @@ class Ragged:
     def preceded(self, token: int) -> Ragged:
         """Return the sequences with ``token`` before each."""
         lengths = self.layout.lengths + 1
-        moved = np.arange(self.layout.tokens) + np.repeat(np.arange(1, len(lengths) + 1), self.layout.lengths)
+        moved = np.arange(self.layout.tokens) + np.repeat(
+            np.arange(1, len(lengths) + 1), self.layout.lengths
+        )
         ids = self.ids.new_full((int(lengths.sum()),), token)
         ids[self.layout._tensor(moved)] = self.ids
         return Ragged(ids, Layout(lengths, self.layout.device))

@@ -10,7 +10,10 @@ from cgbench.errors import InputError, printable
 from cgbench.settings import make_settings, option
 from cgbench.text.web import check_url
 
-FORM = "openai:URL?model=NAME, where URL is the part before /chat/completions (http://localhost:8000/v1)"
+FORM = (
+    "openai:URL?model=NAME, where URL is the part before /chat/completions"
+    " (http://localhost:8000/v1)"
+)
 KEYS = ("CGBENCH_API_KEY", "OPENAI_API_KEY")
 """Environment variables for the server's API key, which is never written to a file."""
 ENDPOINTS = {"chat": "chat/completions", "completions": "completions"}
@@ -23,23 +26,37 @@ class ServerSettings:
 
     model: str = option("", "Name of the model on the server")
     endpoint: Literal["chat", "completions"] = option("chat", "Send a chat, or a text to complete")
-    temperature: float | None = option(0.0, "Sampling temperature; none: the server's default", least=0, most=2)
+    temperature: float | None = option(
+        0.0, "Sampling temperature; none: the server's default", least=0, most=2
+    )
     top_p: float | None = option(
         None, "Sample from the most probable tokens of this total probability", above=0, most=1
     )
     seed: int | None = option(None, "Seed of the sampling, if the server supports one", least=0)
-    max_tokens: int | None = option(512, "Maximum number of tokens in a reply", least=1, most=1 << 20)
-    max_completion_tokens: int | None = option(
-        None, "Maximum number including reasoning, sent instead of max_tokens", least=1, most=1 << 20
+    max_tokens: int | None = option(
+        512, "Maximum number of tokens in a reply", least=1, most=1 << 20
     )
-    parallel: int = option(8, "Number of parallel requests, which does not change the replies", least=1, most=256)
+    max_completion_tokens: int | None = option(
+        None,
+        "Maximum number including reasoning, sent instead of max_tokens",
+        least=1,
+        most=1 << 20,
+    )
+    parallel: int = option(
+        8, "Number of parallel requests, which does not change the replies", least=1, most=256
+    )
     timeout: float = option(120.0, "Timeout of a request, in seconds", least=1, most=86_400)
-    key: str = option("", f"Environment variable with the key, or none [default: {' or '.join(KEYS)}]")
+    key: str = option(
+        "", f"Environment variable with the key, or none [default: {' or '.join(KEYS)}]"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Server(ServerSettings):
-    """A server. ``text``: its address with the settings; ``url``: the part before ``/chat/completions``."""
+    """A server.
+
+    ``text``: its address with the settings; ``url``: the part before ``/chat/completions``.
+    """
 
     text: str
     url: str
@@ -60,7 +77,8 @@ class Server(ServerSettings):
     def headers(self) -> dict[str, str]:
         """The key for the server, if there is one.
 
-        :raises InputError: it has invalid characters, or would be sent over the network without encryption.
+        :raises InputError: it has invalid characters, or would be sent over the network without
+            encryption.
         """
         names = KEYS if not self.key else () if self.key == "none" else (self.key,)
         name = next((name for name in names if os.environ.get(name)), None)
@@ -73,8 +91,8 @@ class Server(ServerSettings):
             raise InputError(f"{name}: contains an invalid character; set it again")
         if not self.key and self.url.startswith("http:") and not _is_here(self.url):
             raise InputError(
-                f"{self.text}: the key in {name} would be sent unencrypted; use https, or choose with ?key=none or "
-                f"?key={name}"
+                f"{self.text}: the key in {name} would be sent unencrypted; use https, or choose"
+                f" with ?key=none or ?key={name}"
             )
         return {"Authorization": f"Bearer {key}"}
 

@@ -1,6 +1,7 @@
 """Ask a server: every answer once, whatever the server does, and within a budget.
 
-An answer is on disk before its thread sends the next request, so an interrupted run resumes without repeating any.
+An answer is on disk before its thread sends the next request, so an interrupted run resumes without
+repeating any.
 """
 
 from __future__ import annotations
@@ -51,23 +52,37 @@ class Client:
     """
 
     def __init__(
-        self, server: Server, journal: Path, *, price: Price | None = None, budget: SpendingLimit | None = None
+        self,
+        server: Server,
+        journal: Path,
+        *,
+        price: Price | None = None,
+        budget: SpendingLimit | None = None,
     ) -> None:
         """Read the journal.
 
-        :raises InputError: it is of another server or damaged, or the cost of a request has no bound.
+        :raises InputError: it is of another server or damaged, or the cost of a request has no
+            bound.
         """
         if budget is not None and budget.unit == "USD" and price is None:
-            raise InputError(f"{argument('budget')}: a limit in dollars needs {argument('price')}, or write N tokens")
+            raise InputError(
+                f"{argument('budget')}: a limit in dollars needs {argument('price')}, or write N"
+                " tokens"
+            )
         if budget is not None and not {"max_tokens", "max_completion_tokens"} & {*server.sampling}:
-            raise InputError(f"{argument('budget')}: a reply without a limit may cost anything; set ?max_tokens=N")
+            raise InputError(
+                f"{argument('budget')}: a reply without a limit may cost anything; set"
+                " ?max_tokens=N"
+            )
         self.server, self.price, self.budget = server, price, budget
         self.journal = Journal(journal, server.url)
         self._free = threading.Condition()  # guards the journal, and waits for room in the budget
         self._flying = 0
         self._stop = threading.Event()
         self._resume = 0.0  # when the server wants the next request, by time.monotonic
-        self._seen: dict[str, tuple[str, str]] = {}  # model and software that answer, by the model asked for
+        self._seen: dict[
+            str, tuple[str, str]
+        ] = {}  # model and software that answer, by the model asked for
         for answer in self.journal.replies.values():
             self._check_same(answer["model"], answer["reply"], answer["server"])
 
@@ -81,13 +96,17 @@ class Client:
     def answers(self, requests: Sequence[Request]) -> list[tuple[ReplyChoice, ...]]:
         """The choices in the answers to some requests, in their order.
 
-        Each answer is on disk before the next request of its thread, and equal requests are sent once.
+        Each answer is on disk before the next request of its thread, and equal requests are sent
+        once.
 
-        :raises InputError: the server fails or changes, or the budget ends; what was answered is kept.
+        :raises InputError: the server fails or changes, or the budget ends; what was answered is
+            kept.
         """
         if waiting := self.waiting(requests):
             request_count = len({request.key for request in requests})
-            with bar(request_count, "asking", "request", initial=request_count - len(waiting)) as progress:
+            with bar(
+                request_count, "asking", "request", initial=request_count - len(waiting)
+            ) as progress:
                 self._ask_all(waiting, progress)
         try:
             known = {
@@ -100,7 +119,9 @@ class Client:
 
     def waiting(self, requests: Sequence[Request]) -> list[Request]:
         """The requests that have no answer yet, each once."""
-        unique = {request.key: request for request in requests if request.key not in self.journal.replies}
+        unique = {
+            request.key: request for request in requests if request.key not in self.journal.replies
+        }
         return list(unique.values())
 
     def keep(self, request: Request, reply: Any, server: str, *, origin: str | None = None) -> None:
@@ -114,7 +135,9 @@ class Client:
         self._check_same(request.body["model"], reply, server)
         sent = {"endpoint": request.endpoint, "body": request.body}
         marked = {} if origin is None else {"origin": origin}
-        self.journal.write({"key": request.key, "request": sent, "server": server, **marked, "reply": reply})
+        self.journal.write(
+            {"key": request.key, "request": sent, "server": server, **marked, "reply": reply}
+        )
 
     def record(self, requests: Sequence[Request]) -> dict[str, Any]:
         """What was answered and what it took, for a sidecar."""
@@ -133,16 +156,23 @@ class Client:
     def _check_same(self, requested: str, reply: Mapping[str, Any], server: str) -> None:
         """Refuse an answer by another model or another server than those before it."""
         before, now = self._seen.get(requested, ("", "")), (str(reply.get("model") or ""), server)
-        if all(earlier == later or not earlier or not later for earlier, later in zip(before, now, strict=True)):
-            self._seen[requested] = (before[0] or now[0], before[1] or now[1])  # what is not named may be the same
+        if all(
+            earlier == later or not earlier or not later
+            for earlier, later in zip(before, now, strict=True)
+        ):
+            self._seen[requested] = (
+                before[0] or now[0],
+                before[1] or now[1],
+            )  # what is not named may be the same
             return
         first, second = (
             f"{printable(model)!r}" + (f" on {printable(software)!r}" if software else "")
             for model, software in (before, now)
         )
         raise InputError(
-            f"{self.server.text}: the model that answers has changed from {first} to {second}; restore the first one "
-            f"and run the command again, or choose another {argument('output')}"
+            f"{self.server.text}: the model that answers has changed from {first} to {second};"
+            " restore the first one and run the command again, or choose another"
+            f" {argument('output')}"
         )
 
     def _ask_all(self, waiting: Sequence[Request], progress: Any) -> None:
@@ -187,7 +217,8 @@ class Client:
                 wrong += isinstance(error, BadAnswerError)
                 if wrong == PAID_TRIES or attempt + 1 == TRIES:
                     raise InputError(
-                        f"{self.server.text}: a request has no answer after {attempt + 1} tries ({error}); {_KEPT}"
+                        f"{self.server.text}: a request has no answer after {attempt + 1} tries"
+                        f" ({error}); {_KEPT}"
                     ) from None
                 self._rest(attempt, error.after)
             else:
@@ -195,15 +226,22 @@ class Client:
         return True
 
     def _reserve(self, request: Request, most: Usage) -> bool:
-        """Wait until the request fits into the budget, and note that it is sent; false if the run stops."""
+        """Wait until the request fits into the budget, and note that it is sent; false if the run
+        stops.
+        """
         spending, budget = self.journal.spending, self.budget
         with self._free:
-            while not self._stop.is_set() and budget is not None and spending.left(budget, self.price, most) < 0:
+            while (
+                not self._stop.is_set()
+                and budget is not None
+                and spending.left(budget, self.price, most) < 0
+            ):
                 if not self._flying:
                     raise BudgetError(
-                        f"{argument('budget', budget)}: the next request might exceed it "
-                        f"({spending.shown(self.price)} so far, at most {most.total:,} tokens for the next); "
-                        f"finished answers are kept: raise it and run the command again to resume"
+                        f"{argument('budget', budget)}: the next request might exceed it"
+                        f" ({spending.shown(self.price)} so far, at most {most.total:,} tokens for"
+                        " the next); finished answers are kept: raise it and run the command again"
+                        " to resume"
                     )
                 self._free.wait()
             if self._stop.is_set():
@@ -222,7 +260,10 @@ class Client:
         reason = "refused"
         try:
             reply = post_json(
-                f"{self.server.url}/{request.endpoint}", request.body, headers, seconds=self.server.timeout
+                f"{self.server.url}/{request.endpoint}",
+                request.body,
+                headers,
+                seconds=self.server.timeout,
             )
             with _PARSING:
                 raw = self._read(reply)
@@ -233,7 +274,13 @@ class Client:
             if isinstance(error, NoReply) and not isinstance(error, BadAnswerError):
                 may_count = error.sent and error.status in (None, *_GATEWAYS)
                 used = None if may_count else Usage()
-                reason = "not reached" if not error.sent else f"status {error.status}" if error.status else "no reply"
+                reason = (
+                    "not reached"
+                    if not error.sent
+                    else f"status {error.status}"
+                    if error.status
+                    else "no reply"
+                )
             counts = None if used is None else list(vars(used).values())
             with self._free:
                 self.journal.write({"key": request.key, "usage": counts, "reason": reason})
@@ -251,14 +298,19 @@ class Client:
             with contextlib.suppress(NoReply):
                 if is_filtered(raw := reply.json()):
                     return raw
-        raise InputError(f"{self.server.text}: the server refuses the request (status {reply.status}: {reply.shown})")
+        raise InputError(
+            f"{self.server.text}: the server refuses the request (status {reply.status}:"
+            f" {reply.shown})"
+        )
 
     def _rest(self, attempt: int, after: float | None) -> None:
         """Wait before the next try, as long as the server says if it does."""
         if after is None:
             self._stop.wait(min(LONGEST_WAIT, FIRST_WAIT * 2**attempt))
         elif after > LONGEST_PAUSE:
-            raise InputError(f"{self.server.text}: the server asks to wait {after:,.0f} seconds; {_KEPT} then")
+            raise InputError(
+                f"{self.server.text}: the server asks to wait {after:,.0f} seconds; {_KEPT} then"
+            )
         else:
             with self._free:
                 self._resume = max(self._resume, time.monotonic() + after)

@@ -1,4 +1,6 @@
-"""The requests of a translation: prompt, system message, shots, and where an answer has the hypothesis."""
+"""The requests of a translation: prompt, system message, shots, and where an answer has the
+hypothesis.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,13 +25,15 @@ class Conversation:
         prompting = request.prompting
         if not prompting.prompt:
             raise InputError(
-                f"{server.text}: a server needs a prompt; set {argument('prompt')}, such as 'Translate into English: "
-                "{source}'"
+                f"{server.text}: a server needs a prompt; set {argument('prompt')}, such as"
+                " 'Translate into English: {source}'"
             )
         (self._prompt,), message = read_prompts(prompting.prompt), prompting.system_message
         self._system = None if message is None else read_system_message(message)
         if self._system is not None and server.endpoint == "completions":
-            raise InputError(f"{argument('system_message')}: a completion has none; use ?endpoint=chat")
+            raise InputError(
+                f"{argument('system_message')}: a completion has none; use ?endpoint=chat"
+            )
         self._server, self._prompting = server, prompting
         self.rule, self.n = parse_rule(prompting.answer), request.nbest or 1
 
@@ -44,7 +48,8 @@ class Conversation:
     def requests(self, lines: Sequence[str], sources: Any) -> list[Request]:
         """One request per sentence; see :func:`~cgbench.models.servers.prompt_templates.messages`.
 
-        :param sources: where the sentences were read from, for templates with columns of their table.
+        :param sources: where the sentences were read from, for templates with columns of their
+            table.
         """
         body: dict[str, Any] = {**self._server.sampling, "n": self.n}
         chats = messages(self._prompt, self._system, lines, self._prompting.examples, sources)

@@ -1,7 +1,7 @@
 """Requests to a server and its answers: the fields of OpenAI's interface that other servers share.
 
-Source: the API reference of OpenAI (chat completions, completions), and the servers of vLLM, llama.cpp and
-transformers, which name reasoning ``reasoning_content`` or ``reasoning``.
+Source: the API reference of OpenAI (chat completions, completions), and the servers of vLLM,
+llama.cpp and transformers, which name reasoning ``reasoning_content`` or ``reasoning``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from cgbench.steps import hash_value
 from cgbench.text.web import NoReply
 
 FILTERED = "content_filter"
-"""``finish_reason`` of a choice that a filter stopped, and the error code of a prompt that one refused (Azure)."""
+"""``finish_reason`` of a choice that a filter stopped, and the error code of a prompt that one
+refused (Azure).
+"""
 THINKING_PARTS = ("thinking", "reasoning")
 """Types of the parts of a content that are reasoning (Mistral)."""
 TOO_MANY = 1 << 40  # tokens: no count of a server
@@ -29,7 +31,10 @@ class BadAnswerError(NoReply):
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens as the server counts them. ``cached`` are some of the ``input``, ``reasoning`` some of the ``output``."""
+    """Tokens as the server counts them.
+
+    ``cached`` are some of the ``input``, ``reasoning`` some of the ``output``.
+    """
 
     input: int = 0
     output: int = 0
@@ -37,7 +42,12 @@ class Usage:
     reasoning: int = 0
 
     def __add__(self, usage: Usage) -> Usage:
-        return Usage(*(count + addend for count, addend in zip(vars(self).values(), vars(usage).values(), strict=True)))
+        return Usage(
+            *(
+                count + addend
+                for count, addend in zip(vars(self).values(), vars(usage).values(), strict=True)
+            )
+        )
 
     @property
     def total(self) -> int:
@@ -47,7 +57,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class Request:
-    """One request. ``body``: the JSON that is posted, a chat (``messages``) or a text to complete (``prompt``)."""
+    """One request.
+
+    ``body``: the JSON that is posted, a chat (``messages``) or a text to complete (``prompt``).
+    """
 
     body: Mapping[str, Any]
 
@@ -68,7 +81,8 @@ class Request:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that the answer depends on, except the server: 64 hex digits, and a ``custom_id`` of batches.
+        """A hash of all that the answer depends on, except the server: 64 hex digits, and a
+        ``custom_id`` of batches.
 
         Equal requests have one key and are sent once.
         """
@@ -81,13 +95,19 @@ class Request:
 
     @property
     def most(self) -> Usage:
-        """An upper bound on its tokens: a token of the prompt has at least one byte. Without a limit, output is 0."""
+        """An upper bound on its tokens: a token of the prompt has at least one byte.
+
+        Without a limit, output is 0.
+        """
         length = len(json.dumps(self.body, ensure_ascii=False).encode())
         return Usage(length + _TEMPLATE, (self.limit or 0) * self.n)
 
 
 class ReplyChoice(NamedTuple):
-    """One of the ``n`` texts of a reply, exactly as the server wrote it. ``text`` is None where it wrote none."""
+    """One of the ``n`` texts of a reply, exactly as the server wrote it.
+
+    ``text`` is None where it wrote none.
+    """
 
     text: str | None
     reasoning: str | None = None
@@ -96,9 +116,11 @@ class ReplyChoice(NamedTuple):
 
 
 def read_answer(raw: Any, request: Request) -> tuple[ReplyChoice, ...]:
-    """Read the choices in the reply to a request; a prompt that a filter refused has choices without text.
+    """Read the choices in the reply to a request; a prompt that a filter refused has choices
+    without text.
 
-    :raises BadAnswerError: it has no choices, or another number than was asked for, or one is not text.
+    :raises BadAnswerError: it has no choices, or another number than was asked for, or one is not
+        text.
     """
     if is_filtered(raw):
         return (ReplyChoice(None, finish_reason=FILTERED),) * request.n
@@ -107,8 +129,12 @@ def read_answer(raw: Any, request: Request) -> tuple[ReplyChoice, ...]:
     except (LookupError, TypeError, AttributeError):
         raise BadAnswerError("an answer without choices") from None
     if len(choices) != request.n:
-        raise BadAnswerError(f"{len(choices)} choices, not {request.n}, which this server may not support")
-    texts = [content for choice in choices for content in (choice.text, choice.reasoning, choice.refusal)]
+        raise BadAnswerError(
+            f"{len(choices)} choices, not {request.n}, which this server may not support"
+        )
+    texts = [
+        content for choice in choices for content in (choice.text, choice.reasoning, choice.refusal)
+    ]
     if not all(text is None or isinstance(text, str) for text in texts):
         raise BadAnswerError("a choice is not text")
     return choices
@@ -119,12 +145,17 @@ def _choice(choice: Mapping[str, Any], is_chat: bool) -> ReplyChoice:
     if not is_chat:
         return ReplyChoice(choice["text"], finish_reason=ended)
     message = choice["message"]
-    reasoning, refusal = message.get("reasoning_content") or message.get("reasoning"), message.get("refusal")
+    reasoning, refusal = (
+        message.get("reasoning_content") or message.get("reasoning"),
+        message.get("refusal"),
+    )
     content = message.get("content")
     if isinstance(content, list):  # of parts: text, and perhaps reasoning or a refusal
         texts = [block["text"] for block in content if block["type"] in ("text", "output_text")]
         refusals = [block["refusal"] for block in content if block["type"] == "refusal"]
-        reasoning = reasoning or next((block["type"] for block in content if block["type"] in THINKING_PARTS), None)
+        reasoning = reasoning or next(
+            (block["type"] for block in content if block["type"] in THINKING_PARTS), None
+        )
         content, refusal = "".join(texts) if texts else None, refusal or "".join(refusals) or None
     return ReplyChoice(content, reasoning, ended, refusal)
 
@@ -138,8 +169,8 @@ def is_filtered(raw: Any) -> bool:
 
 
 def read_usage(raw: Any) -> Usage | None:
-    """The tokens of a reply as the server counts them, even if the reply is no answer; None if it does not say, or says
-    what cannot be."""
+    """The tokens of a reply as the server counts them, even if the reply is no answer; None if it
+    does not say, or says what cannot be."""
 
     def count(*path: str) -> int:
         value = raw["usage"]

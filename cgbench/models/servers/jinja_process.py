@@ -1,7 +1,9 @@
-"""Render a Jinja template for one row after another, within limits of time, memory and length, in a child process.
+"""Render a Jinja template for one row after another, within limits of time, memory and length, in a
+child process.
 
-Jinja's sandbox keeps a template from reaching Python, but not from filling the memory (``"x" * 10**10``) or from
-running for ever (nested loops), and neither can be interrupted in the calling process.
+Jinja's sandbox keeps a template from reaching Python, but not from filling the memory (``"x" *
+10**10``) or from running for ever (nested loops), and neither can be interrupted in the calling
+process.
 """
 
 import functools
@@ -27,7 +29,10 @@ class Shot:
 
 
 class Shots(tuple[Shot, ...]):
-    """The examples of one prompt. As text, a pair per two lines, with a blank line after each pair."""
+    """The examples of one prompt.
+
+    As text, a pair per two lines, with a blank line after each pair.
+    """
 
     __slots__ = ()
 
@@ -46,15 +51,21 @@ def sandbox() -> Any:
 
 
 def renderer() -> Answer:
-    """The handler of the child process: a template, a row and seconds become the text of the row."""
+    """The handler of the child process: a template, a row and seconds become the text of the
+    row.
+    """
     parse = functools.cache(sandbox().from_string)
 
     def answer(question: Any) -> tuple[str, bytes]:
         text, row, seconds = question
         used = resource.getrusage(resource.RUSAGE_SELF)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + seconds + 1, -1))
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + seconds + 1, -1)
+        )
         try:
-            rendered = str(parse(text).render({**row, "shots": Shots(Shot(*shot) for shot in row["shots"])}))
+            rendered = str(
+                parse(text).render({**row, "shots": Shots(Shot(*shot) for shot in row["shots"])})
+            )
         except MemoryError:
             raise InputError(f"more than {MEMORY >> 30} GB of memory") from None
         except Exception as error:

@@ -1,15 +1,15 @@
 """Answers on disk, and what they took: the journal of an output.
 
-It has one JSON object per line, in the order of events. Everything that is known of tokens and money is
-counted from its lines, so a resumed run counts as the first one did::
+It has one JSON object per line, in the order of events. Everything that is known of tokens and
+money is counted from its lines, so a resumed run counts as the first one did::
 
     {"format": 2, "url": URL}                                 first line
     {"sent": KEY, "most": [INPUT, OUTPUT]}                    before a request is sent: bounds on its tokens
     {"key": KEY, "request": ..., "server": ..., "reply": ...} an answer, as the server gave it
     {"key": KEY, "usage": [...], "reason": ...}               no answer; null: the server may have counted the request
 
-``origin`` says that an answer came from a batch file. KEY: :attr:`Request.key`. The last field of each line,
-``digest``, is a hash of the others.
+``origin`` says that an answer came from a batch file. KEY: :attr:`Request.key`. The last field of
+each line, ``digest``, is a hash of the others.
 """
 
 import json
@@ -44,13 +44,15 @@ def cost_of(usage: Usage, price: Price) -> float:
 class Spending:
     """What the lines of a journal say about tokens.
 
-    ``usage``: what the server has counted, also for replies that were no answers; ``silent``: the number of answers
-    whose usage it did not say.
+    ``usage``: what the server has counted, also for replies that were no answers; ``silent``: the
+    number of answers whose usage it did not say.
     """
 
     def __init__(self) -> None:
         self.usage, self.attempts, self.silent, self.failures = Usage(), 0, 0, Counter[str]()
-        self._open = dict[str, list[Usage]]()  # bounds on what the server may have counted besides, by request
+        self._open = dict[
+            str, list[Usage]
+        ]()  # bounds on what the server may have counted besides, by request
 
     def count(self, line: Mapping[str, Any]) -> None:
         """Count a line of the journal.
@@ -87,7 +89,9 @@ class Spending:
     def left(self, budget: SpendingLimit, price: Price | None, further: Usage = Usage()) -> float:  # noqa: B008 - it is frozen
         """What is left of a budget at the least after ``further`` tokens, in its unit."""
         after = self.most + further
-        return budget.amount - (after.total if price is None or budget.unit == "tokens" else cost_of(after, price))
+        return budget.amount - (
+            after.total if price is None or budget.unit == "tokens" else cost_of(after, price)
+        )
 
     def shown(self, price: Price | None) -> str:
         """The tokens and their cost, for a message."""
@@ -105,7 +109,10 @@ class Spending:
         }
         if price is None:
             return counts
-        costs = {"cost_usd": cost_of(self.usage, price), "cost_usd_at_most": cost_of(self.most, price)}
+        costs = {
+            "cost_usd": cost_of(self.usage, price),
+            "cost_usd_at_most": cost_of(self.most, price),
+        }
         return {**counts, "price": vars(price), **costs}
 
 
@@ -121,9 +128,11 @@ def _digest(event: Mapping[str, Any]) -> str:
 
 
 class Journal:
-    """The journal of one output and one server; :meth:`write` keeps nothing on disk before :meth:`open`.
+    """The journal of one output and one server; :meth:`write` keeps nothing on disk before
+    :meth:`open`.
 
-    ``replies``: the answers by key of the request; ``spending`` counts every line, also of earlier runs.
+    ``replies``: the answers by key of the request; ``spending`` counts every line, also of earlier
+    runs.
     """
 
     def __init__(self, path: Path, url: str) -> None:
@@ -131,7 +140,12 @@ class Journal:
 
         :raises InputError: it is of another server, or damaged.
         """
-        self.path, self.url, self.spending, self.replies = path, url, Spending(), dict[str, dict[str, Any]]()
+        self.path, self.url, self.spending, self.replies = (
+            path,
+            url,
+            Spending(),
+            dict[str, dict[str, Any]](),
+        )
         self._file: BinaryIO | None = None
         data = path.read_bytes() if path.is_file() else b""
         self._size = data.rfind(b"\n") + 1
@@ -148,7 +162,9 @@ class Journal:
                 raise InputError(f"{path}, line {line_number}: is damaged; {REMEDY}") from None
             if begun_with != (FORMAT, url):
                 shown_url = printable(str(begun_with[1]))[:200]
-                raise InputError(f"{path}: has answers of another server ({shown_url}); choose another output")
+                raise InputError(
+                    f"{path}: has answers of another server ({shown_url}); choose another output"
+                )
 
     def open(self) -> None:
         """Write from here on; an incomplete last line is removed."""
@@ -163,7 +179,9 @@ class Journal:
             self._file.close()
 
     def write(self, event: Mapping[str, Any]) -> None:
-        """Append a line, and make it durable unless it only says that something is about to be sent."""
+        """Append a line, and make it durable unless it only says that something is about to be
+        sent.
+        """
         self._append(event)
         self._take(event)
 
@@ -180,6 +198,8 @@ class Journal:
         self.spending.count(event)
         if "reply" in event:
             self.replies[event["key"]] = {
-                "reply": {**event["reply"]}, "server": str(event["server"]), "origin": event.get("origin"),
+                "reply": {**event["reply"]},
+                "server": str(event["server"]),
+                "origin": event.get("origin"),
                 "model": str(event["request"]["body"]["model"]),
-            }  # fmt: skip
+            }

@@ -1,9 +1,10 @@
-"""Prompts: from a template, a sentence, its shots and the columns of its table to the messages of a request.
+"""Prompts: from a template, a sentence, its shots and the columns of its table to the messages of a
+request.
 
-A template has one of two forms. A *plain* one has ``{source}`` and perhaps ``{shots}``; other braces mean nothing.
-A *Jinja* template has ``{{ ... }}`` or ``{% ... %}`` and no ``{source}``. It may use ``source``, ``shots`` and names of
-columns, and runs in Jinja's sandbox, in a process with limits (:mod:`.jinja_process`); an unknown name is an error
-before anything is sent.
+A template has one of two forms. A *plain* one has ``{source}`` and perhaps ``{shots}``; other
+braces mean nothing. A *Jinja* template has ``{{ ... }}`` or ``{% ... %}`` and no ``{source}``. It
+may use ``source``, ``shots`` and names of columns, and runs in Jinja's sandbox, in a process with
+limits (:mod:`.jinja_process`); an unknown name is an error before anything is sent.
 """
 
 import re
@@ -31,8 +32,10 @@ _FILE_NAME = re.compile(r"[\w./~-]+\.[A-Za-z]\w{0,5}")
 class Prompt:
     """A template, parsed.
 
-    :param name: for the file of its hypotheses; :param text: the template, part of the identity of an answer.
-    :param uses: the names of values that it needs, besides ``source`` and ``shots`` those of columns.
+    :param name: for the file of its hypotheses; :param text: the template, part of the identity of
+        an answer.
+    :param uses: the names of values that it needs, besides ``source`` and ``shots`` those of
+        columns.
     :param is_jinja: whether it is a Jinja template.
     """
 
@@ -42,17 +45,25 @@ class Prompt:
     is_jinja: bool = False
 
     def render(
-        self, lines: Sequence[str], shots: Sequence[Pairs] | None = None,
+        self,
+        lines: Sequence[str],
+        shots: Sequence[Pairs] | None = None,
         columns: Sequence[Mapping[str, str]] | None = None,
-    ) -> list[str]:  # fmt: skip
+    ) -> list[str]:
         """The text of the request for each sentence.
 
-        :param shots: the examples of each; ``columns``: the values of the template's columns in each row.
-        :raises InputError: the template fails on a row, for example by a division by zero or by a limit.
+        :param shots: the examples of each; ``columns``: the values of the template's columns in
+            each row.
+        :raises InputError: the template fails on a row, for example by a division by zero or by a
+            limit.
         """
-        rows = list(zip(lines, shots or [()] * len(lines), columns or [{}] * len(lines), strict=True))
+        rows = list(
+            zip(lines, shots or [()] * len(lines), columns or [{}] * len(lines), strict=True)
+        )
         if self.is_jinja:
-            return self._render_jinja([{**values, SOURCE: line, SHOTS: [*pairs]} for line, pairs, values in rows])
+            return self._render_jinja(
+                [{**values, SOURCE: line, SHOTS: [*pairs]} for line, pairs, values in rows]
+            )
         return [self._fill(line, pairs) for line, pairs, _ in rows]
 
     def _fill(self, line: str, pairs: Pairs) -> str:
@@ -64,9 +75,13 @@ class Prompt:
         seconds, texts = jinja_process.SECONDS, []
         for row in rows:
             try:
-                text, _ = child.ask((self.text, row, seconds), f"more than {seconds} s, or the process was killed")
+                text, _ = child.ask(
+                    (self.text, row, seconds), f"more than {seconds} s, or the process was killed"
+                )
             except InputError as error:
-                raise InputError(f"{self.name}: the prompt fails on {row[SOURCE][:40]!r} ({error})") from None
+                raise InputError(
+                    f"{self.name}: the prompt fails on {row[SOURCE][:40]!r} ({error})"
+                ) from None
             texts.append(text)
         return texts
 
@@ -76,21 +91,30 @@ def read_prompts(texts: Sequence[str]) -> list[Prompt]:
 
     A prompt is named by its file without the ending, and others by their place.
 
-    :raises InputError: a template has no place for the sentence or is not valid, or two prompts are the same.
+    :raises InputError: a template has no place for the sentence or is not valid, or two prompts are
+        the same.
     """
     prompts: list[Prompt] = []
     for position, text in enumerate(texts, 1):
         path = _file(text)
         name = (path.name.split(".")[0] if path else "") or f"prompt-{position}"
-        prompt = parse_prompt(template_in(path) if path else text, name, str(path) if path else argument("prompt"))
-        if twin := next((twin for twin in prompts if twin.name == name or twin.text == prompt.text), None):
+        prompt = parse_prompt(
+            template_in(path) if path else text, name, str(path) if path else argument("prompt")
+        )
+        if twin := next(
+            (twin for twin in prompts if twin.name == name or twin.text == prompt.text), None
+        ):
             fault = f"the name {name}" if twin.name == name else "the same text"
-            raise InputError(f"{argument('prompt')}: two prompts have {fault}; each needs an output of its own")
+            raise InputError(
+                f"{argument('prompt')}: two prompts have {fault}; each needs an output of its own"
+            )
         prompts.append(prompt)
     return prompts
 
 
-def parse_prompt(text: str, name: str = "prompt", where: str = "prompt", *, needs_source: bool = True) -> Prompt:
+def parse_prompt(
+    text: str, name: str = "prompt", where: str = "prompt", *, needs_source: bool = True
+) -> Prompt:
     """Parse a template; no value is filled in yet.
 
     :param where: beginning of messages; :param needs_source: whether the sentence must be in it.
@@ -98,13 +122,16 @@ def parse_prompt(text: str, name: str = "prompt", where: str = "prompt", *, need
     plain, is_jinja = {slot[1] for slot in SLOTS.finditer(text)}, bool(_JINJA.search(text))
     if plain and is_jinja:
         raise InputError(
-            f"{where}: has both {{{min(plain)}}} and Jinja's {{{{ ... }}}} or {{% ... %}}; for Jinja write "
-            f"{{{{ {min(plain)} }}}}, otherwise leave the double braces out"
+            f"{where}: has both {{{min(plain)}}} and Jinja's {{{{ ... }}}} or {{% ... %}}; for"
+            f" Jinja write {{{{ {min(plain)} }}}}, otherwise leave the double braces out"
         )
     uses = _names(text, where) if is_jinja else frozenset(plain)
     if needs_source and SOURCE not in uses:
         start = printable(text if len(text) <= 60 else text[:57] + "...")
-        raise InputError(f"{where}: {start!r} is no file, and has no {{source}} or {{{{ source }}}} for the sentence")
+        raise InputError(
+            f"{where}: {start!r} is no file, and has no {{source}} or {{{{ source }}}} for the"
+            " sentence"
+        )
     return Prompt(name, text, uses, is_jinja)
 
 
@@ -113,26 +140,39 @@ def read_system_message(text: str) -> Prompt:
     path = _file(text)
     if path is None and _FILE_NAME.fullmatch(text):
         raise InputError(f"{argument('system_message', text)}: there is no such file")
-    return parse_prompt(template_in(path) if path else text, "system", argument("system_message"), needs_source=False)
+    return parse_prompt(
+        template_in(path) if path else text,
+        "system",
+        argument("system_message"),
+        needs_source=False,
+    )
 
 
 def check_shots(prompts: Iterable[Prompt], shots: object | None) -> None:
     """Check that a template has a place for shots if there are shots, and only then."""
     if any(SHOTS in prompt.uses for prompt in prompts) != (shots is not None):
-        fault = "has no place for shots, {shots}" if shots is not None else "uses shots, but no shots are given"
+        fault = (
+            "has no place for shots, {shots}"
+            if shots is not None
+            else "uses shots, but no shots are given"
+        )
         raise InputError(f"{argument('prompt')}: {fault}")
 
 
 def messages(
-    prompt: Prompt, system: Prompt | None, lines: Sequence[str], shots: Sequence[Pairs] | None = None,
+    prompt: Prompt,
+    system: Prompt | None,
+    lines: Sequence[str],
+    shots: Sequence[Pairs] | None = None,
     sources: Any = None,
-) -> list[list[dict[str, str]]]:  # fmt: skip
-    """The messages of a chat for each sentence: the system message if there is one, and the prompt as the user's.
+) -> list[list[dict[str, str]]]:
+    """The messages of a chat for each sentence: the system message if there is one, and the prompt
+    as the user's.
 
-    :param shots: the examples of each prompt; ``sources``: where the sentences were read from, a column of a table if
-        a template uses other columns.
-    :raises InputError: a template uses shots and there are none, or the reverse; there is no such column; it fails on
-        a row.
+    :param shots: the examples of each prompt; ``sources``: where the sentences were read from, a
+        column of a table if a template uses other columns.
+    :raises InputError: a template uses shots and there are none, or the reverse; there is no such
+        column; it fails on a row.
     """
     templates = {"system": system, "user": prompt} if system else {"user": prompt}
     columns = _columns(sources, templates.values())
@@ -145,7 +185,8 @@ def messages(
 
 
 def _columns(sources: Any, templates: Iterable[Prompt]) -> list[dict[str, str]] | None:
-    """The values of the templates' columns by row, of the table whose column is the source; None without columns.
+    """The values of the templates' columns by row, of the table whose column is the source; None
+    without columns.
 
     :raises InputError: the source is no column of a table, or the table has no such column.
     """
@@ -155,14 +196,16 @@ def _columns(sources: Any, templates: Iterable[Prompt]) -> list[dict[str, str]] 
     table, column = split_name(sources) if is_path(sources) else (None, None)
     if column is None:
         raise InputError(
-            f"{argument('prompt')}: uses {', '.join(names)}, but the source is not a column of a table (TABLE:COLUMN)"
+            f"{argument('prompt')}: uses {', '.join(names)}, but the source is not a column of a"
+            " table (TABLE:COLUMN)"
         )
     rows = zip(*(read_column(f"{table}:{name}").values for name in names), strict=True)
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _names(text: str, where: str) -> frozenset[str]:
-    """The names that a Jinja template uses. Nothing is computed: compiling evaluates constants such as ``"x" * 10**9``.
+    """The names that a Jinja template uses. Nothing is computed: compiling evaluates constants such
+    as ``"x" * 10**9``.
 
     :raises InputError: it is not valid.
     """
@@ -176,9 +219,16 @@ def _names(text: str, where: str) -> frozenset[str]:
         names = find_undeclared_variables(environment.parse(text))
         environment.compile(text)
         return frozenset(names - {*environment.globals})
-    except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError) as error:  # loops too deep, 4,301 digits
+    except (
+        jinja2.TemplateError,
+        RecursionError,
+        SyntaxError,
+        ValueError,
+    ) as error:  # loops too deep, 4,301 digits
         line = f", line {line_number}" if (line_number := getattr(error, "lineno", None)) else ""
-        raise InputError(f"{where}{line}: not a valid Jinja template ({reason_of(error)})") from None
+        raise InputError(
+            f"{where}{line}: not a valid Jinja template ({reason_of(error)})"
+        ) from None
 
 
 def _file(text: str) -> Path | None:

@@ -26,11 +26,12 @@ from cgbench.text.sidecar import check_earlier, sidecar_path, write_output
 
 
 def translate_by_server(request: TranslateRequest) -> list[str]:
-    """Translate, and write the output with its sidecar and its raw answers; an interrupted run resumes.
+    """Translate, and write the output with its sidecar and its raw answers; an interrupted run
+    resumes.
 
     :returns: the lines of the output; with ``dry_run`` or ``batch_out``, what they report.
-    :raises InputError: the server fails or changes, the budget ends, or the output contains translations by another
-        system or prompt, or of another text.
+    :raises InputError: the server fails or changes, the budget ends, or the output contains
+        translations by another system or prompt, or of another text.
     """
     output = as_path(cast("str", request.output))
     journal = journal_path(output)
@@ -48,28 +49,48 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     if request.server.dry_run:
         return _estimate(request, _client(request, server, journal), requests)
     with locked(journal, wait=False), _client(request, server, journal) as client:
-        for path in [request.server.batch_in] if is_path(request.server.batch_in) else request.server.batch_in:
+        for path in (
+            [request.server.batch_in]
+            if is_path(request.server.batch_in)
+            else request.server.batch_in
+        ):
             read_batch(as_path(path), client, requests)
         if request.server.batch_out is not None:
             return _write_batch(as_path(request.server.batch_out), client.waiting(requests))
         if request.server.batch_in and (missing := len(client.waiting(requests))):
             raise InputError(
-                f"{argument('batch_in')}: {counted(missing, 'request')} still without an answer; write them with "
-                f"{argument('batch_out', 'FILE')}, or ask the server by running the command without both"
+                f"{argument('batch_in')}: {counted(missing, 'request')} still without an answer;"
+                f" write them with {argument('batch_out', 'FILE')}, or ask the server by running"
+                " the command without both"
             )
         answers = iter(client.answers(requests))
         spent = client.record(requests)
     # Read the hypotheses in the answers, and write them with the record of the run.
     rule, n = conversation.rule, conversation.n
     samples = [
-        [read_choice(choice, rule, line) for choice in next(answers)] if sent else [AnswerReading("")] * n
+        (
+            [read_choice(choice, rule, line) for choice in next(answers)]
+            if sent
+            else [AnswerReading("")] * n
+        )
         for line, sent in zip(lines, by_line, strict=True)
     ]
-    first = {row: readings[0] for row, (readings, sent) in enumerate(zip(samples, by_line, strict=True), 1) if sent}
-    counts, empty = count(first.values()), [row for row, reading in first.items() if not reading.text]
+    first = {
+        row: readings[0]
+        for row, (readings, sent) in enumerate(zip(samples, by_line, strict=True), 1)
+        if sent
+    }
+    counts, empty = (
+        count(first.values()),
+        [row for row, reading in first.items() if not reading.text],
+    )
     record = {"system": system, "nbest": n, "source": source, "server": spent, "answers": counts}
     rows: list[dict[str, Any]] = [
-        {"nbest": [{"hypothesis": reading.text, "cut": "cut" in reading.causes} for reading in readings]}
+        {
+            "nbest": [
+                {"hypothesis": reading.text, "cut": "cut" in reading.causes} for reading in readings
+            ]
+        }
         for readings in samples
     ]
     if request.uncertainty:
@@ -79,11 +100,14 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     # Warn of what a reader of the hypotheses should know.
     notes = warnings_of(counts, rule, empty)
     if spent["answers_without_usage"] and request.server.price is not None:
-        notes.append(f"the server did not count the tokens of {counted(spent['answers_without_usage'], 'answer')}")
+        notes.append(
+            "the server did not count the tokens of"
+            f" {counted(spent['answers_without_usage'], 'answer')}"
+        )
     if spent["model"] and not _is_called(spent["model"], server.model):
         notes.append(
-            f"{server.text}: every answer names another model, {printable(spent['model'])!r}; check what the server "
-            "runs"
+            f"{server.text}: every answer names another model, {printable(spent['model'])!r}; check"
+            " what the server runs"
         )
     for text in notes:
         warn(text)
@@ -91,7 +115,9 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
 
 
 def _is_called(model: str, requested: str) -> bool:
-    """Whether a name may be that of the requested model: a date, a folder or an ending makes no difference."""
+    """Whether a name may be that of the requested model: a date, a folder or an ending makes no
+    difference.
+    """
     names = [name.casefold().rstrip("/").rpartition("/")[2] for name in (model, requested)]
     return names[0] in names[1] or names[1] in names[0]
 
@@ -99,7 +125,9 @@ def _is_called(model: str, requested: str) -> bool:
 def budget_left(request: TranslateRequest) -> SpendingLimit:
     """What the output of a request leaves of its budget."""
     budget = cast("SpendingLimit", request.server.budget)
-    journal = Journal(journal_path(as_path(cast("str", request.output))), parse_server(str(request.system)).url)
+    journal = Journal(
+        journal_path(as_path(cast("str", request.output))), parse_server(str(request.system)).url
+    )
     return replace(budget, amount=max(0, journal.spending.left(budget, request.server.price)))
 
 
@@ -117,7 +145,11 @@ def _write_batch(path: Path, waiting: Sequence[Request]) -> list[str]:
 
 def _estimate(request: TranslateRequest, client: Client, requests: Sequence[Request]) -> list[str]:
     """What the requests without answers may take, as lines; nothing is sent or written."""
-    waiting, spending, price = client.waiting(requests), client.journal.spending, request.server.price
+    waiting, spending, price = (
+        client.waiting(requests),
+        client.journal.spending,
+        request.server.price,
+    )
     most = sum((unsent.most for unsent in waiting), Usage())
     bounded = all(unsent.limit for unsent in waiting)
     rows = [
@@ -132,5 +164,13 @@ def _estimate(request: TranslateRequest, client: Client, requests: Sequence[Requ
         rows += [("spent before", spending.shown(price))]
     if request.server.budget is not None:
         enough = spending.left(request.server.budget, price, most) >= 0
-        rows += [("budget", f"{request.server.budget}: {'enough' if enough else 'may end before the last request'}")]
+        rows += [
+            (
+                "budget",
+                (
+                    f"{request.server.budget}:"
+                    f" {'enough' if enough else 'may end before the last request'}"
+                ),
+            )
+        ]
     return render(("estimate", ""), rows).splitlines()

@@ -1,7 +1,7 @@
 """Batches of rows of similar length with a token budget.
 
-As in fairseq, the number of rows times the longest side in a batch is at most ``max_tokens``. The content and order of
-batches depend only on the seed and the epoch.
+As in fairseq, the number of rows times the longest side in a batch is at most ``max_tokens``. The
+content and order of batches depend only on the seed and the epoch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from cgbench.models.parts.ragged import Ragged
 
 @dataclass(frozen=True)
 class Rows:
-    """Sequences of ids in two flat arrays: row i is ``ids[offsets[i] : offsets[i + 1]]``, </s> last."""
+    """Sequences of ids in two flat arrays: row i is ``ids[offsets[i] : offsets[i + 1]]``, </s>
+    last.
+    """
 
     ids: np.ndarray
     offsets: np.ndarray
@@ -45,7 +47,11 @@ class Rows:
 
 
 def make_batches(
-    source: np.ndarray, target: np.ndarray, rows: np.ndarray, max_tokens: int, order: tuple[int, int] | None = None
+    source: np.ndarray,
+    target: np.ndarray,
+    rows: np.ndarray,
+    max_tokens: int,
+    order: tuple[int, int] | None = None,
 ) -> list[np.ndarray]:
     """Split ``rows`` into batches; a row longer than ``max_tokens`` is its own batch.
 

@@ -1,6 +1,7 @@
 """Byte pair encoding (Sennrich et al., 2016): learn merges from word counts, and split words.
 
-A subword at the end of a word ends with ``</w>``. Merges are deterministic, whatever the machine or number of threads.
+A subword at the end of a word ends with ``</w>``. Merges are deterministic, whatever the machine or
+number of threads.
 """
 
 import json
@@ -23,7 +24,13 @@ def splitter(merges: Sequence[tuple[str, str]], known: Iterable[str]) -> Callabl
     vocabulary: dict[str, int] = {"<unk>": 0}
     for piece in (*known, *merged):
         vocabulary.setdefault(piece, len(vocabulary))
-    model = models.BPE(vocabulary, list(merges), unk_token="<unk>", end_of_word_suffix=END_OF_WORD, cache_capacity=0)
+    model = models.BPE(
+        vocabulary,
+        list(merges),
+        unk_token="<unk>",
+        end_of_word_suffix=END_OF_WORD,
+        cache_capacity=0,
+    )
     return lambda word: [token.value for token in model.tokenize(word)]
 
 
@@ -34,12 +41,14 @@ def alphabet(words: Iterable[str]) -> list[str]:
 
 
 def learn_merges(words: Counter[str], merges: int) -> list[tuple[str, str]]:
-    """Return up to ``merges`` merges, the most frequent pairs first; pairs that occur once are not merged."""
+    """Return up to ``merges`` merges, the most frequent pairs first; pairs that occur once are not
+    merged.
+    """
     tokenizers = require("tokenizers", "models")
     trainers = require("tokenizers.trainers", "models")
     characters = alphabet(words)
-    # The trainer numbers word-final characters in random order and breaks ties by number. Passing the whole alphabet
-    # as special tokens fixes the numbers, and so the merges.
+    # The trainer numbers word-final characters in random order and breaks ties by number. Passing
+    # the whole alphabet as special tokens fixes the numbers, and so the merges.
     trainer = trainers.BpeTrainer(
         vocab_size=len(characters) + merges,
         min_frequency=2,

@@ -1,9 +1,11 @@
-"""Convert lines of text to ids and back: subwords, words or characters, with one vocabulary per side.
+"""Convert lines of text to ids and back: subwords, words or characters, with one vocabulary per
+side.
 
-Subwords come from a joint byte pair encoding (:mod:`cgbench.models.text.bpe`) of source and target; ASCII white space
-separates words; with characters, every one of a line is a token. A side's vocabulary contains the tokens on that side
-of the training data, most frequent first, as in ``subword-nmt`` and ``fairseq-preprocess`` without a threshold; or both
-sides share one. Ids 0 to 3 are <s>, padding, </s> and <unk> on both sides.
+Subwords come from a joint byte pair encoding (:mod:`cgbench.models.text.bpe`) of source and target;
+ASCII white space separates words; with characters, every one of a line is a token. A side's
+vocabulary contains the tokens on that side of the training data, most frequent first, as in
+``subword-nmt`` and ``fairseq-preprocess`` without a threshold; or both sides share one. Ids 0 to 3
+are <s>, padding, </s> and <unk> on both sides.
 """
 
 from __future__ import annotations
@@ -29,7 +31,12 @@ FILE = "subwords.json"
 _FORMATS: dict[int, dict[str, Any]] = {
     1: {"merges": [[str]], "source": [str], "target": [str]},  # subwords
     2: {"unit": str, "source": [str], "target": [str]},  # another unit
-    3: {"unit": str, "merges": [[str]], "target": [str], "tokenizer": str},  # of a pre-trained encoder for the source
+    3: {
+        "unit": str,
+        "merges": [[str]],
+        "target": [str],
+        "tokenizer": str,
+    },  # of a pre-trained encoder for the source
     4: {"tokenizer": str},  # of a pre-trained model for both sides
 }
 """The fields of each form of the file."""
@@ -40,8 +47,9 @@ class Subwords:
 
     :param merges: pairs of subwords in merge order.
     :param source: source tokens by id, special tokens first; ``target``: target tokens.
-    :param unit: see :class:`cgbench.models.config.common.TextConfig`; ``tokenizer``: JSON of a tokeniser for the
-        source; then ``source`` is ignored, and merges and unit apply to the target.
+    :param unit: see :class:`cgbench.models.config.common.TextConfig`; ``tokenizer``: JSON of a
+        tokeniser for the source; then ``source`` is ignored, and merges and unit apply to the
+        target.
     :param both: use the tokeniser for both sides; all other arguments are ignored.
     """
 
@@ -58,7 +66,10 @@ class Subwords:
             raise InputError(f"subwords: unit {unit!r} is not one of {', '.join(UNITS)}")
         for side in (source, target):
             if tuple(side[: len(SPECIALS)]) != SPECIALS or len(set(side)) != len(side):
-                raise InputError("subwords: a vocabulary must begin with <s> <pad> </s> <unk> and have no duplicates")
+                raise InputError(
+                    "subwords: a vocabulary must begin with <s> <pad> </s> <unk> and have no"
+                    " duplicates"
+                )
         self.merges = [(str(first), str(second)) for first, second in merges]
         self.unit, self.tokenizer, self.both = unit, tokenizer, both
         pieces = splitter(self.merges, [*source, *target]) if unit == "subwords" else _whole
@@ -95,7 +106,9 @@ class Subwords:
         data = read_json(ordinary_file(folder / FILE))
         check_recorded(folder / FILE)
         if not isinstance(data, dict) or data.get("format") not in _FORMATS:
-            raise InputError(f"{folder / FILE}: not a subwords file of format {', '.join(map(str, _FORMATS))}")
+            raise InputError(
+                f"{folder / FILE}: not a subwords file of format {', '.join(map(str, _FORMATS))}"
+            )
         fields = _FORMATS[data["format"]]
         check_shape(data, fields, folder / FILE, "not a subwords file")
         try:
@@ -134,11 +147,15 @@ class Subwords:
         return self._target.encode(lines)
 
     def unknown_source(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-        """Yield every source word (or character) with a part that is not in the vocabulary: line from 0, word."""
+        """Yield every source word (or character) with a part that is not in the vocabulary: line
+        from 0, word.
+        """
         return self._source.unknown(lines)
 
     def decode_target(self, ids: Iterable[int]) -> str:
-        """Return the text of target ids up to </s>, words separated by spaces, without special tokens but ``<unk>``."""
+        """Return the text of target ids up to </s>, words separated by spaces, without special
+        tokens but ``<unk>``.
+        """
         if self.both:
             return str(self._target.decode(ids))
         pieces = []
@@ -146,7 +163,10 @@ class Subwords:
             if id_ == EOS:
                 break
             if id_ not in (BOS, PAD):
-                pieces.append(self.target[id_] + (END_OF_WORD if id_ == UNK and self.unit == "subwords" else ""))
+                pieces.append(
+                    self.target[id_]
+                    + (END_OF_WORD if id_ == UNK and self.unit == "subwords" else "")
+                )
         if self.unit == "subwords":
             return "".join(pieces).replace(END_OF_WORD, " ").rstrip(" ")
         return (" " if self.unit == "words" else "").join(pieces)
@@ -158,7 +178,11 @@ class Subwords:
             names = ("unit", "merges", "target", "tokenizer")
             return to_json({"format": 3, **{name: getattr(self, name) for name in names}})
         fields: dict[str, Any] = {"source": self.source, "target": self.target}
-        fields |= {"format": 1, "merges": self.merges} if self.unit == "subwords" else {"format": 2, "unit": self.unit}
+        fields |= (
+            {"format": 1, "merges": self.merges}
+            if self.unit == "subwords"
+            else {"format": 2, "unit": self.unit}
+        )
         return to_json(fields)
 
 
@@ -166,7 +190,10 @@ class _Side:
     """One side's vocabulary, with a cache of the ids of words."""
 
     def __init__(
-        self, entries: Sequence[str], split: Callable[[str], list[bytes]], pieces: Callable[[str], list[str]]
+        self,
+        entries: Sequence[str],
+        split: Callable[[str], list[bytes]],
+        pieces: Callable[[str], list[str]],
     ) -> None:
         self.tokens = list(entries)
         # A word that is spelt like a special token is unknown.
@@ -193,7 +220,9 @@ class _Side:
                     yield index, word.decode()
 
     def _look_up(self, word: bytes) -> tuple[int, ...]:
-        ids = self._words[word] = tuple(self._ids.get(piece, UNK) for piece in self._pieces(word.decode()))
+        ids = self._words[word] = tuple(
+            self._ids.get(piece, UNK) for piece in self._pieces(word.decode())
+        )
         return ids
 
 
@@ -222,5 +251,8 @@ def _dictionary(words: Counter[str], pieces: Callable[[str], list[str]]) -> list
     for word, count in words.items():
         for piece in pieces(word):
             counts[piece] += count
-    entries = sorted((piece for piece in counts if piece not in SPECIALS), key=lambda piece: (-counts[piece], piece))
+    entries = sorted(
+        (piece for piece in counts if piece not in SPECIALS),
+        key=lambda piece: (-counts[piece], piece),
+    )
     return [*SPECIALS, *entries]

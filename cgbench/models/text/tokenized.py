@@ -1,7 +1,7 @@
 """Encode and decode a side with the tokeniser of a pre-trained model.
 
-The tokeniser is JSON of the library ``tokenizers``, stored in ``subwords.json``, so that a checkpoint is complete. Its
-first ids must be <s> <pad> </s> <unk>, as in RoBERTa and BART.
+The tokeniser is JSON of the library ``tokenizers``, stored in ``subwords.json``, so that a
+checkpoint is complete. Its first ids must be <s> <pad> </s> <unk>, as in RoBERTa and BART.
 """
 
 import contextlib
@@ -30,7 +30,9 @@ def open_tokenizer(data: bytes | str, where: object) -> Any:
     try:
         with quiet_panics():
             tokenizer = library.Tokenizer.from_str(json.dumps(checked, ensure_ascii=False))
-            with contextlib.suppress(Exception):  # a tokeniser that panics does so on the first call
+            with contextlib.suppress(
+                Exception
+            ):  # a tokeniser that panics does so on the first call
                 tokenizer.encode_batch(["a \u00e9 1", ""], add_special_tokens=False)
             return tokenizer
     except BaseException as error:  # the library raises exceptions, and panics of Rust
@@ -51,11 +53,18 @@ def check_tokenizer_json(data: bytes | str, where: object) -> dict[str, Any]:
     ids += _integers(content.get("post_processor"))
     largest = max((id_ for id_ in ids if isinstance(id_, int)), default=0)
     if largest >= 4 * tokens + _GAPS:
-        raise InputError(f"{where}: has id {largest:,}, but a vocabulary of {tokens:,} tokens; it is damaged")
+        raise InputError(
+            f"{where}: has id {largest:,}, but a vocabulary of {tokens:,} tokens; it is damaged"
+        )
     return {
-        **content, "truncation": None, "padding": None,
-        "model": {**content["model"], **({"dropout": None} if "dropout" in content["model"] else {})},
-    }  # fmt: skip
+        **content,
+        "truncation": None,
+        "padding": None,
+        "model": {
+            **content["model"],
+            **({"dropout": None} if "dropout" in content["model"] else {}),
+        },
+    }
 
 
 def encode_lines(tokenizer: Any, lines: Sequence[str], where: object) -> list[Any]:
@@ -69,11 +78,14 @@ def encode_lines(tokenizer: Any, lines: Sequence[str], where: object) -> list[An
 
 
 def tokenizer_fault(error: BaseException, message: str) -> InputError:
-    """Convert an exception of the library ``tokenizers``, including panics of Rust, which are not an ``Exception``.
+    """Convert an exception of the library ``tokenizers``, including panics of Rust, which are not
+    an ``Exception``.
 
     Any other exception that is not an ``Exception`` is raised again.
     """
-    if isinstance(error, InputError) or not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
+    if isinstance(error, InputError) or not (
+        isinstance(error, Exception) or type(error).__name__ == "PanicException"
+    ):
         raise error
     return InputError(f"{message} ({reason_of(error)})")
 
@@ -88,7 +100,9 @@ def _integers(value: Any) -> list[int]:
 
 @contextlib.contextmanager
 def quiet_panics() -> Iterator[None]:
-    """Suppress Rust's messages about panics on standard error; the exception has the same message."""
+    """Suppress Rust's messages about panics on standard error; the exception has the same
+    message.
+    """
     try:
         standard_error = os.dup(2)
     except OSError:  # closed
@@ -120,8 +134,8 @@ class TokenizerSide:
             self.tokens[id_] = token
         if tuple(self.tokens[: len(SPECIALS)]) != SPECIALS:
             raise InputError(
-                f"the source's tokeniser begins with {' '.join(self.tokens[: len(SPECIALS)])}, RoBERTa's with "
-                f"{' '.join(SPECIALS)}; it belongs to another model"
+                f"the source's tokeniser begins with {' '.join(self.tokens[: len(SPECIALS)])},"
+                f" RoBERTa's with {' '.join(SPECIALS)}; it belongs to another model"
             )
 
     def encode(self, lines: Iterable[str]) -> list[np.ndarray]:
@@ -154,7 +168,8 @@ def read_tokenizer(folder: Path) -> str:
     path = folder / "tokenizer.json"
     if not os.path.lexists(path):
         raise InputError(
-            f"{folder}: no tokenizer.json; load its tokeniser with transformers and save it again (save_pretrained)"
+            f"{folder}: no tokenizer.json; load its tokeniser with transformers and save it again"
+            " (save_pretrained)"
         )
     text = read_tokenizer_file(path)
     check_tokenizer_json(text, path)

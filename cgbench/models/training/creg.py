@@ -1,8 +1,8 @@
 """CReg (Yin et al., 2023): regularise the consistency of representations and of predictions.
 
-Every batch is processed twice in one pass, with two dropout masks. A contrastive loss pulls the states of equal tokens
-together; a distance pulls the predictions of the two views together. This follows the authors' code, which differs
-from their paper.
+Every batch is processed twice in one pass, with two dropout masks. A contrastive loss pulls the
+states of equal tokens together; a distance pulls the predictions of the two views together. This
+follows the authors' code, which differs from their paper.
 """
 
 import math
@@ -21,16 +21,22 @@ from cgbench.models.training.objective import Objective
 
 
 class CReg(Objective):
-    """Cross entropy of both views (the code's augnum4ce=1) + alpha·contrast of states + beta·distance of predictions.
+    """Cross entropy of both views (the code's augnum4ce=1) + alpha·contrast of states +
+    beta·distance of predictions.
 
-    The contrast is a mean, multiplied by the number of target tokens; the distance is a sum over them.
+    The contrast is a mean, multiplied by the number of target tokens; the distance is a sum over
+    them.
     """
 
-    def __init__(self, model: Any, smoothing: float, in_bfloat16: bool, method: CRegConfig, target_size: int) -> None:
+    def __init__(
+        self, model: Any, smoothing: float, in_bfloat16: bool, method: CRegConfig, target_size: int
+    ) -> None:
         super().__init__(model, smoothing, in_bfloat16)
         self.method = method
         width = model.config.source_width if method.states == "encoder" else model.config.width
-        self.project = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, method.projection_width))
+        self.project = nn.Sequential(
+            nn.Linear(width, width), nn.ReLU(), nn.Linear(width, method.projection_width)
+        )
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
         """See :class:`Objective`; the second sum is the mean of the two views."""
@@ -44,7 +50,11 @@ class CReg(Objective):
         if method.beta:
             loss = loss + method.beta * distance(logits[:tokens], logits[tokens:])
         ramp = min(1.0, self.update / method.ramp_updates) if method.ramp_updates else 1.0
-        if alpha := method.alpha * ramp * (method.temperature if method.scale_by_temperature else 1.0):
+        if (
+            alpha := method.alpha
+            * ramp
+            * (method.temperature if method.scale_by_temperature else 1.0)
+        ):
             if method.states == "encoder":
                 read = getattr(self.model, "read_source", None)
                 begun = read is None and self.model.config.begin_source
@@ -64,7 +74,9 @@ class CReg(Objective):
 
 def twice(batch: Ragged) -> Ragged:
     """Return a batch concatenated with itself."""
-    layout = Layout(np.concatenate((batch.layout.lengths, batch.layout.lengths)), batch.layout.device)
+    layout = Layout(
+        np.concatenate((batch.layout.lengths, batch.layout.lengths)), batch.layout.device
+    )
     return Ragged(torch.cat((batch.ids, batch.ids)), layout)
 
 
@@ -78,7 +90,9 @@ def contrastive_loss(z: Tensor, labels: Tensor, temperature: float) -> Tensor:
     if not rows:
         return z.sum()  # 0, connected to the graph
     logits = (z[:rows] @ z.T) / temperature
-    logits = logits.masked_fill(torch.eye(rows, len(z), dtype=torch.bool, device=z.device), -math.inf)
+    logits = logits.masked_fill(
+        torch.eye(rows, len(z), dtype=torch.bool, device=z.device), -math.inf
+    )
     # The other view of the anchor is always a positive.
     positive = labels[:rows, None] == labels
     positive.fill_diagonal_(False)
@@ -87,7 +101,9 @@ def contrastive_loss(z: Tensor, labels: Tensor, temperature: float) -> Tensor:
 
 
 def distance(first: Tensor, second: Tensor) -> Tensor:
-    """Return the sum of (KL(p‖q) + KL(q‖p)) / 2 over two predictions' logits [N, vocabulary] of the same tokens."""
+    """Return the sum of (KL(p‖q) + KL(q‖p)) / 2 over two predictions' logits [N, vocabulary] of the
+    same tokens.
+    """
     log_p, log_q = F.log_softmax(first.float(), -1), F.log_softmax(second.float(), -1)
     p, q = log_p.exp(), log_q.exp()
     return ((p - q) * (log_p - log_q)).sum() / 2

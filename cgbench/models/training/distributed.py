@@ -1,8 +1,8 @@
 """Distributed training of one model, one process per device, started by ``torchrun``.
 
-The number of processes does not change an update: each process takes every n-th row of each batch, and gradients are
-summed over the processes and divided by the tokens of the whole update. Processes share the batches of a validation;
-only the first writes.
+The number of processes does not change an update: each process takes every n-th row of each batch,
+and gradients are summed over the processes and divided by the tokens of the whole update. Processes
+share the batches of a validation; only the first writes.
 """
 
 import contextlib
@@ -36,7 +36,8 @@ class Processes:
         return self.rank == 0
 
     def shard(self, rows: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return this process's rows of a batch, and weight 1; if it has none, one row and weight 0.
+        """Return this process's rows of a batch, and weight 1; if it has none, one row and weight
+        0.
 
         Every process must take part in every pass; weight 0 removes its result.
         """
@@ -47,12 +48,15 @@ class Processes:
         """Wrap a module so that gradients are averaged over the processes."""
         if self.world_size == 1:
             return module
-        # Searching for unused parameters also keeps torch from regrouping gradients into other buckets after the first
-        # update, which would change the order of summation: a resumed run would end with other bytes.
+        # Searching for unused parameters also keeps torch from regrouping gradients into other
+        # buckets after the first update, which would change the order of summation: a resumed run
+        # would end with other bytes.
         return nn.parallel.DistributedDataParallel(module, find_unused_parameters=True)
 
     def no_sync(self, module: Any, later: bool) -> contextlib.AbstractContextManager[Any]:
-        """A context in which, if ``later``, gradients are only summed over processes in a later pass."""
+        """A context in which, if ``later``, gradients are only summed over processes in a later
+        pass.
+        """
         return module.no_sync() if later and self.world_size > 1 else contextlib.nullcontext()
 
     def all_gather(self, tensor: Tensor) -> list[Tensor]:
@@ -75,16 +79,21 @@ class Processes:
             return results
         gathered: list[Any] = [None] * self.world_size
         dist.all_gather_object(gathered, results)
-        return [gathered[index % self.world_size][index // self.world_size] for index in range(len(items))]
+        return [
+            gathered[index % self.world_size][index // self.world_size]
+            for index in range(len(items))
+        ]
 
 
 @contextlib.contextmanager
 def init_process_group(device: str) -> Iterator[Processes]:
-    """Join torchrun's process group, found by its environment variables; without torchrun, a group of one.
+    """Join torchrun's process group, found by its environment variables; without torchrun, a group
+    of one.
 
     A group cannot be joined twice, so a caller that trains several times joins around all of them.
 
-    :param device: ``cpu`` or ``cuda``; with several GPUs each process takes the one with its local rank.
+    :param device: ``cpu`` or ``cuda``; with several GPUs each process takes the one with its local
+        rank.
     """
     world_size = int(os.environ.get("WORLD_SIZE", "1"))
     if world_size == 1:
@@ -94,7 +103,10 @@ def init_process_group(device: str) -> Iterator[Processes]:
     if cuda:
         local, gpus = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
         if local >= gpus:
-            raise InputError(f"device {device}: torchrun started more processes here than there are GPUs ({gpus})")
+            raise InputError(
+                f"device {device}: torchrun started more processes here than there are GPUs"
+                f" ({gpus})"
+            )
         device = f"cuda:{local}"
         torch.cuda.set_device(device)
     if dist.is_initialized():

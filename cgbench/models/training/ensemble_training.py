@@ -1,4 +1,6 @@
-"""Train the members of an ensemble: the same model and data, one seed and one workspace step per member."""
+"""Train the members of an ensemble: the same model and data, one seed and one workspace step per
+member.
+"""
 
 import functools
 import os
@@ -75,10 +77,11 @@ def plan_ensemble(
     """Plan the steps that train ``members`` models of ``preset``.
 
     :param lexicon: the lexicon file of a model that reads one.
-    :param held_out: how much of ``train`` to use as validation data instead (:func:`.held_out.hold_out`).
+    :param held_out: how much of ``train`` to use as validation data instead
+        (:func:`.held_out.hold_out`).
     :param init: the external model that all members start from.
-    :param processes: per member, with one GPU each if ``device`` is ``cuda``. Their number changes rounding and the
-        random numbers.
+    :param processes: per member, with one GPU each if ``device`` is ``cuda``. Their number changes
+        rounding and the random numbers.
     """
     from cgbench.models.training.reproducible import resolve_precision
 
@@ -86,7 +89,9 @@ def plan_ensemble(
     check_lexicon(preset.model, lexicon)
     preset = resolve_precision(preset, device)
     subwords = subwords_step(preset, train, init)
-    division = Step("held-out", {"valid": held_out}, {"train": train.identity}) if held_out else None
+    division = (
+        Step("held-out", {"valid": held_out}, {"train": train.identity}) if held_out else None
+    )
     keys = {
         "train": train.identity,
         "subwords": subwords and subwords.key,
@@ -96,32 +101,42 @@ def plan_ensemble(
         "lexicon": lexicon and hash_file(lexicon),
     }
     inputs = {name: key for name, key in keys.items() if key}
-    # With the linear schedule every rate depends on the number of updates, so a longer run starts from scratch.
+    # With the linear schedule every rate depends on the number of updates, so a longer run starts
+    # from scratch.
     grows = None if preset.training.schedule == "linear" else (LENGTH, STATE)
     sections = ("model", "training", "method")
-    config = {f"{name}.{key}": value for name in sections for key, value in asdict(getattr(preset, name)).items()}
+    config = {
+        f"{name}.{key}": value
+        for name in sections
+        for key, value in asdict(getattr(preset, name)).items()
+    }
     config |= {"device": device} | ({"processes": processes} if processes > 1 else {})
     steps = tuple(
-        Step(MEMBER.format(index), {**config, "seed": seed + index}, inputs, grows=grows) for index in range(members)
+        Step(MEMBER.format(index), {**config, "seed": seed + index}, inputs, grows=grows)
+        for index in range(members)
     )
     return EnsemblePlan(preset, device, subwords, steps, lexicon, division, init, processes)
 
 
 def train_members(
-    workspace: Workspace, plan: EnsemblePlan, train: ParallelText, valid: ParallelText | None, engine: Engine
+    workspace: Workspace,
+    plan: EnsemblePlan,
+    train: ParallelText,
+    valid: ParallelText | None,
+    engine: Engine,
 ) -> list[Path]:
     """Run the unfinished steps of ``plan`` in parallel, and return the members' folders.
 
-    One worker, or the planned number of processes, trains a member with a fixed number of threads, so the engine does
-    not change the result.
+    One worker, or the planned number of processes, trains a member with a fixed number of threads,
+    so the engine does not change the result.
 
-    :raises InputError: called in torchrun, whose processes would all train the same members, or no machine has the
-        resources for a member.
+    :raises InputError: called in torchrun, whose processes would all train the same members, or no
+        machine has the resources for a member.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError(
-            f"do not use torchrun for an ensemble: {argument('jobs')} trains its members in parallel, and "
-            f"{argument('gpus_per_member')} uses several GPUs per member"
+            f"do not use torchrun for an ensemble: {argument('jobs')} trains its members in"
+            f" parallel, and {argument('gpus_per_member')} uses several GPUs per member"
         )
     warn_of_length(workspace, plan)
     pending = [step for step in plan.members if not workspace.done(step)]
@@ -132,15 +147,24 @@ def train_members(
     texts: tuple[Path, Path] | None = (train.source.path, train.target.path)
     valid_texts = (valid.source.path, valid.target.path) if valid else None
     if division := plan.held_out:
-        folder = workspace.run(division, lambda out: hold_out(train, str(division.config["valid"]), out))
+        folder = workspace.run(
+            division, lambda out: hold_out(train, str(division.config["valid"]), out)
+        )
         texts, valid_texts = (texts_in(folder, name) for name in PARTS)
     for step in sorted(plan.members, key=pending.__contains__):  # finished ones first
         workspace.say(workspace.why(step))  # workers have no terminal
     engine.share(workspace.root)
     train_member = functools.partial(
-        _train, texts, valid_texts, subwords, plan.preset, device=plan.device, digests=train.hashes, init=plan.init,
+        _train,
+        texts,
+        valid_texts,
+        subwords,
+        plan.preset,
+        device=plan.device,
+        digests=train.hashes,
+        init=plan.init,
         lexicon=plan.lexicon,
-    )  # fmt: skip
+    )
     tasks = []
     for step in pending:
         title = f"member {plan.members.index(step) + 1} of {len(plan.members)}"
@@ -170,8 +194,8 @@ def check_processes(count: int, requested: str, device: str) -> None:
     """
     if count > 1 and device == "cpu" and requested != "cpu":
         raise InputError(
-            f"{argument('gpus_per_member', count)}: PyTorch finds no GPU; with {argument('device', 'cpu')}, {count} "
-            "processes on the CPU train a member"
+            f"{argument('gpus_per_member', count)}: PyTorch finds no GPU; with"
+            f" {argument('device', 'cpu')}, {count} processes on the CPU train a member"
         )
 
 
@@ -180,11 +204,13 @@ def warn_of_length(workspace: Workspace, plan: EnsemblePlan) -> None:
     if plan.preset.training.schedule != "linear":
         return
     for step in plan.members:
-        if (shorter := workspace.smaller(replace(step, grows=(LENGTH, CONFIG)))) and not workspace.done(step):
+        if (
+            shorter := workspace.smaller(replace(step, grows=(LENGTH, CONFIG)))
+        ) and not workspace.done(step):
             text = (
-                f"the existing members with {shorter.config[LENGTH]:,} updates cannot be extended, because with "
-                "training.schedule=linear every rate depends on that number: those with "
-                f"{step.config[LENGTH]:,} are trained from scratch"
+                f"the existing members with {shorter.config[LENGTH]:,} updates cannot be extended,"
+                " because with training.schedule=linear every rate depends on that number: those"
+                f" with {step.config[LENGTH]:,} are trained from scratch"
             )
             warn(text)
             return
@@ -200,20 +226,29 @@ def _train_one(root: Path, step: Step, train_member: Callable[..., bool], title:
         if processes == 1:
             work()
         else:
-            train_together(work, count=processes, device=step.config["device"], title=title, failed=root / FAILED)
+            train_together(
+                work,
+                count=processes,
+                device=step.config["device"],
+                title=title,
+                failed=root / FAILED,
+            )
 
     workspace.run(step, make, resumable=True, spare=(STATE, BEST))
 
 
 def _train(*arguments: Any, **options: Any) -> bool:
-    """Train a model, importing torch only once the process's environment is set, not on unpickling."""
+    """Train a model, importing torch only once the process's environment is set, not on
+    unpickling.
+    """
     from cgbench.models.training.trainer import train_model
 
     return train_model(*arguments, **options)
 
 
 def _start_from(shorter: Path, out: Path) -> None:
-    """Copy a finished shorter run to a folder, for :func:`train_model` to resume; its state comes last.
+    """Copy a finished shorter run to a folder, for :func:`train_model` to resume; its state comes
+    last.
 
     Hard links suffice, because files are replaced, never modified.
     """
@@ -232,13 +267,16 @@ def _start_from(shorter: Path, out: Path) -> None:
 def train_ensemble(request: EnsembleRequest) -> list[dict[str, Any]]:
     """Train models that differ only in their seed, or resume.
 
-    :returns: a dict per member (``folder``, ``seed``, ``updates``, ``parameters``); empty with ``dry_run``.
+    :returns: a dict per member (``folder``, ``seed``, ``updates``, ``parameters``); empty with
+        ``dry_run``.
     :raises InputError: an input, a setting or the folder is invalid.
     """
     return train_ensemble_from(*begin(request, "small"), request)
 
 
-def train_ensemble_from(preset: Preset, outside: Start | None, request: EnsembleRequest) -> list[dict[str, Any]]:
+def train_ensemble_from(
+    preset: Preset, outside: Start | None, request: EnsembleRequest
+) -> list[dict[str, Any]]:
     """Implement :func:`train_ensemble` with a resolved start."""
     check_installed("torch")
     out, device, processes = request.folder, choose_device(request.device), request.gpus_per_member
@@ -247,9 +285,16 @@ def train_ensemble_from(preset: Preset, outside: Start | None, request: Ensemble
     train_text, valid_text = planned_texts(request)
     engine = request.execution.engine or Local(request.execution.jobs)
     plan = plan_ensemble(
-        preset, train_text, valid_text, request.members, request.seed, device, request.lexicon_path, init=outside,
+        preset,
+        train_text,
+        valid_text,
+        request.members,
+        request.seed,
+        device,
+        request.lexicon_path,
+        init=outside,
         processes=processes,
-    )  # fmt: skip
+    )
     workspace = Workspace(out / STEPS, request.execution.say)
     if request.execution.dry_run:
         warn_of_length(workspace, plan)
@@ -277,12 +322,17 @@ def check_beside(workspace: Workspace) -> None:
 
 
 def publish_beside(workspace: Workspace, members: list[Path]) -> Path:
-    """Publish the results of member steps in the folder ``ensemble`` next to the workspace, if not done yet.
+    """Publish the results of member steps in the folder ``ensemble`` next to the workspace, if not
+    done yet.
 
-    The folder is replaced atomically, with hard links where possible; a user's own files in it are kept. It is prepared
-    in the workspace, so a full disk leaves the old folder intact.
+    The folder is replaced atomically, with hard links where possible; a user's own files in it are
+    kept. It is prepared in the workspace, so a full disk leaves the old folder intact.
     """
-    folder, old, new = workspace.root.parent / BESIDE, workspace.root / "ensemble.old", workspace.root / "ensemble.new"
+    folder, old, new = (
+        workspace.root.parent / BESIDE,
+        workspace.root / "ensemble.old",
+        workspace.root / "ensemble.new",
+    )
     if not holds_members(folder, members):
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
@@ -313,13 +363,16 @@ def _remove_old(old: Path, folder: Path) -> None:
 
 
 def check_trained_on(ensemble: Path, train: ParallelText) -> None:
-    """Check that ``ensemble`` was trained on ``train``; otherwise its uncertainty would be meaningless."""
+    """Check that ``ensemble`` was trained on ``train``; otherwise its uncertainty would be
+    meaningless.
+    """
     for folder in member_folders(ensemble):
         digests = read_config(folder).corpus
         for side, text in (("source", train.source), ("target", train.target)):
             if digests.get(side) != text.sha256:
                 raise InputError(
-                    f"{folder}: this ensemble was trained on another {side} text than {text.path}, or with other "
-                    f"normalisation, so its vocabulary does not fit; train one with the same {argument('train')}, "
-                    f"{argument('tokenize')} and {argument('lowercase')}, or leave out {argument('ensemble')}"
+                    f"{folder}: this ensemble was trained on another {side} text than {text.path},"
+                    " or with other normalisation, so its vocabulary does not fit; train one with"
+                    f" the same {argument('train')}, {argument('tokenize')} and"
+                    f" {argument('lowercase')}, or leave out {argument('ensemble')}"
                 )

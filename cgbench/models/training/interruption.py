@@ -10,10 +10,11 @@ from typing import Any
 
 @contextlib.contextmanager
 def held_signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM in the yielded list; the first takes effect on leaving the context.
+    """Collect SIGINT and SIGTERM in the yielded list; the first takes effect on leaving the
+    context.
 
-    A second signal of the same type acts immediately. Ignored signals (``nohup``) stay ignored. Threads other than the
-    main one receive no signals.
+    A second signal of the same type acts immediately. Ignored signals (``nohup``) stay ignored.
+    Threads other than the main one receive no signals.
     """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():

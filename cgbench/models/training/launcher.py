@@ -1,7 +1,8 @@
-"""Train one model in several processes of this machine, by PyTorch's ``elastic_launch``, which torchrun also uses.
+"""Train one model in several processes of this machine, by PyTorch's ``elastic_launch``, which
+torchrun also uses.
 
-The processes join as torchrun's do (:mod:`cgbench.models.training.distributed`), so the result equals that of
-``torchrun --nproc-per-node N -m cgbench train``. None of them outlives this process.
+The processes join as torchrun's do (:mod:`cgbench.models.training.distributed`), so the result
+equals that of ``torchrun --nproc-per-node N -m cgbench train``. None of them outlives this process.
 """
 
 import json
@@ -28,23 +29,30 @@ PATIENCE = "600"  # seconds for the processes to save their state after a signal
 DELAY = 2.0  # seconds before a failed process ends, so that one that was killed ends first
 
 
-def train_together(function: Callable[[], Any], *, count: int, device: str, title: str, failed: Path) -> None:
+def train_together(
+    function: Callable[[], Any], *, count: int, device: str, title: str, failed: Path
+) -> None:
     """Call ``function`` in ``count`` processes that train one model.
 
-    SIGINT and SIGTERM are passed on as SIGTERM, and take effect here when all processes have saved their state.
+    SIGINT and SIGTERM are passed on as SIGTERM, and take effect here when all processes have saved
+    their state.
 
     :param function: picklable.
     :param device: ``cpu``, or ``cuda`` for one visible GPU per process.
     :param title: the model's name in messages.
     :param failed: the file for the traceback of an unexpected error.
-    :raises InputError: a process raised it, or failed unexpectedly; then the message names the file.
+    :raises InputError: a process raised it, or failed unexpectedly; then the message names the
+        file.
     :raises LostError: a process was killed.
     """
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # they log the error in thirty lines
+    for name in (
+        "torch.distributed.elastic",
+        "torch.multiprocessing",
+    ):  # they log the error in thirty lines
         logging.getLogger(name).propagate = False
         logging.getLogger(name).addHandler(logging.NullHandler())
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", PATIENCE)
@@ -64,23 +72,38 @@ def train_together(function: Callable[[], Any], *, count: int, device: str, titl
                 if signal.getsignal(caught) is not signal.SIG_IGN:
                     signal.signal(caught, stop)
         config = LaunchConfig(
-            1, 1, count, run_id=title, rdzv_backend="c10d", rdzv_endpoint=f"{HOST}:0", local_addr=HOST, max_restarts=0,
-            logs_specs=DefaultLogsSpecs(log_dir=logs), signals_to_handle="SIGUSR2",
-        )  # fmt: skip
+            1,
+            1,
+            count,
+            run_id=title,
+            rdzv_backend="c10d",
+            rdzv_endpoint=f"{HOST}:0",
+            local_addr=HOST,
+            max_restarts=0,
+            logs_specs=DefaultLogsSpecs(log_dir=logs),
+            signals_to_handle="SIGUSR2",
+        )
         try:
             elastic_launch(config, _run)(device, function)
         except SignalException:
             pass  # raised again on leaving held_signals
         except ChildFailedError as error:
             rank, failure = error.get_first_failure()
-            reports = [json.loads(path.read_text())["message"] for path in Path(logs).rglob("error.json")]
-            raise _problem(rank, failure, reports, f"{title}: process {rank + 1} of {count}", failed) from None
+            reports = [
+                json.loads(path.read_text())["message"] for path in Path(logs).rglob("error.json")
+            ]
+            raise _problem(
+                rank, failure, reports, f"{title}: process {rank + 1} of {count}", failed
+            ) from None
 
 
-def _problem(rank: int, failure: Any, reports: Sequence[dict[str, Any]], process: str, file: Path) -> Exception:
+def _problem(
+    rank: int, failure: Any, reports: Sequence[dict[str, Any]], process: str, file: Path
+) -> Exception:
     """The error to raise if a process has failed; an unexpected error's tracebacks go to ``file``.
 
-    :param reports: the errors of all processes. Of an InputError or OSError, the others are consequences.
+    :param reports: the errors of all processes. Of an InputError or OSError, the others are
+        consequences.
     """
     messages = [report["message"] for report in reports]
     for message in messages:
@@ -90,8 +113,8 @@ def _problem(rank: int, failure: Any, reports: Sequence[dict[str, Any]], process
             return OSError(int(system[1]), *system.groups()[1:])
     if failure.exitcode < 0:
         return LostError(
-            f"{process} was killed ({failure.signal_name()}), perhaps for lack of memory; run the same command again "
-            "to resume"
+            f"{process} was killed ({failure.signal_name()}), perhaps for lack of memory; run the"
+            " same command again to resume"
         )
     if not messages:
         return InputError(f"{process} could not start; see its message above")
@@ -103,8 +126,11 @@ def _problem(rank: int, failure: Any, reports: Sequence[dict[str, Any]], process
 def _run(device: str, function: Callable[[], Any]) -> None:
     """Run in a process: join the others, call the function, report an error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to every process
-    end_with_parent()  # at once: the saved state suffices, and the same command may already run again
-    warnings.simplefilter("ignore", InputWarning)  # the command has already warned about the same files
+    # at once: the saved state suffices, and the same command may already run again
+    end_with_parent()
+    warnings.simplefilter(
+        "ignore", InputWarning
+    )  # the command has already warned about the same files
     from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
     try:

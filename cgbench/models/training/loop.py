@@ -1,11 +1,13 @@
-"""The training loop: update, log, validate and save until the run is finished or a limit is reached.
+"""The training loop: update, log, validate and save until the run is finished or a limit is
+reached.
 
-One atomically written file holds the complete state at an update: parameters, moments, random state, position in the
-data, and sums not yet logged. So an interrupted run continues exactly as an uninterrupted one.
+One atomically written file holds the complete state at an update: parameters, moments, random
+state, position in the data, and sums not yet logged. So an interrupted run continues exactly as an
+uninterrupted one.
 
-The final state is saved before the final log line, validation and checkpoint, which a longer run would not have there.
-So a finished run can be extended, with the same result as a run of that length from scratch, unless the learning rates
-depend on the length.
+The final state is saved before the final log line, validation and checkpoint, which a longer run
+would not have there. So a finished run can be extended, with the same result as a run of that
+length from scratch, unless the learning rates depend on the length.
 """
 
 import json
@@ -52,8 +54,8 @@ class TrainingRun:
     """One training run: the objective of its stage, its optimiser, and its progress.
 
     :param title: the model's name in the progress bar.
-    :param deadline: stop after the first update that ends later, by ``time.monotonic``. A signal in ``signals`` also
-        stops it.
+    :param deadline: stop after the first update that ends later, by ``time.monotonic``. A signal in
+        ``signals`` also stops it.
     """
 
     objectives: list[Objective]
@@ -70,9 +72,13 @@ class TrainingRun:
     def __post_init__(self) -> None:
         self.config = self.checkpoint.training
         self.model: nn.Module = self.objectives[0].model.to(self.processes.device)
-        # What must agree for a call to resume another; the number of processes is compared with its own message.
+        # What must agree for a call to resume another; the number of processes is compared with its
+        # own message.
         valid_digest = self.validation and self.validation.data.digest
-        settings, device = asdict(replace(self.checkpoint, processes=1)), torch.device(self.processes.device).type
+        settings, device = (
+            asdict(replace(self.checkpoint, processes=1)),
+            torch.device(self.processes.device).type,
+        )
         self.made_of = [settings, self.data.digest, valid_digest, device]
         self.progress, tensors = read_state(self.out, self.made_of, self.processes)
         self._begin_stage(tensors)
@@ -89,7 +95,9 @@ class TrainingRun:
         self.parallel.train()
 
     def train(self) -> bool:
-        """Update, log, validate and save; returns whether the run is finished, or was stopped before."""
+        """Update, log, validate and save; returns whether the run is finished, or was stopped
+        before.
+        """
         progress = self.progress
         if self.processes.is_main:
             self._cut_log()
@@ -112,7 +120,9 @@ class TrainingRun:
             batches = len(self.data.epoch(self.checkpoint.seed, 0))
             total = math.ceil(batches / self.config.accumulation) * self.objective.epochs
             title += f", {self.checkpoint.method.name}"
-        with bar(total, title, "update", self.processes.is_main, initial=progress.update) as progress_bar:
+        with bar(
+            total, title, "update", self.processes.is_main, initial=progress.update
+        ) as progress_bar:
             self.began, self.tokens = time.monotonic(), 0  # since the last report
             if not progress.reported:
                 # Pending from a shorter run's last update, or a run that was killed at its end.
@@ -133,14 +143,18 @@ class TrainingRun:
         return not stopped or self.progress.stage + 1 == len(self.objectives)
 
     def _report(self, progress_bar: Any) -> bool:
-        """Log, validate and keep a checkpoint if due after an update; return whether to save the state."""
+        """Log, validate and keep a checkpoint if due after an update; return whether to save the
+        state.
+        """
         config, update, ended = self.config, self.progress.update, self._ended()
         if ended or update % config.log_every == 0:
             loss = self._log_training()
             # The log has no times: equal runs write equal files.
             speed = self.tokens / max(time.monotonic() - self.began, 1e-9)
             self.tokens = 0
-            progress_bar.set_postfix_str(f"loss {loss:.3f}, {speed:,.0f} tokens/s, rate {self._rate():.1e}", False)
+            progress_bar.set_postfix_str(
+                f"loss {loss:.3f}, {speed:,.0f} tokens/s, rate {self._rate():.1e}", False
+            )
         if self.validation and self._validation_due(ended):
             self._validate(self.validation)
             ended = self._ended()  # patience may be exhausted
@@ -167,7 +181,9 @@ class TrainingRun:
         if self.objective.epochs is not None:
             return False
         if not config.validate_every_epochs:
-            return ended or (config.validate_every > 0 and progress.update % config.validate_every == 0)
+            return ended or (
+                config.validate_every > 0 and progress.update % config.validate_every == 0
+            )
         complete = progress.batch == 0 and progress.epoch % config.validate_every_epochs == 0
         return ended or (complete and progress.epoch >= config.validate_from_epoch)
 
@@ -183,7 +199,8 @@ class TrainingRun:
     def _begin_epoch(self) -> None:
         """Compute the model's prototypes if they are due between two epochs.
 
-        This happens before an update, not after one: a state saved in between has none, and they are computed again.
+        This happens before an update, not after one: a state saved in between has none, and they
+        are computed again.
         """
         progress = self.progress
         if progress.batch or self.objective.epochs is not None:
@@ -192,7 +209,9 @@ class TrainingRun:
             return
         self._settle()
         device, autocast = self.processes.device, self.objective.autocast(self.processes.device)
-        words = make_prototypes(self.model, self.data, self.subwords.source, self.checkpoint.seed, device, autocast)
+        words = make_prototypes(
+            self.model, self.data, self.subwords.source, self.checkpoint.seed, device, autocast
+        )
         self._write(update=progress.update, prototypes=words)
 
     def _next_batches(self) -> list[np.ndarray]:
@@ -229,8 +248,12 @@ class TrainingRun:
                 # Gradients are averaged over the processes, but must be summed.
                 (loss * (weight * self.processes.world_size) / divisor).backward()
             sums += weight * torch.stack((loss.detach(), nll_loss))
-        parameters = [parameter for parameter in self.objective.parameters() if parameter.grad is not None]
-        norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+        parameters = [
+            parameter for parameter in self.objective.parameters() if parameter.grad is not None
+        ]
+        norm = nn.utils.get_total_norm(
+            [parameter.grad for parameter in parameters if parameter.grad is not None]
+        )
         if self.config.clip_norm:
             nn.utils.clip_grads_with_norm_(parameters, self.config.clip_norm, norm)
         self.optimizer.step()
@@ -241,7 +264,8 @@ class TrainingRun:
         return int(lengths.sum())
 
     def _settle(self) -> None:
-        """Add up the losses since the last call; stop at the first update with a non-finite loss or gradient.
+        """Add up the losses since the last call; stop at the first update with a non-finite loss or
+        gradient.
 
         Called before anything is saved or logged, so that nothing of such an update is kept.
         """
@@ -250,7 +274,9 @@ class TrainingRun:
         progress = self.progress
         first = progress.update - len(self.pending) + 1
         # In the order of updates, then processes, so that an interruption does not change the sums.
-        by_process = [sums.tolist() for sums in self.processes.all_gather(torch.stack(self.pending))]
+        by_process = [
+            sums.tolist() for sums in self.processes.all_gather(torch.stack(self.pending))
+        ]
         for update, rows in enumerate(zip(*by_process, strict=True), first):
             for name, finite in (
                 ("loss", all(math.isfinite(loss) for loss, _, _ in rows)),
@@ -266,8 +292,8 @@ class TrainingRun:
 
     def _not_finite(self, quantity: str) -> InputError:
         return InputError(
-            f"{self.out}: the {quantity} is not finite; the last saved state is kept; lower training.learning_rate, "
-            "raise training.warmup_updates or set training.clip_norm"
+            f"{self.out}: the {quantity} is not finite; the last saved state is kept; lower"
+            " training.learning_rate, raise training.warmup_updates or set training.clip_norm"
         )
 
     def _log_training(self) -> float:
@@ -300,7 +326,8 @@ class TrainingRun:
         progress.stale = 0 if score > progress.best else progress.stale + 1
         if (score, -loss) > (progress.best, -progress.best_loss):
             progress.best, progress.best_loss, progress.best_update = score, loss, progress.update
-            # The last update is published from memory, so that a longer run still finds the best one before it.
+            # The last update is published from memory, so that a longer run still finds the best
+            # one before it.
             if self.config.keep == "best" and self.processes.is_main and not self._is_last():
                 write_tensors(self.out / BEST, self.model.state_dict())
 
@@ -308,7 +335,10 @@ class TrainingRun:
         path, length = self.out / METRICS, self.progress.log_bytes
         log = path.read_bytes()[:length] if path.is_file() else b""
         if len(log) < length:
-            raise InputError(f"{path}: shorter than recorded in the saved state; remove {self.out} and train again")
+            raise InputError(
+                f"{path}: shorter than recorded in the saved state; remove {self.out} and train"
+                " again"
+            )
         write_atomic(path, log)
 
     def _write(self, **entry: Any) -> None:
@@ -337,7 +367,9 @@ class TrainingRun:
 
     def _save(self) -> None:
         self._settle()
-        write_state(self.out, self.made_of, self.progress, self.objective, self.optimizer, self.processes)
+        write_state(
+            self.out, self.made_of, self.progress, self.objective, self.optimizer, self.processes
+        )
 
     def finish(self, keep_state: bool) -> None:
         """Write the final checkpoint; ``config.json`` comes last.
@@ -346,10 +378,14 @@ class TrainingRun:
         """
         if prototypes_are_due(self.model, self.checkpoint.model, sys.maxsize):
             epochs = f"model.prototype_epochs={self.checkpoint.model.prototype_epochs}"  # type: ignore[attr-defined]
-            warn(f"{self.out}: training ended after {self.progress.epoch} of {epochs}: the model has no prototypes")
+            warn(
+                f"{self.out}: training ended after {self.progress.epoch} of {epochs}: the model has"
+                " no prototypes"
+            )
         tensors, updates = self.model.state_dict(), self.progress.update
         if earlier := self.config.keep == "best" and self.progress.best_update != updates:
-            # If there was no better update since a shorter run ended, its published model is the best.
+            # If there was no better update since a shorter run ended, its published model is the
+            # best.
             best = self.out / (BEST if (self.out / BEST).is_file() else MODEL)
             (tensors, _), updates = read_tensors(best), self.progress.best_update
         self._publish(self.out, tensors, updates)
@@ -369,14 +405,20 @@ def learning_rate(config: TrainingConfig, update: int, width: int) -> float:
     if update <= warmup:
         return config.learning_rate * update / warmup
     if config.schedule == "linear":
-        return config.learning_rate * (config.max_updates + 1 - update) / (config.max_updates + 1 - warmup)
+        return (
+            config.learning_rate
+            * (config.max_updates + 1 - update)
+            / (config.max_updates + 1 - warmup)
+        )
     if config.schedule == "constant":
         return config.learning_rate
     return config.learning_rate * math.sqrt(warmup / update)
 
 
 def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch.optim.AdamW:
-    """Return Adam for an objective, without weight decay for the model's ``undecayed_parameters``."""
+    """Return Adam for an objective, without weight decay for the model's
+    ``undecayed_parameters``.
+    """
     config = checkpoint.training
     without = {f"model.{name}" for name in getattr(objective.model, "undecayed_parameters", set)()}
     groups: list[dict[str, Any]] = [{"params": []}, {"params": [], "weight_decay": 0.0}]
@@ -392,7 +434,9 @@ def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch
 
 
 def remove_leftovers(out: Path, keep_state: bool) -> None:
-    """Remove incomplete files from a finished checkpoint folder, and the state unless ``keep_state``."""
+    """Remove incomplete files from a finished checkpoint folder, and the state unless
+    ``keep_state``.
+    """
     # Incomplete files of a killed process have unique names and may be large.
     leftovers = [*out.glob(".*.tmp"), *(out / CHECKPOINTS).glob("*/.*.tmp")]
     for path in leftovers if keep_state else (out / STATE, out / BEST, *leftovers):

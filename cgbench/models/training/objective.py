@@ -1,8 +1,8 @@
 """Training objectives: a batch in, sums of losses out. Other methods extend the cross entropy here.
 
-An objective holds the model and any additional parameters of a method, which are saved in a run's state but not in the
-model. In distributed training, each process sees its own rows of a batch, so terms that compare rows stay within a
-process.
+An objective holds the model and any additional parameters of a method, which are saved in a run's
+state but not in the model. In distributed training, each process sees its own rows of a batch, so
+terms that compare rows stay within a process.
 """
 
 from contextlib import AbstractContextManager
@@ -37,13 +37,17 @@ class Objective(nn.Module):
         self.smoothing, self.in_bfloat16 = smoothing, in_bfloat16
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
-        """Return the sum to minimise, and the sum to report as perplexity, which has no gradient."""
+        """Return the sum to minimise, and the sum to report as perplexity, which has no
+        gradient.
+        """
         with self.autocast(source.ids.device):
             logits = self.model(source, target.shifted())
         return label_smoothed_nll_loss(logits, target.ids, self.smoothing)
 
     def count(self, lengths: np.ndarray) -> int:
-        """Return the divisor of an update's sums from the lengths of its targets, [S]: their tokens."""
+        """Return the divisor of an update's sums from the lengths of its targets, [S]: their
+        tokens.
+        """
         return int(lengths.sum())
 
     def autocast(self, device: torch.device | str) -> AbstractContextManager[Any]:
@@ -52,7 +56,11 @@ class Objective(nn.Module):
 
 
 def build_objectives(
-    model: nn.Module, training: TrainingConfig, method: MethodConfig, target_size: int, in_bfloat16: bool
+    model: nn.Module,
+    training: TrainingConfig,
+    method: MethodConfig,
+    target_size: int,
+    in_bfloat16: bool,
 ) -> list[Objective]:
     """Return the objectives of a run's stages, in order; all but the last have ``epochs``.
 
@@ -64,6 +72,10 @@ def build_objectives(
     if method.name == "none":
         return [objective]
     entry = METHODS[method.name]
-    objective_class = getattr(import_module(f"cgbench.models.training.{entry.module}"), entry.objective)
-    first: Objective = objective_class(model, training.label_smoothing, in_bfloat16, method, target_size)
+    objective_class = getattr(
+        import_module(f"cgbench.models.training.{entry.module}"), entry.objective
+    )
+    first: Objective = objective_class(
+        model, training.label_smoothing, in_bfloat16, method, target_size
+    )
     return [first] if first.epochs is None else [first, objective]

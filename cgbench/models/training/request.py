@@ -22,14 +22,21 @@ def _seconds(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
     amount = "([0-9]{1,9}(?:[.][0-9]+)?)"
-    match = re.fullmatch(f"(?:{amount}d)?(?:{amount}h)?(?:{amount}m)?(?:{amount}s?)?", str(value).strip())
+    match = re.fullmatch(
+        f"(?:{amount}d)?(?:{amount}h)?(?:{amount}m)?(?:{amount}s?)?", str(value).strip()
+    )
     amounts = zip(match.groups(), (86400, 3600, 60, 1), strict=True) if match else ()
     return sum(float(amount or 0) * unit for amount, unit in amounts) or None
 
 
 Duration: TypeAlias = Annotated[
     float | str,
-    Kind("duration", "a time such as 90m, 1h30m or 45s", lambda value: _seconds(value) is not None, read=_seconds),
+    Kind(
+        "duration",
+        "a time such as 90m, 1h30m or 45s",
+        lambda value: _seconds(value) is not None,
+        read=_seconds,
+    ),
 ]
 """Seconds: a number, or words such as ``1h30m``."""
 
@@ -40,13 +47,21 @@ class ModelOptions:
 
     _: KW_ONLY
     arch: str | None = option(
-        default=None, help="Override the preset's architecture; without a preset, use its defaults", group="Model"
+        default=None,
+        help="Override the preset's architecture; without a preset, use its defaults",
+        group="Model",
     )
-    method: Name | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Model")
+    method: Name | None = option(
+        default=None, help="Training method: none, seqmix, creg or bow", group="Model"
+    )
     init: Model | None = option(
-        default=None, help="Start from an external model, hf:ID@REVISION or hf:FOLDER", group="Model"
+        default=None,
+        help="Start from an external model, hf:ID@REVISION or hf:FOLDER",
+        group="Model",
     )
-    lexicon: File | None = option(default=None, help="Lexicon, for a model with model.lexicon", group="Model")
+    lexicon: File | None = option(
+        default=None, help="Lexicon, for a model with model.lexicon", group="Model"
+    )
 
 
 @request
@@ -54,7 +69,9 @@ class TrainingExecution(StepOptions):
     """How a training runs."""
 
     _: KW_ONLY
-    dry_run: bool = option(default=False, help="Print the plan and write nothing", group="Execution")
+    dry_run: bool = option(
+        default=False, help="Print the plan and write nothing", group="Execution"
+    )
 
 
 @request
@@ -62,22 +79,34 @@ class TrainingOptions:
     """What both are asked for."""
 
     open_field = "settings"
-    corpus: Bitext = option(help="Training corpus: two files, or one with both sides", flag="train", group="Input")
+    corpus: Bitext = option(
+        help="Training corpus: two files, or one with both sides", flag="train", group="Input"
+    )
     out: Folder = option(help="Folder of the result and its finished steps", group="Output")
     _: KW_ONLY
     valid: Bitext | None = option(
         default=None, help="Validation corpus, which decides the best checkpoint", group="Input"
     )
-    model: str | None = option(default=None, help="Model preset (see `cgbench models`)", group="Model")
-    seed: int = option(default=1, help="Random seed; in an ensemble, of the first member", least=0, group="Model")
+    model: str | None = option(
+        default=None, help="Model preset (see `cgbench models`)", group="Model"
+    )
+    seed: int = option(
+        default=1, help="Random seed; in an ensemble, of the first member", least=0, group="Model"
+    )
     device: Literal["auto", "cpu", "cuda"] = option(
         default="auto", help="Device that runs the models", group="Execution"
     )
-    text_options: PairOptions = option(default=PairOptions(), help="How text is read and normalised")
-    model_options: ModelOptions = option(default=ModelOptions(), help="Architecture, method and start of the model")
+    text_options: PairOptions = option(
+        default=PairOptions(), help="How text is read and normalised"
+    )
+    model_options: ModelOptions = option(
+        default=ModelOptions(), help="Architecture, method and start of the model"
+    )
     execution: TrainingExecution = option(default=TrainingExecution(), help="Where training runs")
     settings: Mapping[str, Any] | None = option(
-        default=None, help="Settings of the model preset by dotted name, such as training.max_updates", python_only=True
+        default=None,
+        help="Settings of the model preset by dotted name, such as training.max_updates",
+        python_only=True,
     )
 
     @property
@@ -97,11 +126,17 @@ class TrainRequest(TrainingOptions):
     """What :func:`~cgbench.models.training.single.train` is asked for."""
 
     _: KW_ONLY
-    subwords: Folder | None = option(default=None, help="Use the subwords of this checkpoint", is_setting=True)
+    subwords: Folder | None = option(
+        default=None, help="Use the subwords of this checkpoint", is_setting=True
+    )
     max_seconds: Duration | None = option(
-        default=None, help="Stop after this time; the same command resumes", unit="seconds", flag="max-time",
-        metavar="TIME", group="Execution",
-    )  # fmt: skip
+        default=None,
+        help="Stop after this time; the same command resumes",
+        unit="seconds",
+        flag="max-time",
+        metavar="TIME",
+        group="Execution",
+    )
 
 
 @request
@@ -109,31 +144,41 @@ class EnsembleRequest(TrainingOptions):
     """What :func:`~cgbench.models.training.ensemble_training.train_ensemble` is asked for."""
 
     _: KW_ONLY
-    members: int = option(default=4, help="Number of members to train, each with its own seed", least=1, group="Model")
+    members: int = option(
+        default=4, help="Number of members to train, each with its own seed", least=1, group="Model"
+    )
     gpus_per_member: int = option(
-        default=1, help="Number of GPUs that train one member together; processes on the CPU", least=1, is_setting=True
+        default=1,
+        help="Number of GPUs that train one member together; processes on the CPU",
+        least=1,
+        is_setting=True,
     )
 
 
 def begin(request: TrainingOptions, default: str = "") -> tuple[Preset, Start | None]:
-    """Resolve what a request starts from, a preset and perhaps an external model; nothing is loaded.
+    """Resolve what a request starts from, a preset and perhaps an external model; nothing is
+    loaded.
 
     :param default: the preset if the request names no preset, architecture or initial model.
     """
     options = request.model_options
     init = None if options.init is None else str(options.init)
     if init and not init.startswith("hf:"):
-        raise InputError(f"{argument('init', init)}: not an external model; write hf:ID@REVISION or hf:FOLDER")
+        raise InputError(
+            f"{argument('init', init)}: not an external model; write hf:ID@REVISION or hf:FOLDER"
+        )
     if request.model or options.arch:
-        preset = load_preset(request.model) if request.model else architecture_preset(str(options.arch))
+        preset = (
+            load_preset(request.model) if request.model else architecture_preset(str(options.arch))
+        )
     elif init:
         preset = load_preset(FINE_TUNING)
     elif default:
         preset = load_preset(default)
     else:
         raise InputError(
-            f"name a preset with {argument('model')} or an architecture with {argument('arch')}; cgbench models lists "
-            "them"
+            f"name a preset with {argument('model')} or an architecture with {argument('arch')};"
+            " cgbench models lists them"
         )
     overrides = {"model.architecture": options.arch, "method.name": options.method}
     changes = {key: value for key, value in overrides.items() if value is not None}
@@ -145,14 +190,22 @@ def begin(request: TrainingOptions, default: str = "") -> tuple[Preset, Start | 
 
 
 def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | None]:
-    """The training and validation data; warns if they differ, for example in tokenisation or case."""
+    """The training and validation data; warns if they differ, for example in tokenisation or
+    case.
+    """
     from cgbench.text.inspection import look_at
 
     lists = request.folder / STEPS / "texts"
     train = as_corpus(request.corpus, request.text_options.columns, "train", lists)
-    valid = None if request.valid is None else as_corpus(request.valid, request.text_options.columns, "valid", lists)
+    valid = (
+        None
+        if request.valid is None
+        else as_corpus(request.valid, request.text_options.columns, "valid", lists)
+    )
     normalisation = request.text_options.normalisation_of(train)
     with contextlib.suppress(InputError):  # plan_text reports unreadable files
         for finding in look_at(train, [valid] if valid else [], normalisation):
             warn(finding.text)
-    return plan_text("train", train, normalisation), plan_text("valid", valid, normalisation) if valid else None
+    return plan_text("train", train, normalisation), (
+        plan_text("valid", valid, normalisation) if valid else None
+    )

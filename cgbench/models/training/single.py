@@ -1,4 +1,6 @@
-"""Train one model into a checkpoint folder: text, subwords, model; finished steps are not repeated."""
+"""Train one model into a checkpoint folder: text, subwords, model; finished steps are not
+repeated.
+"""
 
 import contextlib
 import json
@@ -11,7 +13,14 @@ from cgbench.argument_types import as_path
 from cgbench.engines import Local
 from cgbench.errors import InputError, argument, check_installed
 from cgbench.locks import locked
-from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, open_tensors, read_config
+from cgbench.models.checkpoints import (
+    CONFIG,
+    METRICS,
+    STATE,
+    member_summary,
+    open_tensors,
+    read_config,
+)
 from cgbench.models.config.architectures import OUTSIDE, check_lexicon
 from cgbench.models.config.presets import Preset
 from cgbench.models.devices import choose_device
@@ -28,7 +37,8 @@ def train(request: TrainRequest) -> dict[str, Any]:
 
     Processes of ``torchrun`` share the work; only one at a time prepares the text and the subwords.
 
-    :returns: the output of ``cgbench train --format json`` (docs/reference/formats.md); empty with ``dry_run``.
+    :returns: the output of ``cgbench train --format json`` (docs/reference/formats.md); empty with
+        ``dry_run``.
     :raises InputError: an input, a setting or the folder is invalid.
     """
     return train_from(*begin(request), request)
@@ -47,12 +57,16 @@ def train_from(preset: Preset, outside: Start | None, request: TrainRequest) -> 
     check_folder(out)
     check_whole(preset, outside)
     if outside and request.subwords:
-        raise InputError(f"{argument('subwords')}: an external model has its own tokeniser; leave it out")
+        raise InputError(
+            f"{argument('subwords')}: an external model has its own tokeniser; leave it out"
+        )
     lexicon = request.lexicon_path
     check_lexicon(preset.model, lexicon)
     for name, content in (("ensemble.json", "an ensemble"), ("manifest.json", "a release")):
         if (out / name).is_file():
-            raise InputError(f"{out}: contains {content}; choose another folder with {argument('out')}")
+            raise InputError(
+                f"{out}: contains {content}; choose another folder with {argument('out')}"
+            )
     known = None if request.subwords is None else as_path(request.subwords)
     if known:
         Subwords.load(known)  # refuse damaged ones before reading the text
@@ -109,7 +123,9 @@ def learn_subwords(
         from cgbench.models.text.subwords import Subwords
 
         source, target = text.source.path, text.target.path
-        learned = init.learn(target, preset.text) if init else Subwords.learn(source, target, preset.text)
+        learned = (
+            init.learn(target, preset.text) if init else Subwords.learn(source, target, preset.text)
+        )
         learned.save(out)
 
     return workspace.run(step, learn) if step else None
@@ -117,11 +133,13 @@ def learn_subwords(
 
 def check_whole(preset: Preset, outside: Start | None) -> None:
     """Check that a preset for pre-trained weights has an external model."""
-    needed = preset.model.architecture in OUTSIDE or getattr(preset.model, "pretrained_encoder", False)
+    needed = preset.model.architecture in OUTSIDE or getattr(
+        preset.model, "pretrained_encoder", False
+    )
     if needed and outside is None:
         raise InputError(
-            f"model {preset.name or preset.model.architecture}: needs the weights of an external model: "
-            f"{argument('init', 'hf:ID@REVISION')} or {argument('init', 'hf:FOLDER')}"
+            f"model {preset.name or preset.model.architecture}: needs the weights of an external"
+            f" model: {argument('init', 'hf:ID@REVISION')} or {argument('init', 'hf:FOLDER')}"
         )
 
 
@@ -134,24 +152,34 @@ def run_summary(out: Path, finished: bool = True) -> dict[str, Any]:
     """Summarise a training run.
 
     :param finished: whether the run is finished; if not, a shorter run's model may exist.
-    :returns: ``finished``; ``updates`` of the kept parameters; ``trained``: all updates; ``loss``: last training loss;
-        ``validation``: of the kept parameters, or the last; ``parameters``.
+    :returns: ``finished``; ``updates`` of the kept parameters; ``trained``: all updates; ``loss``:
+        last training loss; ``validation``: of the kept parameters, or the last; ``parameters``.
     """
-    reports = [json.loads(line) for line in (out / METRICS).read_text(encoding="utf-8").splitlines()]
+    reports = [
+        json.loads(line) for line in (out / METRICS).read_text(encoding="utf-8").splitlines()
+    ]
     result: dict[str, Any] = {"out": str(out), "finished": finished}
     state = _updates_of_state(out)
     if finished:
         config, member = read_config(out), member_summary(out)
         # If a longer run has begun here, the log is truncated and the state is ahead of the model.
-        trained = reports[-1]["update"] if state is None else min(state, config.training.max_updates)
-        result |= {"trained": trained} | {key: member[key] for key in ("seed", "updates", "parameters")}
+        trained = (
+            reports[-1]["update"] if state is None else min(state, config.training.max_updates)
+        )
+        result |= {"trained": trained} | {
+            key: member[key] for key in ("seed", "updates", "parameters")
+        }
     else:
         result["trained"] = result["updates"] = state
     result["loss"] = next((row["loss"] for row in reversed(reports) if "loss" in row), None)
-    validations = [row for row in reports if "valid_loss" in row and row["update"] <= result["updates"]]
+    validations = [
+        row for row in reports if "valid_loss" in row and row["update"] <= result["updates"]
+    ]
     metrics = validations[-1] if validations else {}
     result["validation"] = {
-        key.removeprefix("valid_"): metrics[key] for key in sorted(metrics) if key.startswith("valid_")
+        key.removeprefix("valid_"): metrics[key]
+        for key in sorted(metrics)
+        if key.startswith("valid_")
     }
     return result
 
@@ -169,12 +197,27 @@ def _check_settings(out: Path, preset: Preset, seed: int, valid: bool) -> None:
     from cgbench.models.training.trainer import is_finished
 
     training = preset.training if valid else replace(preset.training, keep="last")
-    known = replace(read_config(out), updates=0, preset=preset.name, seed=seed, model=preset.model, training=training)
+    known = replace(
+        read_config(out),
+        updates=0,
+        preset=preset.name,
+        seed=seed,
+        model=preset.model,
+        training=training,
+    )
     is_finished(out, replace(known, method=preset.method))
 
 
 def _state(out: Path, preset: Preset) -> str:
     if (out / CONFIG).is_file():
         old, new = read_config(out).training.max_updates, preset.training.max_updates
-        return "kept (the model is trained)" if old >= new else f"resumes (from {old:,} updates to {new:,})"
-    return "resumes (an earlier run was stopped)" if (out / METRICS).is_file() else "runs (no earlier result)"
+        return (
+            "kept (the model is trained)"
+            if old >= new
+            else f"resumes (from {old:,} updates to {new:,})"
+        )
+    return (
+        "resumes (an earlier run was stopped)"
+        if (out / METRICS).is_file()
+        else "runs (no earlier result)"
+    )

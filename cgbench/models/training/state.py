@@ -21,16 +21,17 @@ from cgbench.models.training.distributed import Processes
 class Progress:
     """The state of a run apart from parameters, moments and random number generators.
 
-    :param stage: the current objective, from 0; ``update``: its finished updates; ``earlier``: updates of the previous
-        stages.
+    :param stage: the current objective, from 0; ``update``: its finished updates; ``earlier``:
+        updates of the previous stages.
     :param epoch and batch: the next batch to read.
     :param norm: norm of the last update's gradient, before clipping.
-    :param loss, plain, count: sums since the last log line, of the loss and of the nll loss, and their divisor.
-    :param best: score of the best validation so far; ``best_loss``: its loss, which breaks ties; ``best_update``: its
-        update; ``stale``: validations since ``best`` rose.
+    :param loss, plain, count: sums since the last log line, of the loss and of the nll loss, and
+        their divisor.
+    :param best: score of the best validation so far; ``best_loss``: its loss, which breaks ties;
+        ``best_update``: its update; ``stale``: validations since ``best`` rose.
     :param log_bytes: length of the log at this state.
-    :param reported: whether the log line, validation and checkpoint due at ``update`` are finished; false in the final
-        state of a run, because a longer run may have none there.
+    :param reported: whether the log line, validation and checkpoint due at ``update`` are finished;
+        false in the final state of a run, because a longer run may have none there.
     """
 
     stage: int = 0
@@ -51,12 +52,19 @@ class Progress:
 
 
 def restore_tensors(
-    tensors: Mapping[str, Tensor], objective: nn.Module, optimizer: torch.optim.Optimizer, processes: Processes
+    tensors: Mapping[str, Tensor],
+    objective: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    processes: Processes,
 ) -> None:
     """Restore parameters, moments and random state from :func:`read_state`."""
     prefix = "objective."
     objective.load_state_dict(
-        {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+        {
+            name.removeprefix(prefix): tensor
+            for name, tensor in tensors.items()
+            if name.startswith(prefix)
+        }
     )
     for name, parameter in objective.named_parameters():
         optimizer.state[parameter] = {
@@ -79,13 +87,16 @@ def write_state(
 ) -> None:
     """Write the state of a run; every process must call this, and the first writes.
 
-    :param made_of: settings, digests of the texts, device: JSON values that :func:`read_state` compares.
+    :param made_of: settings, digests of the texts, device: JSON values that :func:`read_state`
+        compares.
     """
     random = {"random": torch.get_rng_state()}
     if torch.device(processes.device).type == "cuda":
         random["random_cuda"] = torch.cuda.get_rng_state(processes.device)
     tensors = {
-        f"{name}.{rank}": tensor for name in random for rank, tensor in enumerate(processes.all_gather(random[name]))
+        f"{name}.{rank}": tensor
+        for name in random
+        for rank, tensor in enumerate(processes.all_gather(random[name]))
     }
     if not processes.is_main:
         return
@@ -98,8 +109,12 @@ def write_state(
     write_tensors(folder / STATE, tensors, text)
 
 
-def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> tuple[Progress, dict[str, Tensor]]:
-    """Read the state in ``folder``, of this run, or of a shorter one with the same settings; or a new one, empty."""
+def read_state(
+    folder: Path, made_of: Sequence[Any], processes: Processes
+) -> tuple[Progress, dict[str, Tensor]]:
+    """Read the state in ``folder``, of this run, or of a shorter one with the same settings; or a
+    new one, empty.
+    """
     path = folder / STATE
     if not path.is_file():
         return Progress(), {}
@@ -107,7 +122,11 @@ def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> tu
         tensors, text = read_tensors(path)
     except InputError as error:
         finished = (folder / CONFIG).is_file()
-        remedy = f"choose another folder with {argument('out')}" if finished else "remove it to train from scratch"
+        remedy = (
+            f"choose another folder with {argument('out')}"
+            if finished
+            else "remove it to train from scratch"
+        )
         raise InputError(f"{error.message}; {remedy}") from None
     try:
         stored = json.loads(text or "{}")  # may contain -Infinity
@@ -117,12 +136,14 @@ def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> tu
     saved, current = stored.pop("made_of"), json.loads(json.dumps(made_of))
     if saved != current and not may_become(saved, current, path):
         raise InputError(
-            f"{path}: belongs to a run {run_differences(saved, current)}; remove {folder} or choose another"
+            f"{path}: belongs to a run {run_differences(saved, current)}; remove {folder} or choose"
+            " another"
         )
     if (count := stored.pop("processes")) != processes.world_size:
         raise InputError(
-            f"{path}: belongs to a run with {count} process{'es' if count > 1 else ''}, but this one has "
-            f"{processes.world_size}; start the same number (torchrun --nproc-per-node {count}), or remove {folder}"
+            f"{path}: belongs to a run with {count} process{'es' if count > 1 else ''}, but this"
+            f" one has {processes.world_size}; start the same number (torchrun --nproc-per-node"
+            f" {count}), or remove {folder}"
         )
     try:
         return Progress(**stored), tensors
@@ -131,11 +152,13 @@ def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> tu
 
 
 def may_become(saved: Sequence[Any], current: Sequence[Any], where: Path) -> bool:
-    """Whether a saved run differs from the current one only by having fewer updates, so that it can be extended.
+    """Whether a saved run differs from the current one only by having fewer updates, so that it can
+    be extended.
 
     :param saved: ``made_of`` of :func:`write_state`; trailing parts may be left out of both.
     :param where: file or folder of the run, for the message.
-    :raises InputError: the current number of updates is smaller, or changes the learning rates; all else agrees.
+    :raises InputError: the current number of updates is smaller, or changes the learning rates; all
+        else agrees.
     """
     there, here = _flat(saved[0]), _flat(current[0])
     old, new = there.pop(LENGTH, None), here.pop(LENGTH, None)
@@ -147,8 +170,8 @@ def may_become(saved: Sequence[Any], current: Sequence[Any], where: Path) -> boo
         raise InputError(f"{known}; a run can be extended but not shortened; {remedy}")
     if here.get("training.schedule") == "linear":
         raise InputError(
-            f"{known}; with training.schedule=linear every rate depends on that number, so the run cannot be "
-            f"extended; {remedy}"
+            f"{known}; with training.schedule=linear every rate depends on that number, so the run"
+            f" cannot be extended; {remedy}"
         )
     return True
 
@@ -156,8 +179,8 @@ def may_become(saved: Sequence[Any], current: Sequence[Any], where: Path) -> boo
 def run_differences(saved: Sequence[Any], current: Sequence[Any]) -> str:
     """``with other settings, data or seed``, and a list of the differences.
 
-    :param saved: ``made_of`` of :func:`write_state`: settings, digests of training and validation data, device;
-        trailing parts may be left out.
+    :param saved: ``made_of`` of :func:`write_state`: settings, digests of training and validation
+        data, device; trailing parts may be left out.
     """
     there, here = _flat(saved[0]), _flat(current[0])
     changed = [
@@ -168,13 +191,19 @@ def run_differences(saved: Sequence[Any], current: Sequence[Any]) -> str:
     if len(changed) == 1 and changed[0].startswith(PRECISION):
         # ``auto`` depends on the processor.
         changed[0] += f"; resume with --set {PRECISION}={there[PRECISION]}"
-    for name, old, new in zip(("training text", "validation text"), saved[1:3], current[1:3], strict=False):
+    for name, old, new in zip(
+        ("training text", "validation text"), saved[1:3], current[1:3], strict=False
+    ):
         if old != new:
-            changed.append(f"different {name}" if old and new else f"{'a' if old else 'no'} {name} there")
+            changed.append(
+                f"different {name}" if old and new else f"{'a' if old else 'no'} {name} there"
+            )
     if saved[3:] != current[3:]:
         changed.append(f"device is {saved[3]} there and {current[3]} here")
     further = f"; and {len(changed) - MOST} more" if len(changed) > MOST else ""
-    return "with other settings, data or seed" + (f" ({'; '.join(changed[:MOST])}{further})" if changed else "")
+    return "with other settings, data or seed" + (
+        f" ({'; '.join(changed[:MOST])}{further})" if changed else ""
+    )
 
 
 PRECISION = "training.precision"
@@ -188,7 +217,11 @@ _SHAPE = {
 def _flat(values: Mapping[str, Any], section: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in values.items():
-        flat |= _flat(value, f"{section}{name}.") if isinstance(value, Mapping) else {f"{section}{name}": value}
+        flat |= (
+            _flat(value, f"{section}{name}.")
+            if isinstance(value, Mapping)
+            else {f"{section}{name}": value}
+        )
     return flat
 
 

@@ -1,7 +1,9 @@
-"""Train one model as Vaswani et al. (2017) in fairseq: label smoothing, warm-up, batches by tokens, Adam.
+"""Train one model as Vaswani et al. (2017) in fairseq: label smoothing, warm-up, batches by tokens,
+Adam.
 
 An interrupted run resumes and gives identical bytes; a finished one can be extended. See
-:mod:`cgbench.models.training.objective` for the objectives and :mod:`cgbench.models.training.loop` for the loop.
+:mod:`cgbench.models.training.objective` for the objectives and :mod:`cgbench.models.training.loop`
+for the loop.
 """
 
 import math
@@ -47,14 +49,15 @@ def train_model(
     title: str = "",
     keep_state: bool = True,
 ) -> bool:
-    """Train one model into the checkpoint folder ``out``, resuming an earlier call with the same arguments.
+    """Train one model into the checkpoint folder ``out``, resuming an earlier call with the same
+    arguments.
 
-    A call with a smaller ``training.max_updates``, finished or not, is extended if the schedule does not depend on that
-    number; its model stays until the longer run replaces it.
+    A call with a smaller ``training.max_updates``, finished or not, is extended if the schedule
+    does not depend on that number; its model stays until the longer run replaces it.
 
-    Without ``valid`` the last model is kept, whatever ``training.keep`` is. The same arguments on the same machine and
-    library versions give the same bytes, however often the run is interrupted. Processes of torchrun train one model
-    together.
+    Without ``valid`` the last model is kept, whatever ``training.keep`` is. The same arguments on
+    the same machine and library versions give the same bytes, however often the run is interrupted.
+    Processes of torchrun train one model together.
 
     :param train: source and target file, plain text; also ``valid``.
     :param digests: sha256 of the training files by name, recorded in the checkpoint.
@@ -63,9 +66,11 @@ def train_model(
     :param init: an external model to start from.
     :param lexicon: lexicon file, if ``model.lexicon`` reads one.
     :param title: the model's name in the progress bar (default: the folder's name).
-    :param keep_state: keep the state, about three times as large as the model, so that the run can be extended.
+    :param keep_state: keep the state, about three times as large as the model, so that the run can
+        be extended.
     :returns: whether the run is finished.
-    :raises InputError: invalid files, a folder with another run, a loss that is not finite, not enough GPU memory.
+    :raises InputError: invalid files, a folder with another run, a loss that is not finite, not
+        enough GPU memory.
     """
     # Settings, and what the parameters start from.
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
@@ -76,9 +81,15 @@ def train_model(
     check_lexicon(preset.model, lexicon)
     if valid is None:
         if config.patience:
-            raise InputError(f"training.patience={config.patience}: needs validation data; add some, or set it to 0")
+            raise InputError(
+                f"training.patience={config.patience}: needs validation data; add some, or set it"
+                " to 0"
+            )
         config = replace(config, keep="last")
-    with init_process_group(device) as processes, reproducible(config.threads, processes.device, seed):
+    with (
+        init_process_group(device) as processes,
+        reproducible(config.threads, processes.device, seed),
+    ):
         # The model, before the loop draws its first random number.
         model: Any
         if init and init.is_whole:
@@ -92,7 +103,9 @@ def train_model(
                 init.load_into(model, subwords.source_size)
             load_lexicon(model, preset.model, subwords, lexicon)
         # The objective, the data, and what the checkpoint will record.
-        objectives = build_objectives(model, config, preset.method, subwords.target_size, in_bfloat16)
+        objectives = build_objectives(
+            model, config, preset.method, subwords.target_size, in_bfloat16
+        )
         if not processes.is_main:
             torch.manual_seed((seed << 20) + processes.rank)  # models start equal, dropout differs
         data = Data(train, subwords, config)
@@ -117,9 +130,19 @@ def train_model(
                 remove_leftovers(out, keep_state)
             return True
         out.mkdir(parents=True, exist_ok=True)
-        validation = Validation(config, held_out, subwords, in_bfloat16, processes) if held_out else None
+        validation = (
+            Validation(config, held_out, subwords, in_bfloat16, processes) if held_out else None
+        )
         run = TrainingRun(
-            objectives, data, validation, subwords, checkpoint, out, processes, title or out.name, deadline
+            objectives,
+            data,
+            validation,
+            subwords,
+            checkpoint,
+            out,
+            processes,
+            title or out.name,
+            deadline,
         )
         try:
             with held_signals() as run.signals:
@@ -130,8 +153,9 @@ def train_model(
         except torch.OutOfMemoryError as error:
             setting = "batch_sentences" if config.batch_sentences else "max_tokens"
             raise InputError(
-                f"{device}: not enough memory for training.{setting}={getattr(config, setting)}; "
-                f"lower it and raise training.accumulation accordingly ({str(error).splitlines()[0]})"
+                f"{device}: not enough memory for training.{setting}={getattr(config, setting)};"
+                " lower it and raise training.accumulation accordingly"
+                f" ({str(error).splitlines()[0]})"
             ) from None
         return finished
 
@@ -143,14 +167,18 @@ def is_finished(out: Path, checkpoint: CheckpointConfig) -> bool:
         if not (out / MODEL).is_file() or read_json(out / CONFIG) is None:
             raise InputError(f"{out / MODEL}: no such file; remove {out} and train again")
         return True
-    saved, current = (asdict(replace(config, updates=0, processes=1)) for config in (finished, checkpoint))
+    saved, current = (
+        asdict(replace(config, updates=0, processes=1)) for config in (finished, checkpoint)
+    )
     if not may_become([saved], [current], out):
         raise InputError(
-            f"{out}: contains a model {run_differences([saved], [current])}; remove it or choose another folder"
+            f"{out}: contains a model {run_differences([saved], [current])}; remove it or choose"
+            " another folder"
         )
     if not (out / STATE).is_file():
         raise InputError(
-            f"{out / STATE}: no such file; without it {finished.training.max_updates:,} updates cannot be extended to "
-            f"{checkpoint.training.max_updates:,}; train from scratch in another folder ({argument('out')})"
+            f"{out / STATE}: no such file; without it {finished.training.max_updates:,} updates"
+            f" cannot be extended to {checkpoint.training.max_updates:,}; train from scratch in"
+            f" another folder ({argument('out')})"
         )
     return False

@@ -15,26 +15,34 @@ from cgbench.models.text.subwords import Subwords
 from cgbench.text.streams import read_lines
 from cgbench.text.word_counts import estimate_words
 
-BYTES_A_WORD = 40  # lines and subwords of both sides (36 to 38 measured, with 1.5 subwords per word)
+BYTES_A_WORD = (
+    40  # lines and subwords of both sides (36 to 38 measured, with 1.5 subwords per word)
+)
 
 
 class Data:
     """Encoded sentence pairs, without those that are too long.
 
-    ``rows``: the pairs in use; ``skipped``: number of the others; ``lines``: target text, with ``keep_lines``.
+    ``rows``: the pairs in use; ``skipped``: number of the others; ``lines``: target text, with
+    ``keep_lines``.
 
     :param files: source and target, plain text.
     """
 
     def __init__(
-        self, files: tuple[Path, Path], subwords: Subwords, config: TrainingConfig, keep_lines: bool = False
+        self,
+        files: tuple[Path, Path],
+        subwords: Subwords,
+        config: TrainingConfig,
+        keep_lines: bool = False,
     ) -> None:
         needed = BYTES_A_WORD * sum(estimate_words(path) or 0 for path in files)
         check_memory(f"{files[0]} {files[1]}: training data", needed, "train on a part of it")
         source, target = (list(read_lines(path)) for path in files)
         if len(source) != len(target):
             raise InputError(
-                f"{files[0]} has {len(source)} lines and {files[1]} has {len(target)}: line i must translate line i"
+                f"{files[0]} has {len(source)} lines and {files[1]} has {len(target)}: line i must"
+                " translate line i"
             )
         self.config, self.lines = config, target if keep_lines else []
         self.source = Rows.pack(subwords.encode_source(source))
@@ -44,7 +52,8 @@ class Data:
         self.skipped = len(good) - len(self.rows)
         if not len(self.rows):
             raise InputError(
-                f"{files[0]}: all {len(good)} lines are longer than training.max_length ({config.max_length} subwords)"
+                f"{files[0]}: all {len(good)} lines are longer than training.max_length"
+                f" ({config.max_length} subwords)"
                 if len(good)
                 else f"{files[0]}: empty"
             )
@@ -57,11 +66,19 @@ class Data:
                 order = random.permutation(self.rows)
                 return np.split(order, range(pairs, len(order), pairs))
             return list(random.choice(self.rows, (math.ceil(len(self.rows) / pairs), pairs)))
-        return make_batches(self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens, (seed, epoch))
+        return make_batches(
+            self.source.lengths,
+            self.target.lengths,
+            self.rows,
+            self.config.max_tokens,
+            (seed, epoch),
+        )
 
     def in_order(self) -> list[np.ndarray]:
         """Return batches of all pairs by increasing length."""
-        return make_batches(self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens)
+        return make_batches(
+            self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens
+        )
 
     def take(self, rows: np.ndarray, device: str) -> tuple[Ragged, Ragged]:
         """Return source and target of a batch."""

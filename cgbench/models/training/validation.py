@@ -1,4 +1,6 @@
-"""Validate a model: loss, and BLEU or exact match of its outputs, or the consistency of its predictions."""
+"""Validate a model: loss, and BLEU or exact match of its outputs, or the consistency of its
+predictions.
+"""
 
 import math
 
@@ -20,7 +22,12 @@ class Validation:
     """Validates according to ``training.validate_*``; several processes share the batches."""
 
     def __init__(
-        self, config: TrainingConfig, data: Data, subwords: Subwords, bfloat16: bool, processes: Processes
+        self,
+        config: TrainingConfig,
+        data: Data,
+        subwords: Subwords,
+        bfloat16: bool,
+        processes: Processes,
     ) -> None:
         self.config, self.data, self.subwords = config, data, subwords
         self.bfloat16, self.processes, self.device = bfloat16, processes, processes.device
@@ -29,9 +36,10 @@ class Validation:
     def __call__(self, model: nn.Module) -> tuple[dict[str, float], float]:
         """Validate a model, which is left in training mode.
 
-        :returns: metrics for the log: ``valid_loss`` (nats per token, without smoothing), ``valid_perplexity`` and
-            ``valid_bleu`` or ``valid_exact_match`` (percent) or ``valid_consistency`` (nats per token, lower is
-            better); and the score that selects the best model: higher is better, and ``valid_loss`` breaks ties.
+        :returns: metrics for the log: ``valid_loss`` (nats per token, without smoothing),
+            ``valid_perplexity`` and ``valid_bleu`` or ``valid_exact_match`` (percent) or
+            ``valid_consistency`` (nats per token, lower is better); and the score that selects the
+            best model: higher is better, and ``valid_loss`` breaks ties.
         """
         model.eval()
         try:
@@ -53,15 +61,19 @@ class Validation:
         """Return the cross entropy per token in nats, without smoothing."""
         objective = Objective(model, in_bfloat16=self.bfloat16)
         take, batches = self.data.take, self.data.in_order()
-        losses = self.processes.map(lambda batch: float(objective(*take(batch, self.device))[1]), batches)
+        losses = self.processes.map(
+            lambda batch: float(objective(*take(batch, self.device))[1]), batches
+        )
         return math.fsum(losses) / self._tokens
 
     @torch.no_grad()
     def consistency(self, model: nn.Module) -> float:
-        """Return how far two predictions with different dropout masks are apart: (KL(p‖q) + KL(q‖p)) / 2 per target
-        token, in nats. Yin et al. (2023) propose it to select models without examples of the generalisation set.
+        """Return how far two predictions with different dropout masks are apart: (KL(p‖q) +
+        KL(q‖p)) / 2 per target token, in nats. Yin et al. (2023) propose it to select models
+        without examples of the generalisation set.
 
-        The masks are the same at every validation, and the random numbers of training are not used up.
+        The masks are the same at every validation, and the random numbers of training are not used
+        up.
         """
         objective = Objective(model, in_bfloat16=self.bfloat16)
         total = 0.0
@@ -81,7 +93,11 @@ class Validation:
         references = [self._compared(self.data.lines[row]) for row in rows]
         outputs = [self._compared(hypotheses[row]) for row in rows]
         if self.config.validate_metric == "exact_match":
-            return 100 * sum(a == b for a, b in zip(outputs, references, strict=True)) / len(references)
+            return (
+                100
+                * sum(a == b for a, b in zip(outputs, references, strict=True))
+                / len(references)
+            )
         import sacrebleu
 
         # force: no warning about text that looks tokenised
@@ -99,7 +115,10 @@ class Validation:
         extra = 10
         if self.config.validate_length == "targets":
             # Never cut a correct answer short, even if targets are much longer than sources.
-            lengths = self.data.source.lengths[self.data.rows], self.data.target.lengths[self.data.rows]
+            lengths = (
+                self.data.source.lengths[self.data.rows],
+                self.data.target.lengths[self.data.rows],
+            )
             extra = max(extra, math.ceil((lengths[1] - 1.2 * lengths[0]).max()))
 
         def decode(batch: np.ndarray) -> dict[int, str]:
@@ -107,7 +126,9 @@ class Validation:
             if search := getattr(model, "search", None):
                 hypotheses = search(source, self.config.validate_beam, extra)
             else:
-                hypotheses = beam_search([model], source, beam=self.config.validate_beam, max_length_extra=extra)
+                hypotheses = beam_search(
+                    [model], source, beam=self.config.validate_beam, max_length_extra=extra
+                )
             return {
                 row: self.subwords.decode_target(best.tokens.tolist())
                 for row, (best, *_) in zip(batch.tolist(), hypotheses, strict=True)

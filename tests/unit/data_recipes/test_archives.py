@@ -76,7 +76,9 @@ def test_links_and_devices_are_never_unpacked(archive, tmp_path):
 def test_an_archive_that_unpacks_to_too_much_is_refused(archive, monkeypatch, tmp_path):
     monkeypatch.setattr(archives, "MOST_BYTES", 999)
     with pytest.raises(InputError, match="more than is allowed"):
-        unpack(archive({"a": bytes(600), "b": bytes(600)}), {"a": tmp_path / "a", "b": tmp_path / "b"})
+        unpack(
+            archive({"a": bytes(600), "b": bytes(600)}), {"a": tmp_path / "a", "b": tmp_path / "b"}
+        )
 
 
 def test_too_many_members_are_refused(archive, monkeypatch):
@@ -116,7 +118,9 @@ def test_an_archive_that_unpacks_to_many_times_its_size_is_refused(archive, monk
 
 def tar_of(path, *items):
     """A plain tar archive of (header, data)."""
-    blocks = [item.tobuf(tarfile.GNU_FORMAT) + data + bytes(-len(data) % 512) for item, data in items]
+    blocks = [
+        item.tobuf(tarfile.GNU_FORMAT) + data + bytes(-len(data) % 512) for item, data in items
+    ]
     path.write_bytes(b"".join(blocks) + bytes(1024))
     return path
 

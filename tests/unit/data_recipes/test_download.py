@@ -1,4 +1,6 @@
-"""Downloads from a server that drops connections, cuts bodies short, and lies about their length."""
+"""Downloads from a server that drops connections, cuts bodies short, and lies about their
+length.
+"""
 
 import os
 
@@ -63,16 +65,29 @@ def hostile(tmp_path, *answers, **options):
 
 @pytest.mark.parametrize("length", ["²", "-5", "1e3", "9" * 5000, "", "5, 6"])
 def test_a_length_that_is_no_number(tmp_path, length):
-    error, _, body = hostile(tmp_path, answer(b"hello", f"Content-Length: {length}", length=False), attempts=2)
+    error, _, body = hostile(
+        tmp_path, answer(b"hello", f"Content-Length: {length}", length=False), attempts=2
+    )
     assert body == b"hello" or "cannot be downloaded" in error
 
 
 @pytest.mark.parametrize(
     "location",
-    ["http://", "http://[", "http://a b/", "ftp://x/y", "file:///etc/passwd", "//", f"http://{'a' * 99}", "http://x:99999/"],
-)  # fmt: skip
+    [
+        "http://",
+        "http://[",
+        "http://a b/",
+        "ftp://x/y",
+        "file:///etc/passwd",
+        "//",
+        f"http://{'a' * 99}",
+        "http://x:99999/",
+    ],
+)
 def test_a_redirect_to_no_address(tmp_path, location):
-    error, _, _ = hostile(tmp_path, answer(b"", f"Location: {location}", status="302 Found"), attempts=1)
+    error, _, _ = hostile(
+        tmp_path, answer(b"", f"Location: {location}", status="302 Found"), attempts=1
+    )
     assert "cannot be downloaded" in error
 
 

@@ -16,7 +16,9 @@ def prepare(sources, out):
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
     splits = (Split("train", 2), Split("length/test", 1))
-    recipe = Recipe("toy", "a set", "none", "nobody", "nowhere", ("in", "out"), "3", splits, (), prepare)
+    recipe = Recipe(
+        "toy", "a set", "none", "nobody", "nowhere", ("in", "out"), "3", splits, (), prepare
+    )
     monkeypatch.setattr("cgbench.data_recipes.registry.built_in", lambda: {"toy": recipe})
     pytest.importorskip("pandas")
 

@@ -19,7 +19,10 @@ EVERYTHING = {"samples": 0}
 def copies(seed, pairs=10):
     """Sentences of a few letters as their own targets: much that can be exchanged."""
     draw = random.Random(seed)
-    return [(text, text) for text in (" ".join(draw.choices("abcdef", k=draw.randint(2, 4))) for _ in range(pairs))]
+    return [
+        (text, text)
+        for text in (" ".join(draw.choices("abcdef", k=draw.randint(2, 4))) for _ in range(pairs))
+    ]
 
 
 CASES = [{"size": 1}, {"size": 2}, {"size": 3}, {"size": 1, "max_length": 9}]
@@ -39,7 +42,9 @@ def test_all_new_pairs_are_those_of_the_twin(seed, settings):
 
 
 def test_the_cases_differ():
-    results = [frozenset(augment(copies(12), Settings(**case, **EVERYTHING)).pairs) for case in CASES]
+    results = [
+        frozenset(augment(copies(12), Settings(**case, **EVERYTHING)).pairs) for case in CASES
+    ]
     assert len(set(results)) == len(CASES) and all(results)
 
 
@@ -51,7 +56,9 @@ def test_how_often_each_tuple_would_be_drawn(seed):
     table = TemplateTable(text, alphabet, Settings(size=1))
 
     def words(text):
-        names = {hole: number for number, hole in enumerate(alphabet.holes)} | {alphabet.border: "##"}
+        names = {hole: number for number, hole in enumerate(alphabet.holes)} | {
+            alphabet.border: "##"
+        }
         return tuple(names[sign] if sign in names else alphabet.decode(sign) for sign in text)
 
     expected = twins.candidates(twins.templates(pairs, size=1))
@@ -59,19 +66,29 @@ def test_how_often_each_tuple_would_be_drawn(seed):
     for number, template in enumerate(table.templates):
         chosen, ends = table.candidates(number)
         times = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
-        found = {tuple(map(words, table.tuples[one])): n for one, n in zip(chosen, times, strict=True)}
+        found = {
+            tuple(map(words, table.tuples[one])): n for one, n in zip(chosen, times, strict=True)
+        }
         assert found == expected[words(template)]
 
 
 def test_by_hand():
-    """jump is known alone; walk and its action stand where jump and its action do, in the pairs of one word."""
+    """jump is known alone; walk and its action stand where jump and its action do, in the pairs of
+    one word.
+    """
     pairs = [("jump", "JUMP"), ("walk", "WALK"), ("walk twice", "WALK WALK"), ("run", "RUN")]
     made = augment(pairs, Settings(size=1, **EVERYTHING))
     assert set(made.pairs) == {("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN")}
 
 
 def test_both_sides_of_a_new_pair_are_new():
-    pairs = [("jump", "JUMP"), ("walk", "WALK"), ("walk twice", "WALK WALK"), ("run", "RUN"), ("leap", "JUMP JUMP")]
+    pairs = [
+        ("jump", "JUMP"),
+        ("walk", "WALK"),
+        ("walk twice", "WALK WALK"),
+        ("run", "RUN"),
+        ("leap", "JUMP JUMP"),
+    ]
     assert set(augment(pairs, Settings(size=1, **EVERYTHING)).pairs) == {("run twice", "RUN RUN")}
     pairs[-1] = ("jump  twice", "HOP")
     assert set(augment(pairs, Settings(size=1, **EVERYTHING)).pairs) == {("run twice", "RUN RUN")}
@@ -80,15 +97,21 @@ def test_both_sides_of_a_new_pair_are_new():
 def test_samples_are_seeded():
     pairs = copies(8, pairs=16)
     everything = augment(pairs, Settings(size=2, **EVERYTHING)).pairs
-    first, again, other = (augment(pairs, Settings(size=2, samples=7, seed=seed)).pairs for seed in (1, 1, 2))
+    first, again, other = (
+        augment(pairs, Settings(size=2, samples=7, seed=seed)).pairs for seed in (1, 1, 2)
+    )
     assert first == again != other
     assert len(first) == 7 and {*first, *other} < set(everything)
     # two tuples per template give only some of all pairs
-    assert len(first) < len(augment(pairs, Settings(size=2, samples=10_000)).pairs) < len(everything)
+    assert (
+        len(first) < len(augment(pairs, Settings(size=2, samples=10_000)).pairs) < len(everything)
+    )
 
 
 def test_tuples_are_drawn_by_how_often_they_are_seen(monkeypatch):
-    """left and up fit `x .`, `y .` and `z .`, down fits `x .` alone: up goes into `go . twice` three times as often."""
+    """left and up fit `x .`, `y .` and `z .`, down fits `x .` alone: up goes into `go . twice`
+    three times as often.
+    """
     monkeypatch.setattr(geca, "VARIANTS", 1)
     pairs = [("go left twice", "G L L"), ("x down", "D")]
     pairs += [(f"{word} {way}", f"{way[0].upper()}") for word in "xyz" for way in ("left", "up")]
@@ -107,7 +130,12 @@ def test_tuples_are_drawn_by_how_often_they_are_seen(monkeypatch):
 
 def test_overlap():
     made = [("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN")]
-    test = [("jump  twice", "JUMP JUMP "), ("run twice", "RUN"), ("jump twice", "JUMP JUMP"), ("hop", "HOP")]
+    test = [
+        ("jump  twice", "JUMP JUMP "),
+        ("run twice", "RUN"),
+        ("jump twice", "JUMP JUMP"),
+        ("hop", "HOP"),
+    ]
     share = count_shared(made, test)
     assert (share.rows, share.pairs, share.sources) == (4, 2, 3)
 
@@ -120,7 +148,9 @@ def test_no_pairs():
 @needs("colors/train.tsv", "colors/test.tsv")
 @pytest.mark.parametrize(("size", "pairs"), [(1, 50), (2, 59), (4, 226)])
 def test_colors(size, pairs):
-    train, test = (list(read_pairs(CorpusSpec((SHARED / f"colors/{name}.tsv",)))) for name in ("train", "test"))
+    train, test = (
+        list(read_pairs(CorpusSpec((SHARED / f"colors/{name}.tsv",)))) for name in ("train", "test")
+    )
     made = augment(train, Settings(size=size, **EVERYTHING))
     assert len(made.pairs) == pairs
     if size == 1:
@@ -129,7 +159,9 @@ def test_colors(size, pairs):
         assert all(colours_of(source) == target for source, target in made.pairs)
 
 
-@needs("scan/tasks_train_template_around_right.txt.gz", "scan/tasks_test_template_around_right.txt.gz")
+@needs(
+    "scan/tasks_train_template_around_right.txt.gz", "scan/tasks_test_template_around_right.txt.gz"
+)
 @pytest.mark.slow
 def test_scan_around_right():
     """All pairs that can be made are right, and many are test items."""

@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 from small_recipes import lenient
 
 from cgbench.data_recipes import mathematics
-from cgbench.data_recipes.mathematics import LEVELS, MODULES, PLACES, Number, arrange, generate_splits, read_questions
+from cgbench.data_recipes.mathematics import (
+    LEVELS,
+    MODULES,
+    PLACES,
+    Number,
+    arrange,
+    generate_splits,
+    read_questions,
+)
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.errors import InputError
@@ -45,15 +53,23 @@ def test_answers_are_right():
 def test_numbers_are_written_without_needless_zeros(digits, shift):
     text = str(Number(digits, shift))
     assert value(text) == digits * 10 ** (40 - shift)
-    assert not text.startswith(("-.", ".", "00")) and not ("." in text and text.endswith(("0", ".")))
+    assert not text.startswith(("-.", ".", "00")) and not (
+        "." in text and text.endswith(("0", "."))
+    )
 
 
 def test_levels_are_as_hard_as_they_say():
     module = MODULES[1]
     assert [module.entropies(level) for level in LEVELS] == [
-        (3, 3 + 7 / 3), (3 + 7 / 3, 3 + 14 / 3), (3 + 14 / 3, 10), (8, 8), (12, 12)
-    ]  # fmt: skip
-    numbers = [int(question.split()[-1][:-1]) for question, _ in module.pairs("interpolate", 500, 1)]
+        (3, 3 + 7 / 3),
+        (3 + 7 / 3, 3 + 14 / 3),
+        (3 + 14 / 3, 10),
+        (8, 8),
+        (12, 12),
+    ]
+    numbers = [
+        int(question.split()[-1][:-1]) for question, _ in module.pairs("interpolate", 500, 1)
+    ]
     assert max(numbers) <= 10**8 + 1 and 0.4e8 < sum(numbers) / 500 < 0.6e8
 
 
@@ -70,7 +86,12 @@ def test_a_question_stays_where_it_first_occurs():
     pairs = [(str(number), "") for number in range(9)]
     levels = {level: pairs[: 3 + number] for number, level in enumerate(LEVELS)}
     splits = arrange(levels, 1)
-    assert sorted(splits["train"] + [splits[f"iid-{level}"][0] for level in ("easy", "medium", "hard")]) == pairs[:5]
+    assert (
+        sorted(
+            splits["train"] + [splits[f"iid-{level}"][0] for level in ("easy", "medium", "hard")]
+        )
+        == pairs[:5]
+    )
     assert splits["interpolate"] == [pairs[5]] and splits["extrapolate"] == [pairs[6]]
 
 
@@ -93,7 +114,10 @@ def test_released_files_are_preferred(tmp_path, monkeypatch):
             path.write_text("".join(f"{source.name} {number}\n{number}\n" for number in range(3)))
     record = get(recipe, tmp_path / "m", offline=True).record
     assert {split["origin"] for split in record["splits"].values()} == {"released"}
-    assert record["splits"]["add_or_sub/train"]["rows"] == 6 and record["splits"]["place_value/iid-hard"]["rows"] == 1
+    assert (
+        record["splits"]["add_or_sub/train"]["rows"] == 6
+        and record["splits"]["place_value/iid-hard"]["rows"] == 1
+    )
     extrapolate = (tmp_path / "m" / "place_value" / "extrapolate.src").read_text()
     assert extrapolate.startswith("extrapolate.numbers__place_value_big.txt 0\n")
 
@@ -102,5 +126,7 @@ def test_mathematics_offline_is_generated_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(mathematics, "LEVEL_ROWS", SMALL)
     monkeypatch.setattr(mathematics, "HELD_OUT", 100)
     record = get(find_recipe("mathematics"), tmp_path / "m", offline=True).record
-    assert {split["origin"] for split in record["splits"].values()} == {"generated"} and not record["missing"]
+    assert {split["origin"] for split in record["splits"].values()} == {"generated"} and not record[
+        "missing"
+    ]
     assert any("generated with seed 1" in note for note in record["notes"])

@@ -1,4 +1,6 @@
-"""Every source: what is known of it, and its bytes against its hash, as far as they are available."""
+"""Every source: what is known of it, and its bytes against its hash, as far as they are
+available.
+"""
 
 import os
 from pathlib import Path
@@ -21,9 +23,13 @@ def test_every_file_of_a_repository_is_pinned():
 
 
 def test_a_row_of_the_table_of_origins_is_a_source():
-    source = released("yafuly/CoGnition", "66644ce44971ab7f86d4f9fe8eb34d095fc781f0", "data/processed/train.zh")
+    source = released(
+        "yafuly/CoGnition", "66644ce44971ab7f86d4f9fe8eb34d095fc781f0", "data/processed/train.zh"
+    )
     assert source.name == "train.zh" and source.path == "data/processed/train.zh"
-    assert source.hashes == ("git:c7151eba311014cd4f1936afb364df41a02ab5e8",)  # a file that nobody has read
+    assert source.hashes == (
+        "git:c7151eba311014cd4f1936afb364df41a02ab5e8",
+    )  # a file that nobody has read
 
 
 @needs("INDEX.md")
@@ -43,14 +49,17 @@ def check(mirror, tmp_path):
         folders = tmp_path / recipe.name, tmp_path / "work"
         with Sources(recipe.sources, *folders, str(mirror)) as sources:
             # a file in its place with another hash is an error
-            checked += sum(bool(source.hashes and sources.find(source.name)) for source in recipe.sources)
+            checked += sum(
+                bool(source.hashes and sources.find(source.name)) for source in recipe.sources
+            )
     return checked
 
 
 @pytest.mark.network
 @pytest.mark.skipif("CGBENCH_NETWORK" not in os.environ, reason="CGBENCH_NETWORK is not set")
 @pytest.mark.parametrize(
-    ("recipe", "source"), [pytest.param(*pair, id=f"{pair[0].name}/{pair[1].name}") for pair in ALL if pair[1].url]
+    ("recipe", "source"),
+    [pytest.param(*pair, id=f"{pair[0].name}/{pair[1].name}") for pair in ALL if pair[1].url],
 )
 def test_the_publisher_has_the_bytes(tmp_path, recipe, source):
     """Archives of gigabytes among them. A file without a known hash must be there."""

@@ -28,7 +28,9 @@ PAIR = Split("train", 2)
 
 
 def recipe(prepare=write_train, splits=(PAIR,), **fields):
-    return Recipe("toy", "", "MIT", "someone", "", ("src", "tgt"), "2 pairs", splits, (), prepare, **fields)
+    return Recipe(
+        "toy", "", "MIT", "someone", "", ("src", "tgt"), "2 pairs", splits, (), prepare, **fields
+    )
 
 
 @pytest.fixture
@@ -42,10 +44,14 @@ def beside(out):
 
 def test_a_set_is_aligned_text_and_a_record(out):
     prepared = get(recipe(), out)
-    assert (out / "train.src").read_text() == "a b\nc\n" and (out / "train.tgt").read_text() == "A B\nC\n"
+    assert (out / "train.src").read_text() == "a b\nc\n" and (
+        out / "train.tgt"
+    ).read_text() == "A B\nC\n"
     record = json.loads((out / "recipe.json").read_text())
     assert record == prepared.record and prepared.made and not prepared.to_get
-    assert record["splits"] == {"train": {"rows": 2, "origin": "released", "files": ["train.src", "train.tgt"]}}
+    assert record["splits"] == {
+        "train": {"rows": 2, "origin": "released", "files": ["train.src", "train.tgt"]}
+    }
     assert record["files"] == {name: hash_file(out / name) for name in ("train.src", "train.tgt")}
     assert (record["licence"], record["citation"], record["missing"]) == ("MIT", "someone", [])
     assert beside(out) == []
@@ -56,7 +62,8 @@ def test_the_same_bytes_anywhere(tmp_path):
         get(recipe(), tmp_path / place / "toy")
     names = ("train.src", "train.tgt", "recipe.json")
     first, second = (
-        [(tmp_path / place / "toy" / name).read_bytes() for name in names] for place in ("one", "two/deep")
+        [(tmp_path / place / "toy" / name).read_bytes() for name in names]
+        for place in ("one", "two/deep")
     )
     assert first == second
 
@@ -79,7 +86,10 @@ def test_what_was_missing_or_generated_is_tried_again(out, splits):
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [(1, r"train has 2 rows, but 1 are expected; row 2 is one too many"), (3, r"row 2 is the last \('c \| C'\)")],
+    [
+        (1, r"train has 2 rows, but 1 are expected; row 2 is one too many"),
+        (3, r"row 2 is the last \('c \| C'\)"),
+    ],
 )
 def test_a_count_that_does_not_fit_says_where(out, rows, message):
     with pytest.raises(InputError, match=message):
@@ -94,8 +104,12 @@ def test_sides_of_different_length_never_pass(out):
 
 
 def test_nothing_at_all_is_an_error_that_says_what_to_do(out):
-    lacking = replace(recipe(lambda sources, out: sources.find("x")), sources=(Source("x", by_hand="ask"),))
-    with pytest.raises(InputError, match="toy: nothing can be prepared; ask and put it at .*downloads/toy/x"):
+    lacking = replace(
+        recipe(lambda sources, out: sources.find("x")), sources=(Source("x", by_hand="ask"),)
+    )
+    with pytest.raises(
+        InputError, match="toy: nothing can be prepared; ask and put it at .*downloads/toy/x"
+    ):
         get(lacking, out)
 
 
@@ -105,7 +119,10 @@ def test_some_splits_may_be_missing_and_are_named(out):
         sources.find("x")
 
     prepared = get(
-        replace(recipe(prepare, (Split("train"), Split("test"))), sources=(Source("x", by_hand="ask"),)), out
+        replace(
+            recipe(prepare, (Split("train"), Split("test"))), sources=(Source("x", by_hand="ask"),)
+        ),
+        out,
     )
     assert prepared.record["missing"] == ["test"] and prepared.to_get[0].startswith("ask")
 
@@ -139,7 +156,11 @@ def test_a_killed_command_leaves_no_set_and_the_next_one_starts_afresh(out, monk
     monkeypatch.undo()
     assert beside(out) == [f".toy.{os.getpid()}.tmp"] and not out.exists()
     get(recipe(), out)
-    assert beside(out) == [] and sorted(os.listdir(out)) == ["recipe.json", "train.src", "train.tgt"]
+    assert beside(out) == [] and sorted(os.listdir(out)) == [
+        "recipe.json",
+        "train.src",
+        "train.tgt",
+    ]
 
 
 @pytest.mark.parametrize("name", ["thesis.tex", "recipe.json"])
@@ -170,14 +191,24 @@ def test_further_sides_documents_and_files(out):
         out.note("by hand")
 
     record = get(recipe(prepare, (Split("sub/test"), Split("tree", 1))), out).record
-    assert (out / "sub" / "test.type").read_text() == "c\n" and (out / "tree.conllu").read_text() == "1\ta\n\n"
-    assert sorted(record["files"]) == ["sub/codes", "sub/test.src", "sub/test.tgt", "sub/test.type", "tree.conllu"]
+    assert (out / "sub" / "test.type").read_text() == "c\n" and (
+        out / "tree.conllu"
+    ).read_text() == "1\ta\n\n"
+    assert sorted(record["files"]) == [
+        "sub/codes",
+        "sub/test.src",
+        "sub/test.tgt",
+        "sub/test.type",
+        "tree.conllu",
+    ]
     assert record["notes"] == ["by hand"] and Path(out / "sub" / "codes").read_text() == "x\n"
 
 
 def test_files_beside_the_splits_are_copied_as_they_are(out):
     """Plain or packed; one that is not at hand is named, and looked for the next time."""
-    sources = tuple(Source(f"{name}.json", extra=f"lexicons/{name}.json", by_hand="ask") for name in "abc")
+    sources = tuple(
+        Source(f"{name}.json", extra=f"lexicons/{name}.json", by_hand="ask") for name in "abc"
+    )
     place = out.parent / "downloads" / "toy"
     place.mkdir(parents=True)
     (place / "a.json").write_bytes(b'{"x":\r\n1}')
@@ -186,7 +217,12 @@ def test_files_beside_the_splits_are_copied_as_they_are(out):
     assert (out / "lexicons" / "a.json").read_bytes() == b'{"x":\r\n1}'
     assert (out / "lexicons" / "b.json").read_bytes() == b"{}"
     assert prepared.record["missing_files"] == ["lexicons/c.json"] and prepared.to_get == []
-    assert sorted(prepared.record["files"]) == ["lexicons/a.json", "lexicons/b.json", "train.src", "train.tgt"]
+    assert sorted(prepared.record["files"]) == [
+        "lexicons/a.json",
+        "lexicons/b.json",
+        "train.src",
+        "train.tgt",
+    ]
     (place / "c.json").write_bytes(b"[]")
     assert get(replace(recipe(), sources=sources), out).record["missing_files"] == []
     assert get(replace(recipe(), sources=sources), out).made is False
@@ -197,8 +233,14 @@ def test_files_beside_the_splits_are_copied_as_they_are(out):
     [
         ({"revision": "1"}, "revision is '1'"),
         ({"splits": []}, r"splits is \[\]"),
-        ({"splits": {"train": {"rows": None, "origin": "released", "files": []}}}, "splits.train.rows is None"),
-        ({"splits": {"train": {"rows": 2, "origin": "stolen", "files": []}}}, "splits.train.origin is 'stolen'"),
+        (
+            {"splits": {"train": {"rows": None, "origin": "released", "files": []}}},
+            "splits.train.rows is None",
+        ),
+        (
+            {"splits": {"train": {"rows": 2, "origin": "stolen", "files": []}}},
+            "splits.train.origin is 'stolen'",
+        ),
         (
             {"splits": {"train": {"rows": 2, "origin": "released", "files": ["x"]}}},
             "train lists x, which is not in files",
@@ -225,4 +267,8 @@ def test_numbers_of_rows_are_those_of_rows(numbers):
     with pytest.raises(InputError, match="f: testIdxs is not a list of row numbers, or missing"):
         list(rows_by_number("ab", {"trainIdxs": [0], "devIdxs": [1]}, "f"))
     split = {"trainIdxs": [1, 0], "devIdxs": [], "testIdxs": [1]}
-    assert dict(rows_by_number("ab", split, "f")) == {"train": ["b", "a"], "valid": [], "test": ["b"]}
+    assert dict(rows_by_number("ab", split, "f")) == {
+        "train": ["b", "a"],
+        "valid": [],
+        "test": ["b"],
+    }

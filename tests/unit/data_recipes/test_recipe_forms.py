@@ -28,13 +28,20 @@ from cgbench.errors import InputError
 def test_every_recipe_is_complete():
     for name, recipe in recipes().items():
         assert recipe.name == name
-        assert recipe.licence and recipe.citation and recipe.summary and recipe.size and recipe.splits
+        assert (
+            recipe.licence and recipe.citation and recipe.summary and recipe.size and recipe.splits
+        )
         names = [source.name for source in recipe.sources]
-        assert len(set(names)) == len(names) and len({split.name for split in recipe.splits}) == len(recipe.splits)
+        assert len(set(names)) == len(names) and len(
+            {split.name for split in recipe.splits}
+        ) == len(recipe.splits)
         for source in recipe.sources:
             assert bool(source.url or source.by_hand) != bool(source.archive), source
             assert not source.archive or (source.archive in names and source.member)
-            assert all(re.fullmatch("sha256:[0-9a-f]{64}|git:[0-9a-f]{40}", known) for known in source.hashes)
+            assert all(
+                re.fullmatch("sha256:[0-9a-f]{64}|git:[0-9a-f]{40}", known)
+                for known in source.hashes
+            )
         json.dumps(recipe.describe())
 
 
@@ -71,7 +78,10 @@ def test_released_pairs_that_are_not_those_of_the_paper_are_named(tmp_path):
     recipe = replace(find_recipe("colors"), sources=(Source("train.tsv"), Source("test.tsv")))
     pairs = [f"{words} \t  {colors.colours_of(words)}\n" for words in colors.INPUTS["train"]]
     for rows, message in (
-        ([*pairs[:-1], "dax\tBLUE\n"], r"train.tsv, row 14 \('dax'\) does not belong in this split"),
+        (
+            [*pairs[:-1], "dax\tBLUE\n"],
+            r"train.tsv, row 14 \('dax'\) does not belong in this split",
+        ),
         (pairs[1:], "train.tsv lacks 'dax', which belongs in this split"),
     ):
         released.write_text("".join(rows))
@@ -130,10 +140,18 @@ GIRL = "* girl ( x _ 1 ) ; girl . nmod . beside ( x _ 1 , x _ 4 ) AND table ( x 
     ("form", "kind", "changes"),
     [
         (GIRL + "roll . agent ( x _ 5 , x _ 1 )", "obj_pp_to_subj_pp", True),
-        (GIRL + "say . agent ( x _ 5 , x _ 1 ) AND roll . agent ( x _ 9 , x _ 1 )", "obj_pp_to_subj_pp", True),
+        (
+            GIRL + "say . agent ( x _ 5 , x _ 1 ) AND roll . agent ( x _ 9 , x _ 1 )",
+            "obj_pp_to_subj_pp",
+            True,
+        ),
         (GIRL + "roll . agent ( x _ 5 , x _ 1 )", "in_distribution", False),
         (GIRL + "sleep . agent ( x _ 5 , x _ 1 )", "obj_pp_to_subj_pp", False),
-        (GIRL + "roll . theme ( x _ 5 , Emma ) AND roll . agent ( x _ 5 , x _ 1 )", "obj_pp_to_subj_pp", False),
+        (
+            GIRL + "roll . theme ( x _ 5 , Emma ) AND roll . agent ( x _ 5 , x _ 1 )",
+            "obj_pp_to_subj_pp",
+            False,
+        ),
     ],
 )
 def test_the_correction_of_2022(form, kind, changes):
@@ -141,12 +159,15 @@ def test_the_correction_of_2022(form, kind, changes):
     assert (corrected != form) is changes
     assert with_role(corrected, kind, "agent") == form
     if changes:
-        assert corrected == form[: form.rindex("agent")] + "theme" + form[form.rindex("agent") + 5 :]
+        assert (
+            corrected == form[: form.rindex("agent")] + "theme" + form[form.rindex("agent") + 5 :]
+        )
 
 
 def test_a_ball_that_rolls_is_a_theme_in_both_editions():
     form = (
-        "* ball ( x _ 1 ) ; ball . nmod . on ( x _ 1 , x _ 4 ) AND table ( x _ 4 ) AND roll . theme ( x _ 5 , x _ 1 )"
+        "* ball ( x _ 1 ) ; ball . nmod . on ( x _ 1 , x _ 4 ) AND table ( x _ 4 ) AND roll . theme"
+        " ( x _ 5 , x _ 1 )"
     )
     assert with_role(form, "obj_pp_to_subj_pp", "agent") == form
 
@@ -157,7 +178,9 @@ def test_either_edition_of_gen_gives_both_as_they_were_released():
     rows = tab_rows(SHARED / "cogs" / "gen.tsv.gz", "sentence", "logical form", "type")
     for _ in range(2):
         for role, known in zip(("theme", "agent"), source.hashes, strict=True):
-            text = "".join(f"{words}\t{with_role(form, kind, role)}\t{kind}\n" for words, form, kind in rows).encode()
+            text = "".join(
+                f"{words}\t{with_role(form, kind, role)}\t{kind}\n" for words, form, kind in rows
+            ).encode()
             assert f"sha256:{hashlib.sha256(text).hexdigest()}" == known
         rows = [(words, with_role(form, kind, "theme"), kind) for words, form, kind in rows]
 
@@ -169,8 +192,14 @@ def test_cogs_has_both_editions_of_gen_and_the_lexicons(tmp_path):
         ("gen", "a54a3c9b5f46464daf9b10fc6df7133796f1f293"),
         ("gen-2020", "dd70680b94252c4ae52ba54de85245a9c6cc1bc9"),
     ):
-        columns = [(tmp_path / "cogs" / f"{split}.{side}").read_text().splitlines() for side in ("src", "tgt", "type")]
-        assert git_blob("".join("\t".join(row) + "\n" for row in zip(*columns, strict=True)).encode()) == blob
+        columns = [
+            (tmp_path / "cogs" / f"{split}.{side}").read_text().splitlines()
+            for side in ("src", "tgt", "type")
+        ]
+        assert (
+            git_blob("".join("\t".join(row) + "\n" for row in zip(*columns, strict=True)).encode())
+            == blob
+        )
     for name in ("lexicons/intersect.align.o.json", "lexicons/goodman.json"):
         assert (tmp_path / "cogs" / name).read_bytes() == (SHARED / "cogs" / name).read_bytes()
         assert record["files"][name] == record["sources"][name]["sha256"]
@@ -180,14 +209,26 @@ def test_cogs_has_both_editions_of_gen_and_the_lexicons(tmp_path):
     ("form", "rewritten"),
     [
         (
-            "* donkey ( x _ 1 ) ; * cookie ( x _ 4 ) ; lend . agent ( x _ 2 , x _ 1 ) AND lend . theme "
-            "( x _ 2 , x _ 4 ) AND lend . recipient ( x _ 2 , x _ 7 ) AND mother ( x _ 7 )",
-            "agent ( lend , * donkey ) AND theme ( lend , * cookie ) AND recipient ( lend , mother )",
+            (
+                "* donkey ( x _ 1 ) ; * cookie ( x _ 4 ) ; lend . agent ( x _ 2 , x _ 1 ) AND lend"
+                " . theme ( x _ 2 , x _ 4 ) AND lend . recipient ( x _ 2 , x _ 7 ) AND mother ( x"
+                " _ 7 )"
+            ),
+            (
+                "agent ( lend , * donkey ) AND theme ( lend , * cookie ) AND recipient ( lend ,"
+                " mother )"
+            ),
         ),
         (
-            "hope . agent ( x _ 1 , Liam ) AND hope . ccomp ( x _ 1 , x _ 5 ) AND box ( x _ 4 ) AND burn . theme "
-            "( x _ 5 , x _ 4 ) AND box . nmod . in ( x _ 4 , x _ 9 ) AND house ( x _ 9 )",
-            "agent ( hope , Liam ) AND ccomp ( hope , burn ) AND theme ( burn , box ) AND in ( box , house )",
+            (
+                "hope . agent ( x _ 1 , Liam ) AND hope . ccomp ( x _ 1 , x _ 5 ) AND box ( x _ 4 )"
+                " AND burn . theme ( x _ 5 , x _ 4 ) AND box . nmod . in ( x _ 4 , x _ 9 ) AND"
+                " house ( x _ 9 )"
+            ),
+            (
+                "agent ( hope , Liam ) AND ccomp ( hope , burn ) AND theme ( burn , box ) AND in ("
+                " box , house )"
+            ),
         ),
         ("LAMBDA a . LAMBDA e . paint . agent ( e , a )",) * 2,
         ("Emma",) * 2,
@@ -218,28 +259,40 @@ def test_cogs_from_a_mirror(tmp_path):
 
 def test_cfq_tokens():
     assert tokenize_question("Did M0's film star M1?") == "Did M0 ' s film star M1 ?"
-    query = "SELECT count(*) WHERE {\n?x0 ns:film.actor.film/ns:film.performance.film M1 .\n?x0 a ns:m.0x\n}"
-    assert tokenize_query(query) == (
-        "SELECT count ( * ) WHERE { ?x0 film.actor.film/ns:film.performance.film M1 . ?x0 a m_0x }"
+    query = (
+        "SELECT count(*) WHERE {\n?x0 ns:film.actor.film/ns:film.performance.film M1 .\n?x0 a"
+        " ns:m.0x\n}"
+    )
+    assert (
+        tokenize_query(query)
+        == "SELECT count ( * ) WHERE { ?x0 film.actor.film/ns:film.performance.film M1 . ?x0 a"
+        " m_0x }"
     )
 
 
 def test_merged_triples():
     query = (
-        "SELECT DISTINCT ?x0 WHERE { ?x0 film.writer.film M2 . ?x0 film.writer.film M1 . M5 edited M2 . M5 edited M1 . "
-        "M4 edited M2 . M4 edited M1 . ?x0 a people.person . FILTER ( ?x0 != M7 ) }"
+        "SELECT DISTINCT ?x0 WHERE { ?x0 film.writer.film M2 . ?x0 film.writer.film M1 . M5 edited"
+        " M2 . M5 edited M1 . M4 edited M2 . M4 edited M1 . ?x0 a people.person . FILTER ( ?x0 !="
+        " M7 ) }"
     )
-    assert merge_triples(query, inverse=False) == (
-        "SELECT DISTINCT ?x0 WHERE { ?x0 a people.person . ?x0 film.writer.film M1 M2 . FILTER ( ?x0 != M7 ) . "
-        "M4 M5 edited M1 M2 }"
+    assert (
+        merge_triples(query, inverse=False)
+        == "SELECT DISTINCT ?x0 WHERE { ?x0 a people.person . ?x0 film.writer.film M1 M2 . FILTER ("
+        " ?x0 != M7 ) . M4 M5 edited M1 M2 }"
     )
-    query = "SELECT count ( * ) WHERE { M1 wrote M2 . M1 edited M2 }"  # the same arguments: one clause
+    query = (  # the same arguments: one clause
+        "SELECT count ( * ) WHERE { M1 wrote M2 . M1 edited M2 }"
+    )
     assert merge_triples(query, inverse=False) == "SELECT count ( * ) WHERE { M1 edited wrote M2 }"
 
 
 def test_inverse_predicates_are_turned_round():
     query = "SELECT count ( * ) WHERE { M1 film.film.directed_by M2 . M2 film.director.film M3 }"
-    assert merge_triples(query, inverse=True) == "SELECT count ( * ) WHERE { M2 film.director.film M1 M3 }"
+    assert (
+        merge_triples(query, inverse=True)
+        == "SELECT count ( * ) WHERE { M2 film.director.film M1 M3 }"
+    )
     assert not set(INVERSE) & set(INVERSE.values())
 
 
@@ -261,7 +314,9 @@ def small_cfq(tmp_path, monkeypatch):
             "question": "not this",
             "questionPatternModEntities": f'Did M{number} say "yes"?',
             "ruleTree": {"x": ["y"] * 500},  # several chunks in all
-            "sparqlPatternModEntities": f"SELECT count(*) WHERE {{\nM{number} ns:people.person.wrote M9\n}}",
+            "sparqlPatternModEntities": (
+                f"SELECT count(*) WHERE {{\nM{number} ns:people.person.wrote M9\n}}"
+            ),
         }
         for number in range(400)
     ]
@@ -277,11 +332,15 @@ def test_cfq_from_its_archive(small_cfq, tmp_path):
     cfq_archive(*small_cfq)
     get(lenient("cfq"), tmp_path / "cfq", offline=True)
     folder = tmp_path / "cfq"
-    assert (folder / "mcd1" / "train.src").read_text() == 'Did M0 say " yes " ?\nDid M2 say " yes " ?\n'
-    assert (folder / "length" / "test.tgt").read_text() == "SELECT count ( * ) WHERE { M399 people.person.wrote M9 }\n"
-    assert (folder / "dangle-mcd3" / "valid.tgt").read_text() == (
-        "SELECT count ( * ) WHERE { M1 people.person.wrote M9 }\n"
-    )
+    assert (
+        folder / "mcd1" / "train.src"
+    ).read_text() == 'Did M0 say " yes " ?\nDid M2 say " yes " ?\n'
+    assert (
+        folder / "length" / "test.tgt"
+    ).read_text() == "SELECT count ( * ) WHERE { M399 people.person.wrote M9 }\n"
+    assert (
+        folder / "dangle-mcd3" / "valid.tgt"
+    ).read_text() == "SELECT count ( * ) WHERE { M1 people.person.wrote M9 }\n"
     assert not (folder / "dangle-random").exists()
 
 
@@ -296,7 +355,10 @@ class Trickle(io.BytesIO):
 
 def test_a_cfq_field_may_come_in_pieces(small_cfq):
     _, records, _ = small_cfq
-    pairs = [(record["questionPatternModEntities"], record["sparqlPatternModEntities"]) for record in records[:5]]
+    pairs = [
+        (record["questionPatternModEntities"], record["sparqlPatternModEntities"])
+        for record in records[:5]
+    ]
     assert list(cfq.read_dataset(Trickle(json.dumps(records[:5]).encode()))) == pairs
 
 
@@ -321,7 +383,9 @@ def test_smcalflow_from_a_mirror(tmp_path):
 
 
 def test_a_request_without_a_plan_is_named(tmp_path):
-    (tmp_path / "x.jsonl").write_text('{"utterance": "a", "plan": "b", "tags": []}\n{"utterance": "a", "tags": []}\n')
+    (tmp_path / "x.jsonl").write_text(
+        '{"utterance": "a", "plan": "b", "tags": []}\n{"utterance": "a", "tags": []}\n'
+    )
     with pytest.raises(InputError, match="row 2: not a record"):
         list(read_requests(tmp_path / "x.jsonl"))
 

@@ -1,4 +1,6 @@
-"""SCAN from its grammar: against an interpreter that reads a command word by word, and against the released files."""
+"""SCAN from its grammar: against an interpreter that reads a command word by word, and against the
+released files.
+"""
 
 import gzip
 import io
@@ -40,8 +42,10 @@ def test_the_grammar_has_the_commands_and_meanings_of_the_paper():
     found = commands()
     assert len(found) == 20_910
     assert all(interpret(command) == actions.split() for command, actions in found.items())
-    assert found["jump opposite left after walk around left"] == (
-        "I_TURN_LEFT I_WALK I_TURN_LEFT I_WALK I_TURN_LEFT I_WALK I_TURN_LEFT I_WALK I_TURN_LEFT I_TURN_LEFT I_JUMP"
+    assert (
+        found["jump opposite left after walk around left"]
+        == "I_TURN_LEFT I_WALK I_TURN_LEFT I_WALK I_TURN_LEFT I_WALK I_TURN_LEFT I_WALK I_TURN_LEFT"
+        " I_TURN_LEFT I_JUMP"
     )
 
 
@@ -49,15 +53,24 @@ def test_splits_by_rule_keep_what_they_hold_out():
     splits = {name: (train, test) for name, train, test in rule_splits(list(commands().items()))}
     train, test = splits["template_jump_around_right"]
     assert all("jump around right" in command for command, _ in test)
-    assert not any("jump around right" in command or "turn around right" in command for command, _ in train)
+    assert not any(
+        "jump around right" in command or "turn around right" in command for command, _ in train
+    )
     train, test = splits["addprim_turn_left"]
     assert Counter(train)["turn left", "I_TURN_LEFT"] == 2_189 and len(set(train)) == 19_702
-    assert ("turn left and walk", "I_TURN_LEFT I_WALK") in test and ("turn left", "I_TURN_LEFT") not in test
+    assert ("turn left and walk", "I_TURN_LEFT I_WALK") in test and (
+        "turn left",
+        "I_TURN_LEFT",
+    ) not in test
     # Also a part of the split, such as its last fifth, is like the rest.
     assert 200 < sum(row == ("jump", "I_JUMP") for row in splits["addprim_jump"][0][-2_934:]) < 400
     for number, verb in enumerate(("look", "walk", "run")):
-        before, after = ({command for command, _ in splits[f"filler_num{n}"][0]} for n in (number, number + 1))
-        assert before < after and all(f"{verb} around right" in command for command in after - before)
+        before, after = (
+            {command for command, _ in splits[f"filler_num{n}"][0]} for n in (number, number + 1)
+        )
+        assert before < after and all(
+            f"{verb} around right" in command for command in after - before
+        )
     for name, (train, test) in splits.items():
         assert not set(train) & set(test), name
 
@@ -102,13 +115,19 @@ def test_archives_as_they_are_published(tmp_path):
     Random(1).shuffle(rows)
     recipe = find_recipe("scan")
     # the real files have known sums, these have not
-    unknown = replace(recipe, sources=tuple(replace(source, hashes=()) for source in recipe.sources))
+    unknown = replace(
+        recipe, sources=tuple(replace(source, hashes=()) for source in recipe.sources)
+    )
     folder = tmp_path / "downloads" / "scan"
     folder.mkdir(parents=True)
     with zipfile.ZipFile(folder / "SCAN.zip", "w") as archive:
         archive.writestr("SCAN-c4b7/tasks.txt", lines(rows))
-        archive.writestr("SCAN-c4b7/simple_split/size_variations/tasks_train_simple_p1.txt", lines(rows[:209]))
-        archive.writestr("SCAN-c4b7/simple_split/size_variations/tasks_test_simple_p1.txt", lines(rows[209:]))
+        archive.writestr(
+            "SCAN-c4b7/simple_split/size_variations/tasks_train_simple_p1.txt", lines(rows[:209])
+        )
+        archive.writestr(
+            "SCAN-c4b7/simple_split/size_variations/tasks_test_simple_p1.txt", lines(rows[209:])
+        )
     with tarfile.open(folder / "scan-splits.tar.gz", "w:gz") as archive:
         data = json.dumps({"trainIdxs": [2, 0], "devIdxs": [], "testIdxs": [20_909]}).encode()
         item = tarfile.TarInfo("scan-splits/mcd2.json")
@@ -117,9 +136,13 @@ def test_archives_as_they_are_published(tmp_path):
     record = get(unknown, tmp_path / "scan", offline=True).record
     read = {name: (tmp_path / "scan" / name).read_text().splitlines() for name in record["files"]}
     assert read["all.src"] == [command for command, _ in rows]
-    assert read["mcd2/train.src"] == [rows[2][0], rows[0][0]] and read["mcd2/test.tgt"] == [rows[20_909][1]]
+    assert read["mcd2/train.src"] == [rows[2][0], rows[0][0]] and read["mcd2/test.tgt"] == [
+        rows[20_909][1]
+    ]
     assert len(read["simple_p1/train.src"]) == 209 and "simple/train.src" not in read
-    assert record["splits"]["length-26/valid"]["origin"] == "released" and record["notes"] == list(recipe.notes)
+    assert record["splits"]["length-26/valid"]["origin"] == "released" and record["notes"] == list(
+        recipe.notes
+    )
     assert len(record["missing_files"]) == 10
     assert {"mcd1/train", "simple/test"} <= set(record["missing"])
     assert not list(tmp_path.glob(".scan.*"))
@@ -145,14 +168,25 @@ def test_a_mirror_gives_the_released_splits(tmp_path):
         if name.startswith("lexicons/"):
             assert (tmp_path / "scan" / name).read_bytes() == (SHARED / "scan" / name).read_bytes()
     # the authors' file has the fault of their Figure 2; it is read as it is
-    given = Lexicon.load(tmp_path / "scan" / "lexicons" / "template_around_right" / "intersect.align.o.json").entries
-    assert given["around"] == {"I_TURN_LEFT": 4_785} and given["turn"] == {"I_TURN_LEFT": 2_238} and "left" not in given
+    given = Lexicon.load(
+        tmp_path / "scan" / "lexicons" / "template_around_right" / "intersect.align.o.json"
+    ).entries
+    assert (
+        given["around"] == {"I_TURN_LEFT": 4_785}
+        and given["turn"] == {"I_TURN_LEFT": 2_238}
+        and "left" not in given
+    )
     with gzip.open(SHARED / "scan" / "tasks_test_length.txt.gz", "rt") as file:
         released = [line.strip().removeprefix("IN: ").split(" OUT: ") for line in file]
     for side, column in zip(("src", "tgt"), zip(*released, strict=True), strict=True):
-        assert (tmp_path / "scan" / "length" / f"test.{side}").read_text().splitlines() == list(column)
-    # the templates keep the order of tasks.txt, so a rule over it gives the released files themselves
+        assert (tmp_path / "scan" / "length" / f"test.{side}").read_text().splitlines() == list(
+            column
+        )
+    # the templates keep the order of tasks.txt, so a rule over it gives the released files
+    # themselves
     rows = read_tasks(SHARED / "scan" / "tasks.txt.gz")
-    _, train, test = next(split for split in rule_splits(rows) if split[0] == "template_around_right")
+    _, train, test = next(
+        split for split in rule_splits(rows) if split[0] == "template_around_right"
+    )
     for part, ours in (("train", train), ("test", test)):
         assert ours == read_tasks(SHARED / "scan" / f"tasks_{part}_template_around_right.txt.gz")

@@ -1,4 +1,6 @@
-"""Recipes of installed packages (tests/examples/own_recipe.py is the one that the documentation shows)."""
+"""Recipes of installed packages (tests/examples/own_recipe.py is the one that the documentation
+shows).
+"""
 
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
@@ -33,8 +35,13 @@ def test_a_recipe_of_a_package_is_listed_found_and_prepared(installed, run, tmp_
     for part, text in (("train", "one\t1\ntwo\t2\n"), ("test", "three\t3\n")):
         (tmp_path / "mirror" / "toy-numbers" / f"{part}.tsv").write_text(text)
     assert list(recipes())[-1] == "toy-numbers"
-    assert "toy-numbers" in run("data", "list").stdout and "Doe, Toy" in run("data", "describe", "toy-numbers").stdout
-    record = get(find_recipe("toy-numbers"), tmp_path / "out", mirror=str(tmp_path / "mirror")).record
+    assert (
+        "toy-numbers" in run("data", "list").stdout
+        and "Doe, Toy" in run("data", "describe", "toy-numbers").stdout
+    )
+    record = get(
+        find_recipe("toy-numbers"), tmp_path / "out", mirror=str(tmp_path / "mirror")
+    ).record
     assert record["missing"] == [] and (tmp_path / "out" / "train.tgt").read_text() == "1\n2\n"
 
 
@@ -43,7 +50,9 @@ def test_the_documentation_shows_the_example():
     assert (EXAMPLES / "own_recipe.py").read_text().split('"""\n\n', 1)[1] in page
 
 
-@pytest.mark.parametrize("value", ["no_such_package:RECIPE", "own_recipe:prepare", "own_recipe:NONE"])
+@pytest.mark.parametrize(
+    "value", ["no_such_package:RECIPE", "own_recipe:prepare", "own_recipe:NONE"]
+)
 def test_a_recipe_that_cannot_be_loaded_is_one_line_and_the_others_are_listed(installed, value):
     installed(value=value)
     with pytest.raises(InputError, match="recipe toy-numbers of the entry point"):

@@ -70,7 +70,11 @@ def test_a_wrong_file_is_deleted_and_both_hashes_are_named(web, tmp_path, body):
     with pytest.raises(InputError) as caught:
         find(tmp_path, source)
     wrong = hashlib.sha256(body).hexdigest()
-    assert wrong in str(caught.value) and SHA256 in str(caught.value) and "expected by the recipe" in str(caught.value)
+    assert (
+        wrong in str(caught.value)
+        and SHA256 in str(caught.value)
+        and "expected by the recipe" in str(caught.value)
+    )
     folder = tmp_path / "downloads" / "toy"
     assert list(folder.iterdir()) == []
     web.files["x.txt"] = GOOD
@@ -79,7 +83,9 @@ def test_a_wrong_file_is_deleted_and_both_hashes_are_named(web, tmp_path, body):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_mirror_folder_is_read_where_it_is(tmp_path, place, packed):
-    path = place("mirror", "x.txt.gz" if packed else "x.txt", gzip.compress(GOOD) if packed else GOOD)
+    path = place(
+        "mirror", "x.txt.gz" if packed else "x.txt", gzip.compress(GOOD) if packed else GOOD
+    )
     source = Source("x.txt", "http://127.0.0.1:9/x.txt", (SHA256,))
     with toy_sources(tmp_path, source, mirror=str(tmp_path / "mirror")) as sources:
         assert sources.find("x.txt") == (path,)
@@ -91,13 +97,18 @@ def test_without_the_network_it_is_said_what_to_fetch_and_where_to_put_it(tmp_pa
     data, sources = find(tmp_path, Source("x.txt", "http://127.0.0.1:9/x.txt"), **options)
     assert data is None
     place = tmp_path / "downloads" / "toy" / "x.txt"
-    assert sources.missing["x.txt"].startswith(f"download http://127.0.0.1:9/x.txt and put it at {place} (or ")
+    assert sources.missing["x.txt"].startswith(
+        f"download http://127.0.0.1:9/x.txt and put it at {place} (or "
+    )
 
 
 def test_a_network_that_fails_is_an_error_that_says_the_same(tmp_path, monkeypatch):
     pytest.importorskip("requests")
     monkeypatch.setattr(download, "WAIT", 0)
-    with pytest.raises(InputError, match=r"cannot be downloaded .*run the same command again.*and put it at .*x\.txt"):
+    with pytest.raises(
+        InputError,
+        match=r"cannot be downloaded .*run the same command again.*and put it at .*x\.txt",
+    ):
         find(tmp_path, Source("x.txt", "http://127.0.0.1:9/x.txt"))
 
 
@@ -117,12 +128,17 @@ def test_a_file_in_an_archive_is_taken_out_and_cleared_away(tmp_path, place):
         assert found.find("x.txt", "y.txt") is None
         assert "no data/y.txt in" in found.missing["y.txt"]
         assert set(found.used) == {"all.tgz", "x.txt"}
-    assert [path.name for path in packed.parent.iterdir()] == ["all.tgz"] and not (tmp_path / "work").exists()
+    assert [path.name for path in packed.parent.iterdir()] == ["all.tgz"] and not (
+        tmp_path / "work"
+    ).exists()
 
 
 def test_a_mirror_may_hold_the_files_of_an_archive_one_by_one(tmp_path, place):
     place("mirror", "x.txt", GOOD, folder="elsewhere")
-    sources = Source("all.tgz", "http://127.0.0.1:9/all.tgz"), Source("x.txt", folder="elsewhere", archive="all.tgz")
+    sources = (
+        Source("all.tgz", "http://127.0.0.1:9/all.tgz"),
+        Source("x.txt", folder="elsewhere", archive="all.tgz"),
+    )
     assert find(tmp_path, sources[1], sources[0], mirror=str(tmp_path / "mirror"))[0] == [GOOD]
 
 
@@ -134,12 +150,16 @@ def test_only_what_is_at_hand(web, tmp_path):
 
 def released(**fields):
     """A file of a repository by its digests, as the recipes have them."""
-    return Source("x.txt", RAW + f"someone/toys/{'c' * 40}/data/deep/x.txt", **{"hashes": (BLOB,), **fields})
+    return Source(
+        "x.txt", RAW + f"someone/toys/{'c' * 40}/data/deep/x.txt", **{"hashes": (BLOB,), **fields}
+    )
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_git_blob_id_is_a_digest(tmp_path, place, packed):
-    path = place("downloads", "x.txt.gz" if packed else "x.txt", gzip.compress(GOOD) if packed else GOOD)
+    path = place(
+        "downloads", "x.txt.gz" if packed else "x.txt", gzip.compress(GOOD) if packed else GOOD
+    )
     data, sources = find(tmp_path, Source("x.txt", hashes=(BLOB,)), offline=True)
     assert data == [path.read_bytes()] and sources.used["x.txt"]["bytes"] == len(GOOD)
 
@@ -158,8 +178,14 @@ def test_a_wrong_git_blob_is_refused_wherever_it_is_from(web, tmp_path, place, w
         inner.write_bytes(b"wrong\n")
         with tarfile.open(place("downloads", "all.tgz", b""), "w:gz") as archive:
             archive.add(inner, "x.txt")
-        source, more = Source("x.txt", hashes=(BLOB,), archive="all.tgz", member="x.txt"), (Source("all.tgz"),)
-    message = f"the hash is sha256:.*, git:58db11e8.*but {BLOB} is expected by the recipe.*it was not used"
+        source, more = (
+            Source("x.txt", hashes=(BLOB,), archive="all.tgz", member="x.txt"),
+            (Source("all.tgz"),),
+        )
+    message = (
+        f"the hash is sha256:.*, git:58db11e8.*but {BLOB} is expected by the recipe.*it was not"
+        " used"
+    )
     with pytest.raises(InputError, match=message.replace("58db11e8", git_blob(b"wrong\n"))):
         find(tmp_path, source, *more, **options)
     assert where != "mirror" or kept.read_bytes() == b"wrong\n"
@@ -200,16 +226,23 @@ def test_an_optional_file_that_cannot_be_fetched_is_missing_and_stops_no_one(tmp
     sources = [Source(name, f"http://127.0.0.1:9/{name}") for name in ("x.txt", "y.txt")]
     said = []
     with toy_sources(tmp_path, *sources, say=said.append) as found:
-        assert found.find("x.txt", optional=True) is None and found.find("y.txt", optional=True) is None
+        assert (
+            found.find("x.txt", optional=True) is None
+            and found.find("y.txt", optional=True) is None
+        )
     assert set(found.missing) == {"x.txt", "y.txt"}
-    assert [line for line in said if line.startswith("downloading")] == ["downloading http://127.0.0.1:9/x.txt"]
+    assert [line for line in said if line.startswith("downloading")] == [
+        "downloading http://127.0.0.1:9/x.txt"
+    ]
 
 
 @pytest.mark.parametrize("cut", [5, 20, -4])
 def test_a_packed_file_that_was_cut_short_is_one_line(tmp_path, place, cut):
     path = place("mirror", "x.txt.gz", gzip.compress(GOOD * 99)[:cut])
     for known in ((SHA256,), ()):
-        with pytest.raises(InputError, match=r"x\.txt\.gz: cannot be read .* damaged or cut short") as caught:
+        with pytest.raises(
+            InputError, match=r"x\.txt\.gz: cannot be read .* damaged or cut short"
+        ) as caught:
             find(tmp_path, Source("x.txt", "", known), mirror=str(tmp_path / "mirror"))
         assert str(path) in str(caught.value)
 
@@ -223,7 +256,11 @@ def test_of_several_mirrors_the_one_that_has_the_file(tmp_path, place):
 
 def test_one_of_several_hashes_must_fit(tmp_path, place):
     place("downloads", "x.txt", GOOD)
-    for known in (("sha256:" + "0" * 64, SHA256), ("git:" + "0" * 40, SHA256), ("sha256:" + "0" * 64, BLOB)):
+    for known in (
+        ("sha256:" + "0" * 64, SHA256),
+        ("git:" + "0" * 40, SHA256),
+        ("sha256:" + "0" * 64, BLOB),
+    ):
         assert find(tmp_path, Source("x.txt", "", known))[0] == [GOOD]
     with pytest.raises(InputError, match="is expected by the recipe"):
         find(tmp_path, Source("x.txt", "", ("sha256:" + "0" * 64, "git:" + "0" * 40)))

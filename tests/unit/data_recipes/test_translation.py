@@ -9,7 +9,13 @@ from small_recipes import git_blob, lenient
 
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.registry import find_recipe
-from cgbench.data_recipes.translation import TESTS, aligned, filter_by_length, segment_lines, talk_lines
+from cgbench.data_recipes.translation import (
+    TESTS,
+    aligned,
+    filter_by_length,
+    segment_lines,
+    talk_lines,
+)
 from cgbench.engines import Local
 from cgbench.errors import InputError
 
@@ -42,7 +48,9 @@ def test_text_between_tags(tmp_path):
         "<description>Es geht um Öl</description>\nEin Satz .\n"
     )
     assert list(talk_lines(tmp_path / "train")) == ["Ein Titel", "Es geht um Öl", "Ein Satz ."]
-    (tmp_path / "x.xml").write_text('<doc>\n<seg id="1"> It\u2019s here. </seg>\n<p>\n<seg id="12">Yes</seg>\n</doc>\n')
+    (tmp_path / "x.xml").write_text(
+        '<doc>\n<seg id="1"> It\u2019s here. </seg>\n<p>\n<seg id="12">Yes</seg>\n</doc>\n'
+    )
     assert list(segment_lines(tmp_path / "x.xml")) == ["It's here.", "Yes"]
 
 
@@ -54,7 +62,9 @@ def talks(tmp_path):
     for language, words in (("de", ["Hallo", "Welt"]), ("en", ["Hello", "World"])):
         lines = [f"{words[0]}, {words[1]} {number}!" for number in range(46)]
         lines[3] = f"{words[0]}" + (" viel zu lang" if language == "de" else "")
-        (folder / f"train.tags.de-en.{language}").write_text("<url>x</url>\n" + "\n".join(lines) + "\n")
+        (folder / f"train.tags.de-en.{language}").write_text(
+            "<url>x</url>\n" + "\n".join(lines) + "\n"
+        )
         for number, test in enumerate(TESTS):
             text = f'<seg id="1"> {words[1]} {number} </seg>\n'
             (folder / f"IWSLT14.{test}.de-en.{language}.xml").write_text(text)
@@ -79,7 +89,9 @@ def test_iwslt14_step_by_step(talks, jobs):
 def test_react_takes_its_training_pairs_from_iwslt14(talks):
     pytest.importorskip("sacremoses")
     record = get(lenient("react"), talks / "out", offline=True).record
-    assert list(record["splits"]) == ["train"] and {"valid", "cg_test", "bpe/train"} <= set(record["missing"])
+    assert list(record["splits"]) == ["train"] and {"valid", "cg_test", "bpe/train"} <= set(
+        record["missing"]
+    )
     assert "train: prepared from IWSLT14 by this tokeniser" in record["notes"][-1]
 
 
@@ -98,13 +110,20 @@ def released_as(name, texts, tmp_path):
 
 
 def test_react_has_the_released_training_pairs_and_subwords_without_iwslt14(tmp_path):
-    texts = {"train.de": "haus\n", "train.en": "house\n", "bpe.train.de": "ha@@ us\n", "bpe.train.en": "house\n"}
+    texts = {
+        "train.de": "haus\n",
+        "train.en": "house\n",
+        "bpe.train.de": "ha@@ us\n",
+        "bpe.train.en": "house\n",
+    }
     record = get(released_as("react", texts, tmp_path), tmp_path / "out", offline=True).record
     assert (tmp_path / "out" / "train.de").read_text() == "haus\n"
     assert (tmp_path / "out" / "bpe" / "train.de").read_text() == "ha@@ us\n"
     assert list(record["splits"]) == ["train", "bpe/train"] and "de-en.tgz" not in record["sources"]
     plain = {name: text for name, text in texts.items() if not name.startswith("bpe")}
-    iwslt = get(released_as("iwslt14-de-en", plain, tmp_path), tmp_path / "iwslt", offline=True).record
+    iwslt = get(
+        released_as("iwslt14-de-en", plain, tmp_path), tmp_path / "iwslt", offline=True
+    ).record
     assert iwslt["files"]["train.en"] == record["files"]["train.en"]
 
 
@@ -128,28 +147,46 @@ def test_cognition_from_a_mirror(tmp_path, mirror):
     for kind in ("NP", "VP", "PP"):
         for side in ("en", "zh", "compound"):
             name = f"{kind}.{side}"
-            assert (tmp_path / "c" / name).read_bytes() == (SHARED / "cognition" / name).read_bytes()
+            assert (tmp_path / "c" / name).read_bytes() == (
+                SHARED / "cognition" / name
+            ).read_bytes()
     for name, released in (
         ("valid.zh", "valid.zh"),
         ("test.zh", "test.zh"),
         ("valid.en", "valid.en"),
         ("bpe/codes", "code"),
     ):
-        assert (tmp_path / "c" / name).read_bytes() == (SHARED / "cognition" / "processed" / released).read_bytes()
+        assert (tmp_path / "c" / name).read_bytes() == (
+            SHARED / "cognition" / "processed" / released
+        ).read_bytes()
     assert "@@ " in (tmp_path / "c" / "valid.zh").read_text("utf-8")
-    assert (tmp_path / "c" / "cg-test.zh").read_bytes() == (SHARED / "cognition" / "cg-test.zh").read_bytes()
+    assert (tmp_path / "c" / "cg-test.zh").read_bytes() == (
+        SHARED / "cognition" / "cg-test.zh"
+    ).read_bytes()
 
 
 @needs("cognition/valid.zh", "cognition/processed/valid.zh")
 def test_the_folder_of_the_processed_files_is_a_mirror_of_them_alone(tmp_path):
-    record = get(find_recipe("cognition"), tmp_path / "c", mirror=str(SHARED / "cognition" / "processed")).record
-    assert set(record["splits"]) == {"valid", "test"}  # its cg-test.zh is in subwords, and no reference
+    record = get(
+        find_recipe("cognition"), tmp_path / "c", mirror=str(SHARED / "cognition" / "processed")
+    ).record
+    assert set(record["splits"]) == {
+        "valid",
+        "test",
+    }  # its cg-test.zh is in subwords, and no reference
 
 
-@needs("tatoeba-en-zh/cmn_test_tokenized.tsv", "multi30k/val.lc.norm.tok.de.gz", "ud/en_ewt-ud-dev.conllu.gz")
+@needs(
+    "tatoeba-en-zh/cmn_test_tokenized.tsv",
+    "multi30k/val.lc.norm.tok.de.gz",
+    "ud/en_ewt-ud-dev.conllu.gz",
+)
 def test_what_is_used_as_published(tmp_path):
     for name in ("tatoeba-en-zh", "multi30k", "ud-english-ewt"):
         assert get(find_recipe(name), tmp_path / name, mirror=str(SHARED)).record["missing"] == []
     rows = (SHARED / "tatoeba-en-zh" / "cmn_test_tokenized.tsv").read_text().splitlines()
-    sides = [(tmp_path / "tatoeba-en-zh" / f"test.{side}").read_text().splitlines() for side in ("en", "zh")]
+    sides = [
+        (tmp_path / "tatoeba-en-zh" / f"test.{side}").read_text().splitlines()
+        for side in ("en", "zh")
+    ]
     assert ["\t".join(pair) for pair in zip(*sides, strict=True)] == rows

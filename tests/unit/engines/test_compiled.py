@@ -18,9 +18,18 @@ from cgbench.engines import compiled
 
 PACKAGE = Path(cgbench.__file__).parent
 KERNELS = sorted(
-    path for path in PACKAGE.rglob("*.py") if "from cgbench.engines.compiled import" in path.read_text("utf-8")
+    path
+    for path in PACKAGE.rglob("*.py")
+    if "from cgbench.engines.compiled import" in path.read_text("utf-8")
 )
-SLOW = {"empty", "zeros", "full", "ones", "argsort", "concatenate"}  # numpy's functions that compile for a second
+SLOW = {
+    "empty",
+    "zeros",
+    "full",
+    "ones",
+    "argsort",
+    "concatenate",
+}  # numpy's functions that compile for a second
 
 SCRIPT = """
 import sys
@@ -44,20 +53,34 @@ print(total(np.arange(4)))
 
 def run(tmp_path, **environment):
     (tmp_path / "loops.py").write_text(SCRIPT.format(decorator="@kernel"))
-    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), progress.EVERY: "30", **environment}
-    words = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import loops"]
+    variables = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        progress.EVERY: "30",
+        **environment,
+    }
+    words = [
+        sys.executable,
+        "-c",
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import loops",
+    ]
     return subprocess.run(words, env=variables, capture_output=True, text=True, check=True)
 
 
 def test_one_line_says_that_a_kernel_is_compiled_and_none_that_it_was(tmp_path):
     first, second = run(tmp_path), run(tmp_path)
     assert first.stdout == second.stdout == "12\n"
-    assert first.stderr == "compiling loops for this processor: takes some seconds, once after installation\n"
+    assert (
+        first.stderr
+        == "compiling loops for this processor: takes some seconds, once after installation\n"
+    )
     assert second.stderr == ""
 
 
 @pytest.mark.parametrize("kind", few(["nbi", "nbc"], "nbc"))
-@pytest.mark.parametrize("wrong", few([b"cnumba\ngone\n.", b"cgone\nname\n.", b""], b"cnumba\ngone\n."))
+@pytest.mark.parametrize(
+    "wrong", few([b"cnumba\ngone\n.", b"cgone\nname\n.", b""], b"cnumba\ngone\n.")
+)
 def test_cached_code_that_cannot_be_read_is_compiled_anew(tmp_path, kind, wrong):
     assert run(tmp_path, **{progress.EVERY: "0"}).stderr == ""  # who wants no lines gets none
     (path,) = (tmp_path / "cache").rglob(f"*.{kind}")
@@ -68,7 +91,9 @@ def test_cached_code_that_cannot_be_read_is_compiled_anew(tmp_path, kind, wrong)
 
 
 def slow_calls(source):
-    """Calls of kernels' and parts' bodies that take library code along: arrays that are made there."""
+    """Calls of kernels' and parts' bodies that take library code along: arrays that are made
+    there.
+    """
     found = []
     for node in ast.parse(source).body:
         made = [getattr(name, "func", name) for name in getattr(node, "decorator_list", [])]
@@ -77,7 +102,9 @@ def slow_calls(source):
             found += [
                 f"{node.name}: {call.func.attr}"
                 for call in ast.walk(node)
-                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in SLOW
+                if isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Attribute)
+                and call.func.attr in SLOW
             ]
             found += [
                 f"{node.name}: a slice"
@@ -103,15 +130,15 @@ def test_a_slow_call_is_seen():
 
 @pytest.mark.slow
 def test_warm_up_compiles_every_kernel():
-    modules = [path.relative_to(PACKAGE.parent).with_suffix("").as_posix().replace("/", ".") for path in KERNELS]
+    modules = [
+        path.relative_to(PACKAGE.parent).with_suffix("").as_posix().replace("/", ".")
+        for path in KERNELS
+    ]
     script = (
-        "import importlib\n"
-        "from cgbench.cli import main\n"
-        "main.main(['warm-up'], standalone_mode=False)\n"
-        "from cgbench.engines import compiled\n"
-        f"for name in {modules}:\n"
-        "    importlib.import_module(name)\n"
-        "print(sorted(loop.py_func.__qualname__ for loop in compiled.KERNELS if not loop.signatures))\n"
+        "import importlib\nfrom cgbench.cli import main\nmain.main(['warm-up'],"
+        f" standalone_mode=False)\nfrom cgbench.engines import compiled\nfor name in {modules}:\n  "
+        "  importlib.import_module(name)\nprint(sorted(loop.py_func.__qualname__ for loop in"
+        " compiled.KERNELS if not loop.signatures))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

@@ -83,8 +83,8 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize(("script", "saved"), [(WAITS, 0), (SAVES, 2)])
 def test_workers_end_with_the_command_that_started_them(tmp_path, script, saved):
-    """Killed by SIGKILL, a command leaves no worker behind that would go on writing; one that handles the signal is
-    asked to end before it is ended, and can save what it has."""
+    """Killed by SIGKILL, a command leaves no worker behind that would go on writing; one that
+    handles the signal is asked to end before it is ended, and can save what it has."""
     (tmp_path / "script.py").write_text(script)
     parent = subprocess.Popen([sys.executable, str(tmp_path / "script.py"), str(tmp_path)])
     wait_until(lambda: len([path for path in tmp_path.glob("*.pid") if path.read_text()]) == 2)
@@ -96,7 +96,9 @@ def test_workers_end_with_the_command_that_started_them(tmp_path, script, saved)
 
 
 def test_cores_where_the_system_does_not_tell(monkeypatch):
-    """macOS has no affinity: all cores count, for workers and for the threads that learn known n-grams."""
+    """macOS has no affinity: all cores count, for workers and for the threads that learn known
+    n-grams.
+    """
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
     assert usable_cores() >= 1

@@ -94,7 +94,9 @@ def test_what_a_task_raises_is_raised_here(engine):
 
 def test_what_a_broken_task_said_is_in_a_file(engine, tmp_path):
     engine.share(tmp_path)
-    with pytest.raises(InputError, match=r"a task failed on the machine \S+ \(ZeroDivisionError: ") as error:
+    with pytest.raises(
+        InputError, match=r"a task failed on the machine \S+ \(ZeroDivisionError: "
+    ) as error:
         list(engine.run(breaks, [(1,)]))
     assert "\n" not in str(error.value) and str(tmp_path / FAILED) in str(error.value)
     assert "in breaks" in (tmp_path / FAILED).read_text()
@@ -136,7 +138,8 @@ def test_shards_of_a_scan(engine, demo, tmp_path, monkeypatch):
         assert (sum(engine.ran.values()) > before + 3) == (name == "ray")
     assert counts["ray"] == counts["local"] == counts["unseen"]
     ours, theirs, here = (
-        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("ray", "local", "unseen")
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("ray", "local", "unseen")
     )
     assert ours == theirs == here and len(ours) > 3
 
@@ -175,7 +178,9 @@ def test_nobody_answers():
 
 @pytest.mark.slow
 def test_a_node_that_is_lost(cluster, engine, tmp_path, capsys):
-    """Its tasks run again on another; each has one result, and steps have the bytes of a local run."""
+    """Its tasks run again on another; each has one result, and steps have the bytes of a local
+    run.
+    """
     node = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
     began, done = tmp_path / "began", []

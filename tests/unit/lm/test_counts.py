@@ -11,7 +11,9 @@ from cgbench.errors import InputError
 from cgbench.lm import count_kernels
 from cgbench.lm.counts import read_text_corpus, sort_positions
 
-sentences = st.lists(st.lists(st.sampled_from("aabc"), max_size=6).map(" ".join), min_size=1, max_size=8)
+sentences = st.lists(
+    st.lists(st.sampled_from("aabc"), max_size=6).map(" ".join), min_size=1, max_size=8
+)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,10 @@ def corpus_of(tmp_path_factory):
 
 
 def words_of(corpus):
-    spelled = [corpus.arena[begin:end].tobytes().decode() for begin, end in pairwise(corpus.starts.tolist())]
+    spelled = [
+        corpus.arena[begin:end].tobytes().decode()
+        for begin, end in pairwise(corpus.starts.tolist())
+    ]
     assert len(spelled) == corpus.words
     return spelled
 
@@ -44,10 +49,14 @@ def test_words_by_falling_count_with_the_special_ones_first(corpus_of):
 def test_sorting_against_its_definition(corpus_of, lines, order, jobs):
     corpus = corpus_of("a\n" + "".join(line + "\n" for line in lines))
     sort = sort_positions(corpus, order, jobs)
-    assert (sort.positions.tolist(), sort.shared.tolist(), sort.depths.tolist()) == twins_lm.sorted_positions(
-        corpus.text.tolist(), order
-    )
-    assert [sort.starts[word + 1] - sort.starts[word] for word in range(corpus.words)] == corpus.counts.tolist()
+    assert (
+        sort.positions.tolist(),
+        sort.shared.tolist(),
+        sort.depths.tolist(),
+    ) == twins_lm.sorted_positions(corpus.text.tolist(), order)
+    assert [
+        sort.starts[word + 1] - sort.starts[word] for word in range(corpus.words)
+    ] == corpus.counts.tolist()
 
 
 def test_many_words_and_long_lines_over_blocks(corpus_of, monkeypatch):
@@ -80,8 +89,14 @@ def test_the_example(corpus_of):
     corpus = corpus_of("a b\nb\n")
     result = sort_positions(corpus, 3, jobs=1)
     # The text is a ring of which the first END, in front, is the last.
-    words = [[corpus.text[max(position - back, 0)] for back in range(3)] for position in result.positions.tolist()]
-    words = [" ".join(map(str, row[:depth])) for row, depth in zip(words, result.depths.tolist(), strict=True)]
+    words = [
+        [corpus.text[max(position - back, 0)] for back in range(3)]
+        for position in result.positions.tolist()
+    ]
+    words = [
+        " ".join(map(str, row[:depth]))
+        for row, depth in zip(words, result.depths.tolist(), strict=True)
+    ]
     for name, values in (
         ("text       ", corpus.text),
         ("positions  ", result.positions),

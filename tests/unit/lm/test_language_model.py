@@ -66,7 +66,9 @@ def test_arrays_and_sums(model):
     scores = list(model.scores(lines, total))
     assert model.order == 2
     perplexity = model.perplexity(lines)
-    assert perplexity.dtype == np.float64 and perplexity.tolist() == [score.perplexity for score in scores]
+    assert perplexity.dtype == np.float64 and perplexity.tolist() == [
+        score.perplexity for score in scores
+    ]
     assert (total.sentences, total.tokens, total.oovs) == (3, 7, 1)
     log10 = -0.7 - 2.8 - 0.8
     assert total.log10 == pytest.approx(log10, abs=1e-5)
@@ -81,7 +83,11 @@ def test_what_is_no_language_model(tmp_path):
         ("empty", b"", "not a language model that KenLM reads"),
         ("cut.arpa", ARPA[:150].encode(), "not a language model that KenLM reads"),
         ("bad.binary", b"mmap lm http://kheafield.com/code format version 4\n\0" * 3, "version 4"),
-        ("one.arpa", b"\\data\\\nngram 1=1\n\n\\1-grams:\n-1\t<unk>\n\n\\end\\\n", "at least a bigram"),
+        (
+            "one.arpa",
+            b"\\data\\\nngram 1=1\n\n\\1-grams:\n-1\t<unk>\n\n\\end\\\n",
+            "at least a bigram",
+        ),
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match=message) as error:
@@ -115,10 +121,14 @@ def scored(path):
         (-1, b""),
     ],
 )
-def test_a_damaged_binary_file_ends_no_process_but_its_reader(binary, tmp_path, monkeypatch, at, value):
+def test_a_damaged_binary_file_ends_no_process_but_its_reader(
+    binary, tmp_path, monkeypatch, at, value
+):
     monkeypatch.setattr(module, "SECONDS", 1)  # KenLM looks in a full hash table for ever
     data = binary.read_bytes()
-    (tmp_path / "x.binary").write_bytes(data[:at] + value + data[at + len(value) :] if value else data[:at])
+    (tmp_path / "x.binary").write_bytes(
+        data[:at] + value + data[at + len(value) :] if value else data[:at]
+    )
     with contextlib.suppress(InputError) as caught:
         scored(tmp_path / "x.binary")
     assert caught is None or "\n" not in str(caught)
@@ -154,7 +164,9 @@ def test_a_nul_byte(model):
 
 
 def test_a_long_sentence_has_the_exact_sum_of_its_tokens(tmp_path, words=1_000_000):
-    """KenLM's own sum of a sentence, a float of 32 bits, is off by a percent after a million of these words."""
+    """KenLM's own sum of a sentence, a float of 32 bits, is off by a percent after a million of
+    these words.
+    """
     (tmp_path / "x.arpa").write_text(ARPA.replace("-2\t<unk>", "-1.2345\t<unk>"))
     total = CorpusScore()
     [score] = LanguageModel.load(tmp_path / "x.arpa").scores(["zz " * words], total)

@@ -1,4 +1,6 @@
-"""Modified Kneser-Ney smoothing and the files it is written to: by hand, by definition, and as KenLM has it."""
+"""Modified Kneser-Ney smoothing and the files it is written to: by hand, by definition, and as
+KenLM has it.
+"""
 
 import math
 import random
@@ -53,25 +55,42 @@ def test_discounts_by_hand():
     # n1..n4 = 4, 2, 1, 1: Y = 4 / (4 + 2 * 2) = 1/2; 1 - 2Y 2/4, 2 - 3Y 1/2, 3 - 4Y 1/1
     assert discounts_of([4, 2, 1, 1]) == ((0.5, 1.25, 1.0), "")
     assert discounts_of([4, 0, 1, 1]) == (None, "no n-gram with an adjusted count of 2")
-    assert discounts_of([4, 2, 1, 3]) == (None, "the discount for an adjusted count of 3 would be -3.0000")
+    assert discounts_of([4, 2, 1, 3]) == (
+        None,
+        "the discount for an adjusted count of 3 would be -3.0000",
+    )
     assert discounts_of([4, 2, 1, 0]) == ((0.5, 1.25, 3.0), "")
 
 
 def test_bigrams_by_hand(folder):
-    # <s> a b </s>, <s> a </s>, discounts 0.5 1 1.5. Bigrams, all counted as they occur: <s> a: 2, the others: 1.
-    # Unigrams by different words on their left: a: 1 (<s>), b: 1 (a), </s>: 2 (a, b); 4 in all. Uniform: 1/4.
-    # Taken away: (0.5 + 0.5 + 1) / 4 = 0.5, so p(<unk>) = 0.5 / 4, p(a) = p(b) = 0.5/4 + 1/8, p(</s>) = 1/4 + 1/8.
-    # After a (b: 1, </s>: 1): weight (0.5 + 0.5) / 2; p(b | a) = 0.5/2 + 0.5 * 1/4 = 3/8.
-    # After <s> (a: 2): weight 1 / 2; p(a | <s>) = (2 - 1)/2 + 1/2 * 1/4 = 5/8.
+    # <s> a b </s>, <s> a </s>, discounts 0.5 1 1.5. Bigrams, all counted as they occur: <s> a: 2,
+    # the others: 1. Unigrams by different words on their left: a: 1 (<s>), b: 1 (a), </s>: 2 (a,
+    # b); 4 in all. Uniform: 1/4. Taken away: (0.5 + 0.5 + 1) / 4 = 0.5, so p(<unk>) = 0.5 / 4, p(a)
+    # = p(b) = 0.5/4 + 1/8, p(</s>) = 1/4 + 1/8. After a (b: 1, </s>: 1): weight (0.5 + 0.5) / 2;
+    # p(b | a) = 0.5/2 + 0.5 * 1/4 = 3/8. After <s> (a: 2): weight 1 / 2; p(a | <s>) = (2 - 1)/2 +
+    # 1/2 * 1/4 = 5/8.
     trained, path = write(folder, "a b\na\n", 2)
-    assert [len(trained.warnings), trained.figures["fallback"], trained.figures["ngrams"]] == [2, [1, 2], [5, 4]]
+    assert [len(trained.warnings), trained.figures["fallback"], trained.figures["ngrams"]] == [
+        2,
+        [1, 2],
+        [5, 4],
+    ]
     sections = twins_lm.read_arpa(path.read_text())
     expected = {
         1: {
-            "<unk>": (1 / 8, 1), "<s>": (1, 1 / 2), "</s>": (3 / 8, 1), "a": (1 / 4, 1 / 2), "b": (1 / 4, 1 / 2),
+            "<unk>": (1 / 8, 1),
+            "<s>": (1, 1 / 2),
+            "</s>": (3 / 8, 1),
+            "a": (1 / 4, 1 / 2),
+            "b": (1 / 4, 1 / 2),
         },
-        2: {"<s> a": (5 / 8, 1), "a b": (3 / 8, 1), "a </s>": (7 / 16, 1), "b </s>": (1 / 2 + 1 / 2 * 3 / 8, 1)},
-    }  # fmt: skip
+        2: {
+            "<s> a": (5 / 8, 1),
+            "a b": (3 / 8, 1),
+            "a </s>": (7 / 16, 1),
+            "b </s>": (1 / 2 + 1 / 2 * 3 / 8, 1),
+        },
+    }
     for order, section in expected.items():
         assert sections[order].keys() == section.keys()
         for ngram, figures in section.items():
@@ -80,7 +99,9 @@ def test_bigrams_by_hand(folder):
 
 @settings(deadline=None, max_examples=120)
 @given(corpora, st.integers(1, 5))
-@example([[], [], [], ["b"], ["a", "a", "b"]], 2)  # the discount for 2 is 0: no weight is left after b
+@example(
+    [[], [], [], ["b"], ["a", "a", "b"]], 2
+)  # the discount for 2 is 0: no weight is left after b
 def test_every_figure_by_definition(folder, corpus, order):
     text = "".join(" ".join(line) + "\n" for line in corpus)
     trained, path = write(folder, text, order, jobs=2)
@@ -114,7 +135,11 @@ def test_probabilities_sum_to_one_over_the_vocabulary(folder):
 
 
 # What lmplz of KenLM (the sdist of kenlm 0.3.0) makes of zipf_text(): "lmplz -o 3".
-LMPLZ_DISCOUNTS = [[0.0909091, 1.64545, 2.66434], [0.72757, 1.13856, 1.62352], [0.906409, 1.34275, 1.64927]]
+LMPLZ_DISCOUNTS = [
+    [0.0909091, 1.64545, 2.66434],
+    [0.72757, 1.13856, 1.62352],
+    [0.906409, 1.34275, 1.64927],
+]
 LMPLZ = """
 -3.0303257	<unk>	0
 0	<s>	-0.67710596
@@ -134,15 +159,24 @@ LMPLZ = """
 def test_figures_of_lmplz(folder):
     trained, path = write(folder, zipf_text(), 3)
     assert trained.warnings == [] and trained.figures["ngrams"] == [202, 2761, 4398]
-    assert np.array(trained.figures["discounts"]) == pytest.approx(np.array(LMPLZ_DISCOUNTS), rel=1e-5)
-    ours = {ngram: row for section in twins_lm.read_arpa(path.read_text()).values() for ngram, row in section.items()}
+    assert np.array(trained.figures["discounts"]) == pytest.approx(
+        np.array(LMPLZ_DISCOUNTS), rel=1e-5
+    )
+    ours = {
+        ngram: row
+        for section in twins_lm.read_arpa(path.read_text()).values()
+        for ngram, row in section.items()
+    }
     for line in LMPLZ.strip().split("\n"):
         log, ngram, *backoff = line.split("\t")
-        assert ours[ngram] == pytest.approx((float(log), float(backoff[0]) if backoff else 0.0), abs=1e-6), ngram
+        assert ours[ngram] == pytest.approx(
+            (float(log), float(backoff[0]) if backoff else 0.0), abs=1e-6
+        ), ngram
 
 
 def test_adjusted_counts_when_ngrams_begin_a_sentence(folder):
-    # "a b" twice at the beginning: on the left of "a" stands <s> alone, so a counts 1; but "<s> a" counts 2.
+    # "a b" twice at the beginning: on the left of "a" stands <s> alone, so a counts 1; but "<s> a"
+    # counts 2.
     (folder / "text").write_text("a b\na b\n")
     corpus = read_text_corpus(folder / "text")
     model = Smoothing(corpus, sort_positions(corpus, 3, 1), 1)

@@ -23,7 +23,9 @@ def add(monkeypatch):
 
     def add(name, value):
         point = importlib.metadata.EntryPoint(name, value, "cgbench.architectures")
-        monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: importlib.metadata.EntryPoints([point]))
+        monkeypatch.setattr(
+            importlib.metadata, "entry_points", lambda **_: importlib.metadata.EntryPoints([point])
+        )
 
     add("mean_of_layers", "mean_of_layers:ARCHITECTURE")
     yield add
@@ -31,7 +33,11 @@ def add(monkeypatch):
 
 
 def test_the_example_is_configured_built_and_listed(add):
-    changes = {"model.architecture": "mean_of_layers", "model.encoder_layers": 3, "model.top_layers": "2"}
+    changes = {
+        "model.architecture": "mean_of_layers",
+        "model.encoder_layers": 3,
+        "model.top_layers": "2",
+    }
     config = load_preset("tiny").replace(changes).model
     torch.manual_seed(0)
     model = build_model(config, 17, 15).eval()
@@ -41,11 +47,17 @@ def test_the_example_is_configured_built_and_listed(add):
     state = model.start(model.encode(source))
     firsts = torch.tensor([0, 3])
     assert torch.allclose(model.step(target.ids[firsts], state), logits[firsts], atol=1e-5)
-    assert section_config("model", {"architecture": "mean_of_layers", "top_layers": 1}).top_layers == 1
-    with pytest.raises(InputError, match=r"model\.top_layers=7: must be from 1 to model\.encoder_layers \(3\)"):
+    assert (
+        section_config("model", {"architecture": "mean_of_layers", "top_layers": 1}).top_layers == 1
+    )
+    with pytest.raises(
+        InputError, match=r"model\.top_layers=7: must be from 1 to model\.encoder_layers \(3\)"
+    ):
         load_preset("tiny").replace({**changes, "model.top_layers": 7})
     assert "mean_of_layers" in [row["name"] for row in catalogue()["architectures"]]
-    assert "model.top_layers" in [row["name"] for row in describe_model("mean_of_layers", count=False)["settings"]]
+    assert "model.top_layers" in [
+        row["name"] for row in describe_model("mean_of_layers", count=False)["settings"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -62,5 +74,7 @@ def test_an_entry_point_that_does_not_load_is_named(add, value, said):
 
 
 def test_a_name_that_no_package_has_is_unknown():
-    with pytest.raises(InputError, match=r"model\.architecture=mean_of_layers: unknown architecture"):
+    with pytest.raises(
+        InputError, match=r"model\.architecture=mean_of_layers: unknown architecture"
+    ):
         section_config("model", {"architecture": "mean_of_layers"})

@@ -13,7 +13,9 @@ from cgbench.models.config.architectures import PlainTransformerConfig, build_mo
 from cgbench.models.config.common import TextConfig, TrainingConfig
 from cgbench.models.text.subwords import Subwords
 
-MODEL = PlainTransformerConfig(encoder_layers=1, decoder_layers=1, width=8, feedforward_width=8, attention_heads=2)
+MODEL = PlainTransformerConfig(
+    encoder_layers=1, decoder_layers=1, width=8, feedforward_width=8, attention_heads=2
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,9 @@ def write(folder, text, seed, updates, model=MODEL, unit="words"):
     torch.manual_seed(100 * seed + updates)
     tensors = build_model(model, subwords.source_size, subwords.target_size).state_dict()
     sizes = subwords.source_size, subwords.target_size
-    config = CheckpointConfig(model, TrainingConfig(), *sizes, subwords.digest, seed=seed, updates=updates)
+    config = CheckpointConfig(
+        model, TrainingConfig(), *sizes, subwords.digest, seed=seed, updates=updates
+    )
     save_checkpoint(folder, config, tensors, subwords)
     return folder
 
@@ -61,7 +65,9 @@ def test_checkpoints_are_ordered_by_number_and_too_few_are_refused(run, tmp_path
     for number in (9, 10, 100):
         (tmp_path / "checkpoints" / f"update-{number}").mkdir(parents=True)
     assert [folder.name for folder in last_checkpoints(tmp_path, 2)] == ["update-10", "update-100"]
-    with pytest.raises(InputError, match=r"5 checkpoints in checkpoints/, not 6.*training\.keep_checkpoints=6"):
+    with pytest.raises(
+        InputError, match=r"5 checkpoints in checkpoints/, not 6.*training\.keep_checkpoints=6"
+    ):
         last_checkpoints(run, 6)
 
 
@@ -83,7 +89,9 @@ def test_what_does_not_fit_together_is_refused(run, tmp_path):
         with pytest.raises(InputError, match=said):
             average([one, *others], out)
     (damaged / "SHA256SUMS").unlink()
-    with pytest.raises(InputError, match=r"damaged/model\.safetensors: .* has shape none, but config\.json needs"):
+    with pytest.raises(
+        InputError, match=r"damaged/model\.safetensors: .* has shape none, but config\.json needs"
+    ):
         average([one, damaged], out)
     assert not out.exists()
     with pytest.raises(InputError, match="exists already"):

@@ -22,7 +22,12 @@ def test_a_description_names_values_defaults_and_meaning():
     assert found["kind"] == "preset" and found["comment"].startswith("For tests")
     settings = {row["name"]: row for row in found["settings"]}
     help_text = "Width of the states between layers"
-    assert settings["model.width"] == {"name": "model.width", "value": 32, "default": 512, "help": help_text}
+    assert settings["model.width"] == {
+        "name": "model.width",
+        "value": 32,
+        "default": 512,
+        "help": help_text,
+    }
     assert "that distances are clipped with" in settings["model.max_relative_position"]["help"]
     assert found["parameters"] - found["parameters_without_vocabulary"] == 150 * 32
 
@@ -30,16 +35,27 @@ def test_a_description_names_values_defaults_and_meaning():
 @pytest.mark.parametrize("name", ARCHITECTURES)
 @pytest.mark.parametrize("bias", [False, True])
 def test_counts_are_those_of_a_model_of_that_size(name, bias):
-    own = {"model.output_bias": bias} if issubclass(ARCHITECTURES[name].config, TransformerConfig) else {}
+    own = (
+        {"model.output_bias": bias}
+        if issubclass(ARCHITECTURES[name].config, TransformerConfig)
+        else {}
+    )
     config = architecture_preset(name).replace({"model.width": 16, **own}).model
     model = build_model(config, 11, 7)
-    assert count_parameters(config, 11, 7)[0] == sum(parameter.numel() for parameter in model.parameters())
+    assert count_parameters(config, 11, 7)[0] == sum(
+        parameter.numel() for parameter in model.parameters()
+    )
 
 
 @pytest.mark.parametrize("name", [*ARCHITECTURES, *OUTSIDE])
 def test_every_architecture_is_described_and_has_defaults(name):
     found = describe_model(name, count=False)
-    assert found["name"] == found["architecture"] == name == architecture_preset(name).model.architecture
+    assert (
+        found["name"]
+        == found["architecture"]
+        == name
+        == architecture_preset(name).model.architecture
+    )
     assert [row["name"] for row in found["settings"] if not row["help"]] == []
 
 

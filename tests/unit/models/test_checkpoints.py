@@ -34,7 +34,12 @@ def checkpoint(tmp_path):
     torch.manual_seed(0)
     model = build_model(preset.model, subwords.source_size, subwords.target_size).eval()
     config = CheckpointConfig(
-        preset.model, preset.training, subwords.source_size, subwords.target_size, subwords.digest, corpus={"de": "00"}
+        preset.model,
+        preset.training,
+        subwords.source_size,
+        subwords.target_size,
+        subwords.digest,
+        corpus={"de": "00"},
     )
     folder = tmp_path / "model"
     save_checkpoint(folder, config, model.state_dict(), subwords)
@@ -63,10 +68,14 @@ LEXICONS = [
 
 @pytest.mark.parametrize("config", [*TABLE, *LEXICONS])
 def test_a_summary_counts_what_is_trained(config, tmp_path):
-    words = [[*SPECIALS, *map(str, range(size - len(SPECIALS)))] for size in (SOURCE_SIZE, TARGET_SIZE)]
+    words = [
+        [*SPECIALS, *map(str, range(size - len(SPECIALS)))] for size in (SOURCE_SIZE, TARGET_SIZE)
+    ]
     subwords = Subwords([], *words, unit="words")
     model = build_model(config, SOURCE_SIZE, TARGET_SIZE)
-    saved = CheckpointConfig(config, load_preset("tiny").training, SOURCE_SIZE, TARGET_SIZE, subwords.digest)
+    saved = CheckpointConfig(
+        config, load_preset("tiny").training, SOURCE_SIZE, TARGET_SIZE, subwords.digest
+    )
     save_checkpoint(tmp_path, saved, model.state_dict(), subwords)
     assert member_summary(tmp_path)["parameters"] == sum(one.numel() for one in model.parameters())
 
@@ -123,7 +132,9 @@ def test_a_wrong_configuration_is_refused_before_a_model_is_built(checkpoint, ch
         load_checkpoint(folder)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "subwords.json", "SHA256SUMS"])
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "config.json", "subwords.json", "SHA256SUMS"]
+)
 def test_every_flipped_bit_is_found(checkpoint, name):
     folder = checkpoint[0]
     data = (folder / name).read_bytes()
@@ -148,7 +159,9 @@ def test_a_checkpoint_of_older_versions_has_no_digests(checkpoint):
 
 def test_a_flipped_bit_of_a_training_state_is_found(tmp_path):
     path = tmp_path / "state"
-    write_tensors(path, {"a": torch.randn(7, 3), "b": torch.tensor(3), "c": torch.zeros(0)}, "a note")
+    write_tensors(
+        path, {"a": torch.randn(7, 3), "b": torch.tensor(3), "c": torch.zeros(0)}, "a note"
+    )
     data = path.read_bytes()
     for bit in range(0, 8 * len(data), 97):
         flip(path, *divmod(bit, 8))
@@ -176,7 +189,9 @@ def test_tensors_and_their_text_are_read_back(tmp_path):
 
 def test_a_full_disk_is_an_error_of_the_system(tmp_path, monkeypatch):
     def full(*arguments):
-        raise safetensors.SafetensorError("Error while serializing: I/O error: No space left (os error 28)")
+        raise safetensors.SafetensorError(
+            "Error while serializing: I/O error: No space left (os error 28)"
+        )
 
     monkeypatch.setattr(safetensors.torch, "save_file", full)
     with pytest.raises(OSError) as caught:
@@ -203,9 +218,14 @@ def test_parameters_of_another_type_or_name_are_named(checkpoint):
     tensors = dict(model.state_dict())
     name = next(iter(tensors))
     write_tensors(folder / "model.safetensors", tensors | {name: tensors[name].half()})
-    with pytest.raises(InputError, match=rf"{name} has type torch\.float16 instead of torch\.float32"):
+    with pytest.raises(
+        InputError, match=rf"{name} has type torch\.float16 instead of torch\.float32"
+    ):
         load_checkpoint(folder)
-    write_tensors(folder / "model.safetensors", {f"x{key}" if key == name else key: tensors[key] for key in tensors})
+    write_tensors(
+        folder / "model.safetensors",
+        {f"x{key}" if key == name else key: tensors[key] for key in tensors},
+    )
     with pytest.raises(InputError, match=f"{name} has shape none"):
         load_checkpoint(folder)
 
@@ -217,7 +237,14 @@ def test_tensors_have_the_mode_of_the_umask(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"source": [1]}, {"target": {}}, {"merges": [["a"]]}, {"merges": [["zz", "y"]]}, {"source": ["a", "a"]}]
+    "changes",
+    [
+        {"source": [1]},
+        {"target": {}},
+        {"merges": [["a"]]},
+        {"merges": [["zz", "y"]]},
+        {"source": ["a", "a"]},
+    ],
 )
 def test_damaged_subwords_are_one_line(checkpoint, changes):
     folder = checkpoint[0]

@@ -1,4 +1,6 @@
-"""An ensemble opened from folders: order, blank lines, agreement of its parts, and errors that name the folder."""
+"""An ensemble opened from folders: order, blank lines, agreement of its parts, and errors that name
+the folder.
+"""
 
 import numpy as np
 import pytest
@@ -47,7 +49,11 @@ def test_translations_come_in_the_order_of_the_lines(folder):
     found = ensemble.translate(LINES, beam=3)
     for line, translation in zip(LINES, found, strict=True):
         if not line.strip():
-            assert (translation.text, translation.tokens.tolist(), translation.log_prob) == ("", [2], 0)
+            assert (translation.text, translation.tokens.tolist(), translation.log_prob) == (
+                "",
+                [2],
+                0,
+            )
             continue
         source = Ragged.pack(ensemble.subwords.encode_source([line]))
         best = beam_search(ensemble.members, source, beam=3)[0][0]
@@ -71,7 +77,9 @@ def test_scores_are_those_of_the_ensemble_that_translated(folder):
         source = Ragged.pack(ensemble.subwords.encode_source([LINES[i]]))
         shifted = Ragged.pack([[2, *translation.tokens[:-1].tolist()]])
         with torch.no_grad():
-            log_probs = torch.stack([m(source, shifted).double().log_softmax(-1) for m in ensemble.members])
+            log_probs = torch.stack(
+                [m(source, shifted).double().log_softmax(-1) for m in ensemble.members]
+            )
         for name, value in sequence_measures(log_probs, translation.tokens).items():
             assert scores[name][i] == pytest.approx(value, abs=1e-4), name
     assert scores["rmi"].max() > 0.05
@@ -85,7 +93,9 @@ def test_several_hypotheses_come_best_first(folder):
     for line, hypotheses in zip(LINES, found, strict=True):
         scores = [hypothesis.score for hypothesis in hypotheses]
         assert scores == sorted(scores, reverse=True)
-        assert len({hypothesis.tokens.tobytes() for hypothesis in hypotheses}) == (3 if line.strip() else 1)
+        assert len({hypothesis.tokens.tobytes() for hypothesis in hypotheses}) == (
+            3 if line.strip() else 1
+        )
 
 
 def test_the_longest_sentence_is_that_of_the_member_with_the_shortest(folder, tmp_path):

@@ -1,4 +1,6 @@
-"""Search against enumeration of every translation, and what must not matter: batches, padding, order."""
+"""Search against enumeration of every translation, and what must not matter: batches, padding,
+order.
+"""
 
 import itertools
 import math
@@ -18,7 +20,12 @@ def transformer(seed: int, size: int = 9, sharpness: float = 4.0) -> nn.Module:
     """A tiny random Transformer whose distributions are far from uniform."""
     torch.manual_seed(seed)
     config = TransformerConfig(
-        encoder_layers=1, decoder_layers=2, width=16, feedforward_width=16, attention_heads=2, positions="relative"
+        encoder_layers=1,
+        decoder_layers=2,
+        width=16,
+        feedforward_width=16,
+        attention_heads=2,
+        positions="relative",
     )
     model = build_model(config, size, size).eval()
     with torch.no_grad():
@@ -30,7 +37,9 @@ def probabilities(members, source, tokens):
     """What the ensemble gives each token of one translation, by teacher forcing: the definition."""
     with torch.no_grad():
         given = Ragged.pack([[2, *tokens[:-1]]])
-        p = torch.stack([m(Ragged.pack([source]), given).double().softmax(-1) for m in members]).mean(0)
+        p = torch.stack(
+            [m(Ragged.pack([source]), given).double().softmax(-1) for m in members]
+        ).mean(0)
     return p[torch.arange(len(tokens)), torch.tensor(tokens)].log()
 
 
@@ -58,7 +67,9 @@ def test_a_wide_beam_finds_what_enumeration_finds(count, penalty):
     for hypothesis, tokens in zip(found, ranked, strict=True):
         assert tuple(hypothesis.tokens.tolist()) == tokens
         assert hypothesis.log_prob == pytest.approx(everything[tokens], abs=1e-4)
-        assert hypothesis.score == pytest.approx(everything[tokens] / len(tokens) ** penalty, abs=1e-4)
+        assert hypothesis.score == pytest.approx(
+            everything[tokens] / len(tokens) ** penalty, abs=1e-4
+        )
         assert hypothesis.tokens.dtype == np.int32
 
 
@@ -74,8 +85,12 @@ def test_a_beam_of_one_takes_the_most_probable_token_at_every_step():
     for source, (one,) in zip(random_sources(20, 30, 0), found, strict=True):
         tokens = torch.from_numpy(one.tokens).long()
         log_p = model(Ragged.pack([source]), Ragged.pack([tokens.numpy()]).shifted()).log_softmax(1)
-        assert one.tokens.dtype == np.int32 and one.score == pytest.approx(one.log_prob / len(tokens))
-        assert one.log_prob == pytest.approx(log_p.gather(1, tokens[:, None]).sum().item(), abs=1e-4)
+        assert one.tokens.dtype == np.int32 and one.score == pytest.approx(
+            one.log_prob / len(tokens)
+        )
+        assert one.log_prob == pytest.approx(
+            log_p.gather(1, tokens[:, None]).sum().item(), abs=1e-4
+        )
         log_p[:, [0, 1]] = log_p[0, 2] = -math.inf
         assert log_p.argmax(1).tolist()[: len(tokens) - 1] == tokens[:-1].tolist()
 
@@ -89,11 +104,15 @@ def test_translations_do_not_depend_on_the_batch():
         (alone,) = beam_search(members, Ragged.pack([row]), beam=4)
         for found in (one, other):
             assert [h.tokens.tolist() for h in found] == [h.tokens.tolist() for h in alone]
-            assert [h.log_prob for h in found] == pytest.approx([h.log_prob for h in alone], abs=1e-4)
+            assert [h.log_prob for h in found] == pytest.approx(
+                [h.log_prob for h in alone], abs=1e-4
+            )
 
 
 def test_log_probabilities_are_those_of_teacher_forcing():
-    """Wrong caches after a beam swap would show here: every hypothesis is scored again from the start."""
+    """Wrong caches after a beam swap would show here: every hypothesis is scored again from the
+    start.
+    """
     members = [transformer(seed, size=30) for seed in range(3)]
     rows = random_sources(8, 30, 2)
     for row, found in zip(rows, beam_search(members, Ragged.pack(rows), beam=5), strict=True):
@@ -109,7 +128,9 @@ def test_log_probabilities_are_those_of_teacher_forcing():
 
 
 class Scripted(nn.Module):
-    """A model that gives each position's distribution whatever came before; it has the search's interface only."""
+    """A model that gives each position's distribution whatever came before; it has the search's
+    interface only.
+    """
 
     def __init__(self, *steps):
         super().__init__()
@@ -135,18 +156,24 @@ class ScriptedState:
 
 
 def test_members_are_averaged_by_probability():
-    """By mean probability 5 is the best word; by mean log-probability, on which both members can agree, 4 would be."""
+    """By mean probability 5 is the best word; by mean log-probability, on which both members can
+    agree, 4 would be.
+    """
     first, second = [0, 0, 0, 0.05, 0.30, 0.65], [0, 0, 0, 0.60, 0.35, 0.05]
     end = [0, 0, 1.0, 0, 0, 0]
     members, source = [Scripted(first, end), Scripted(second, end)], Ragged.pack([[4, 2]])
     assert beam_search(members, source, beam=1)[0][0].tokens.tolist() == [5, 2]
     found = beam_search(members, source, beam=3, length_penalty=0)[0]
     assert found[0].tokens.tolist() == [5, 2]
-    assert {int(h.tokens[0]): math.exp(h.log_prob) for h in found} == pytest.approx({3: 0.325, 4: 0.325, 5: 0.35})
+    assert {int(h.tokens[0]): math.exp(h.log_prob) for h in found} == pytest.approx(
+        {3: 0.325, 4: 0.325, 5: 0.35}
+    )
 
 
 def test_only_the_best_continuations_may_end():
-    """With a beam of 2, the end after 4 is third, and the unfinished ones before it may still be better."""
+    """With a beam of 2, the end after 4 is third, and the unfinished ones before it may still be
+    better.
+    """
     model = Scripted([0, 0, 0, 0, 0.6, 0.4], [0, 0, 0.28, 0, 0.40, 0.32], [0, 0, 1.0, 0, 0, 0])
     found = beam_search([model], Ragged.pack([[4, 5, 2]]), beam=2, length_penalty=0)[0]
     assert [h.tokens.tolist() for h in found] == [[4, 4, 2], [4, 5, 2]]
@@ -156,15 +183,26 @@ def test_what_may_not_be_produced():
     """The model wants <s>, <pad> and an early end, and never to end later."""
     eager = Scripted([0.3, 0.3, 0.3, 0.05, 0.04, 0.01], [0.5, 0.49, 1e-30, 0.001, 0.005, 0.004])
     for beam in (5, 1):
-        best = beam_search([eager], Ragged.pack([[4, 5, 2]]), beam=beam, max_length_ratio=1.0, max_length_extra=2)[0][0]
-        assert best.tokens.tolist() == [3, 4, 4, 4, 4, 2]  # 1 * 3 + 2 words at most, then a forced end
+        best = beam_search(
+            [eager], Ragged.pack([[4, 5, 2]]), beam=beam, max_length_ratio=1.0, max_length_extra=2
+        )[0][0]
+        assert best.tokens.tolist() == [
+            3,
+            4,
+            4,
+            4,
+            4,
+            2,
+        ]  # 1 * 3 + 2 words at most, then a forced end
         assert best.log_prob == pytest.approx(math.log(0.05 * 0.005**4) + math.log(1e-30), rel=1e-4)
 
 
 def test_a_forced_end_of_probability_zero_is_still_a_translation():
     endless = Scripted([0, 0, 0, 0.5, 0.5, 0.0])
     for beam in (5, 1):
-        (found,) = beam_search([endless], Ragged.pack([[2]]), beam=beam, max_length_ratio=1.0, max_length_extra=0)
+        (found,) = beam_search(
+            [endless], Ragged.pack([[2]]), beam=beam, max_length_ratio=1.0, max_length_extra=0
+        )
         assert found and all(len(h.tokens) == 2 and math.isfinite(h.score) for h in found)
 
 

@@ -15,16 +15,22 @@ from cgbench.models.uncertainty import SEQUENCE_MEASURES, RunningMeasures
 
 
 def members_of(logits):
-    """Members as :func:`measure_members` takes them; every other one writes into the table that it is given."""
+    """Members as :func:`measure_members` takes them; every other one writes into the table that it
+    is given.
+    """
 
     def member(number, table):
-        return lambda part, out: table[part] if out is None or number % 2 else out.copy_(table[part])
+        return lambda part, out: (
+            table[part] if out is None or number % 2 else out.copy_(table[part])
+        )
 
     return [member(number, table) for number, table in enumerate(logits)]
 
 
 def measured(logits, tokens, lengths, at_once=10_000):
-    return measure_members(members_of(logits), torch.as_tensor(tokens), lengths, logits.shape[2], at_once)
+    return measure_members(
+        members_of(logits), torch.as_tensor(tokens), lengths, logits.shape[2], at_once
+    )
 
 
 def random_logits(members, tokens, size, seed, scale=3.0):
@@ -70,7 +76,9 @@ def test_side_by_side_is_the_definition(members, lengths, size, scale, seed):
 
 
 def test_long_hypotheses_of_large_vocabularies(no_running_sums, monkeypatch):
-    """400 tokens are far less likely than the smallest float; tables of some tokens go on where the last one ended."""
+    """400 tokens are far less likely than the smallest float; tables of some tokens go on where the
+    last one ended.
+    """
     logits, lengths = random_logits(3, 410, 2000, 0), [400, 10]
     tokens = np.random.default_rng(0).integers(0, 2000, 410)
     whole = measured(logits, tokens, lengths)
@@ -84,7 +92,9 @@ def test_long_hypotheses_of_large_vocabularies(no_running_sums, monkeypatch):
 
 
 def test_sums_lose_less_than_running_sums():
-    """Of a vocabulary of 64,000, ten times fewer digits than tables of float32 lose; the bound is theirs."""
+    """Of a vocabulary of 64,000, ten times fewer digits than tables of float32 lose; the bound is
+    theirs.
+    """
     logits, tokens = random_logits(2, 6, 64_000, 1), np.arange(6)
     expected = sequence_measures(logits.double().log_softmax(-1), tokens)
     found, running = measured(logits, tokens, [6]), one_by_one(logits, tokens, [6])
@@ -129,7 +139,10 @@ def test_double_precision_stays_double():
 def test_running_sums_of_some_hypotheses_at_a_time(monkeypatch):
     logits, tokens, lengths = random_logits(3, 20, 100, 5), np.arange(20), [12, 8]
     monkeypatch.setattr(teacher_forcing, "_in_one_pass", lambda *_: None)
-    found, expected = measured(logits, tokens, lengths, at_once=12), one_by_one(logits, tokens, lengths)
+    found, expected = (
+        measured(logits, tokens, lengths, at_once=12),
+        one_by_one(logits, tokens, lengths),
+    )
     for name in SEQUENCE_MEASURES:
         assert found[name] == pytest.approx(expected[name], abs=1e-6), name
 
@@ -137,7 +150,9 @@ def test_running_sums_of_some_hypotheses_at_a_time(monkeypatch):
 def test_polynomials():
     from cgbench.models.uncertainty_kernels import exponential, logarithm
 
-    x = np.concatenate([np.linspace(-87, 0.2, 700), -np.logspace(-9, 0, 100), [0.0]]).astype(np.float32)
+    x = np.concatenate([np.linspace(-87, 0.2, 700), -np.logspace(-9, 0, 100), [0.0]]).astype(
+        np.float32
+    )
     found = np.array([exponential(one) for one in x], np.float64)
     assert found == pytest.approx(np.exp(x.astype(np.float64)), rel=2.5e-7, abs=0)
     assert exponential(np.float32(-87.5)) == exponential(np.float32(-np.inf)) == 0
@@ -174,7 +189,9 @@ class Toy(nn.Module):
 
 def sentences(count, seed):
     rng = np.random.default_rng(seed)
-    return [np.append(rng.integers(3, 11, n), 2).astype(np.int32) for n in rng.integers(0, 9, count)]
+    return [
+        np.append(rng.integers(3, 11, n), 2).astype(np.int32) for n in rng.integers(0, 9, count)
+    ]
 
 
 def test_scores_are_the_measures_of_teacher_forcing():
@@ -202,7 +219,9 @@ def test_scores_do_not_depend_on_batches_or_order(monkeypatch):
     monkeypatch.setattr(teacher_forcing, "ROWS", 20)  # tokens at a time
     parts = score_hypotheses(members, sources, hypotheses, batch_tokens=10_000)
     order = np.random.default_rng(0).permutation(30)
-    mixed = score_hypotheses(members, [sources[i] for i in order], [hypotheses[i] for i in order], batch_tokens=64)
+    mixed = score_hypotheses(
+        members, [sources[i] for i in order], [hypotheses[i] for i in order], batch_tokens=64
+    )
     for name in SEQUENCE_MEASURES:
         assert whole[name].tobytes() == again[name].tobytes()
         assert parts[name] == pytest.approx(whole[name], abs=1e-5)

@@ -1,4 +1,6 @@
-"""The measures against the published formulas' worked example, against each other, and their identities."""
+"""The measures against the published formulas' worked example, against each other, and their
+identities.
+"""
 
 import math
 
@@ -19,8 +21,8 @@ from cgbench.models.uncertainty import (
     token_measures,
 )
 
-# Three members, two steps, four tokens; the hypothesis is (1, 3). Worked through by hand from the formulas of Malinin
-# and Gales (2021), and agreed upon by their released code.
+# Three members, two steps, four tokens; the hypothesis is (1, 3). Worked through by hand from the
+# formulas of Malinin and Gales (2021), and agreed upon by their released code.
 EXAMPLE = np.log(
     [
         [[0.10, 0.70, 0.15, 0.05], [0.05, 0.05, 0.10, 0.80]],
@@ -68,7 +70,9 @@ def test_worked_example_by_token():
         assert values[name] == pytest.approx([first, second], abs=PRINTED, rel=0), name
     upper = values["entropy_of_expected"] + values["rmi"]
     assert upper == pytest.approx([1.25263678, 1.39024861], abs=PRINTED, rel=0)
-    assert values["ep_entropy_of_expected"][1] + values["ep_rmi"][1] == pytest.approx(1.33686064, abs=PRINTED, rel=0)
+    assert values["ep_entropy_of_expected"][1] + values["ep_rmi"][1] == pytest.approx(
+        1.33686064, abs=PRINTED, rel=0
+    )
 
 
 def test_worked_example_of_the_sequence():
@@ -91,7 +95,9 @@ def test_torch_and_numpy_input_agree():
 
 @st.composite
 def ensembles(draw, members=(1, 5), zeros=False):
-    """Random log-probabilities [M, T, V] and tokens [T]; with ``zeros``, some probabilities are exactly 0."""
+    """Random log-probabilities [M, T, V] and tokens [T]; with ``zeros``, some probabilities are
+    exactly 0.
+    """
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     shape = draw(st.tuples(st.integers(*members), st.integers(1, 6), st.integers(2, 9)))
     p = rng.dirichlet(np.full(shape[2], draw(st.sampled_from([0.3, 1.0, 10.0]))), shape[:2]) + 1e-12
@@ -109,7 +115,14 @@ def test_identities(ensemble):
     t, s = token_measures(log_p, y), sequence_measures(log_p, y)
     assert t["epkl"] == pytest.approx(t["mutual_information"] + t["rmi"], abs=1e-10)
     assert t["ep_epkl"] == pytest.approx(t["ep_mutual_information"] + t["ep_rmi"], abs=1e-10)
-    for name in (*DISTRIBUTION[:5], "ep_rmi", "token_du", "token_pe_tu", "token_ep_tu", "token_pe_mkl"):
+    for name in (
+        *DISTRIBUTION[:5],
+        "ep_rmi",
+        "token_du",
+        "token_pe_tu",
+        "token_ep_tu",
+        "token_pe_mkl",
+    ):
         assert (t[name] >= 0).all(), name
     for name in DISTRIBUTION[5:]:
         assert t[name][0] == pytest.approx(t[name.replace("ep_", "", 1)][0], abs=1e-10)
@@ -124,7 +137,9 @@ def test_identities(ensemble):
 @settings(deadline=None, max_examples=40)
 @given(ensembles())
 def test_definitions_as_divergences(ensemble):
-    """MI, RMI and EPKL as averages of Kullback-Leibler divergences: another route to the same figures."""
+    """MI, RMI and EPKL as averages of Kullback-Leibler divergences: another route to the same
+    figures.
+    """
     log_p, y = ensemble
     p, log_q = np.exp(log_p), np.log(np.exp(log_p).mean(0))
     t = token_measures(log_p, y)
@@ -141,7 +156,10 @@ def test_order_of_members_and_vocabulary_does_not_matter(ensemble, random):
     members, words = list(range(log_p.shape[0])), list(range(log_p.shape[2]))
     random.shuffle(members), random.shuffle(words)
     renamed = np.argsort(words)[y]
-    first, second = sequence_measures(log_p, y), sequence_measures(log_p[members][..., words], renamed)
+    first, second = (
+        sequence_measures(log_p, y),
+        sequence_measures(log_p[members][..., words], renamed),
+    )
     for name in SEQUENCE_MEASURES:
         assert first[name] == pytest.approx(second[name], abs=1e-9), name
 
@@ -150,7 +168,10 @@ def test_order_of_members_and_vocabulary_does_not_matter(ensemble, random):
 @given(ensembles(members=(1, 1)), st.integers(1, 4))
 def test_identical_members_know_everything_there_is_to_know(ensemble, copies):
     log_p, y = ensemble
-    t, s = token_measures(np.repeat(log_p, copies, 0), y), sequence_measures(np.repeat(log_p, copies, 0), y)
+    t, s = (
+        token_measures(np.repeat(log_p, copies, 0), y),
+        sequence_measures(np.repeat(log_p, copies, 0), y),
+    )
     for name in ("mutual_information", "epkl", "rmi", "ep_rmi", "token_pe_mkl", "token_ep_mkl"):
         assert t[name] == pytest.approx(np.zeros(len(y)), abs=1e-12), name
     assert t["entropy_of_expected"] == pytest.approx(t["expected_entropy"], abs=1e-12)
@@ -158,7 +179,9 @@ def test_identical_members_know_everything_there_is_to_know(ensemble, copies):
 
 
 def test_disagreement_is_what_one_member_has_none_of():
-    """Between hypotheses of one member, the measures of disagreement do not differ, and all others do."""
+    """Between hypotheses of one member, the measures of disagreement do not differ, and all others
+    do.
+    """
     generator = np.random.default_rng(1)
     found = []
     for length in (2, 3, 5):
@@ -171,7 +194,9 @@ def test_disagreement_is_what_one_member_has_none_of():
 
 def test_two_members_sure_of_different_things():
     log_p = np.log(
-        np.array([[[1.0, 0.0]], [[0.0, 1.0]]]), where=np.eye(2)[:, None] > 0, out=np.full((2, 1, 2), -np.inf)
+        np.array([[[1.0, 0.0]], [[0.0, 1.0]]]),
+        where=np.eye(2)[:, None] > 0,
+        out=np.full((2, 1, 2), -np.inf),
     )
     t = token_measures(log_p, [0])
     assert t["expected_entropy"] == 0
@@ -184,7 +209,11 @@ def test_a_prefix_every_member_rules_out():
         log_p = np.log(np.array([[[1.0, 0.0], [0.5, 0.5]]] * 2))
     for t in (token_measures(log_p, [1, 0]), by_definition(log_p, [1, 0])):
         assert t["rmi"].tolist() == [0, 0]
-        assert t["ep_rmi"][0] == 0 and np.isnan(t["ep_rmi"][1]) and np.isnan(t["ep_entropy_of_expected"][1])
+        assert (
+            t["ep_rmi"][0] == 0
+            and np.isnan(t["ep_rmi"][1])
+            and np.isnan(t["ep_entropy_of_expected"][1])
+        )
         assert t["token_du"].tolist() == [np.inf, math.log(2)]
 
 
@@ -210,7 +239,9 @@ def test_wrong_arguments(log_probs, tokens, message):
 @settings(deadline=None, max_examples=60)
 @given(st.data(), st.booleans(), st.booleans())
 def test_running_sums_equal_the_definition(data, zeros, single):
-    """Several hypotheses side by side, one member at a time, against the formulas on each hypothesis alone."""
+    """Several hypotheses side by side, one member at a time, against the formulas on each
+    hypothesis alone.
+    """
     first = data.draw(ensembles(zeros=zeros))
     others = [first]
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
@@ -219,7 +250,9 @@ def test_running_sums_equal_the_definition(data, zeros, single):
         order = rng.permutation(len(first[1]))[:keep]
         others.append((first[0][:, order], first[1][order]))
     kind, exact = (torch.float32, 2e-5) if single else (torch.float64, 1e-10)
-    running = RunningMeasures(torch.tensor(np.concatenate([y for _, y in others])), [len(y) for _, y in others])
+    running = RunningMeasures(
+        torch.tensor(np.concatenate([y for _, y in others])), [len(y) for _, y in others]
+    )
     for m in range(len(first[0])):
         running.add(torch.tensor(np.concatenate([log_p[m] for log_p, _ in others])).to(kind) + 3)
     by_token, by_sequence = running.tokens(), running.sequences()
@@ -232,7 +265,9 @@ def test_running_sums_equal_the_definition(data, zeros, single):
 
 
 def test_long_hypotheses_do_not_underflow():
-    """P_m(y_<t) of 400 tokens is far below the smallest float; its ratios between members are not."""
+    """P_m(y_<t) of 400 tokens is far below the smallest float; its ratios between members are
+    not.
+    """
     rng = np.random.default_rng(0)
     log_p = np.log(rng.dirichlet(np.full(50, 0.2), (4, 400)) + 1e-9)
     log_p -= np.log(np.exp(log_p).sum(-1, keepdims=True))
@@ -244,7 +279,9 @@ def test_long_hypotheses_do_not_underflow():
         assert np.isfinite(value).all()
         assert running.tokens()[name] == pytest.approx(value, abs=1e-9)
     for name, value in sequence_measures(log_p, y).items():
-        assert np.isfinite(value) and running.sequences()[name][0] == pytest.approx(value, abs=1e-9), name
+        assert np.isfinite(value) and running.sequences()[name][0] == pytest.approx(
+            value, abs=1e-9
+        ), name
 
 
 def test_running_measures_refuse_what_does_not_fit():

@@ -34,7 +34,8 @@ def test_a_scale_and_its_ticks():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.5, "0.5"), (0.25, "0.25"), (-0.0, "0"), (1234.0, "1,234"), (1e-5, "1e-05"), (3e7, "3e+07")]
+    ("value", "text"),
+    [(0.5, "0.5"), (0.25, "0.25"), (-0.0, "0"), (1234.0, "1,234"), (1e-5, "1e-05"), (3e7, "3e+07")],
 )
 def test_numbers(value, text):
     assert charts.tick_text(value) == text
@@ -49,7 +50,9 @@ def test_a_histogram_has_the_counts():
 
 
 def test_outliers_do_not_squeeze_a_histogram():
-    """Values from 50 to 500 and one at 20,000: the axis ends before 501, and the last bin has the outlier."""
+    """Values from 50 to 500 and one at 20,000: the axis ends before 501, and the last bin has the
+    outlier.
+    """
     values = [50.0 * 10 ** (step / 99) for step in range(100)]
     chart = parsed(charts.histograms([Series("one", [*values, 20_000.0])], "x", "t"))
     assert "x (last bin: " in " ".join(text.text for text in chart.iter("text"))
@@ -69,7 +72,13 @@ def heights(chart):
 @pytest.mark.parametrize(("most", "bins"), [(40, 40), (41, 40), (79, 40), (12, 40), (30, 7)])
 def test_a_histogram_of_whole_numbers_has_no_gaps(most, bins):
     """Each of 1 to ``most`` once: bins are equally high; only the last may hold fewer."""
-    drawn = heights(parsed(charts.histograms([Series("one", [float(n) for n in range(1, most + 1)])], "x", "t", bins)))
+    drawn = heights(
+        parsed(
+            charts.histograms(
+                [Series("one", [float(n) for n in range(1, most + 1)])], "x", "t", bins
+            )
+        )
+    )
     assert len(drawn) <= bins and len(set(drawn[:-1])) == 1 and 0 < drawn[-1] <= drawn[0]
 
 
@@ -77,12 +86,19 @@ def test_dots_at_one_position_are_one_dot_of_their_number():
     points = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0, 1.0, 2.0])
     drawn = parsed(charts.scatter((np.zeros(0),) * 2, points, ("a", "b"), "t"))
     four, single = drawn.iter("circle")
-    assert float(four.get("r")) == 2 * float(single.get("r")) and four[0].text == "4 points" and not len(single)
+    assert (
+        float(four.get("r")) == 2 * float(single.get("r"))
+        and four[0].text == "4 points"
+        and not len(single)
+    )
 
 
 def test_twenty_systems_differ_in_colour_or_dashes():
     drawn = parsed(Chart(["1", "2"], [Series(str(n), [0.1, 0.2]) for n in range(20)]))
-    assert len({(line.get("class"), line.get("stroke-dasharray")) for line in of_class(drawn, "line")}) == 20
+    assert (
+        len({(line.get("class"), line.get("stroke-dasharray")) for line in of_class(drawn, "line")})
+        == 20
+    )
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [float("nan"), 1.0]])
@@ -100,7 +116,9 @@ def test_curves_keep_their_names_apart():
 
 def test_a_scatter_says_what_its_edges_are():
     behind = np.array([0.0, 1.0]), np.array([10.0, 30.0])
-    chart = parsed(charts.scatter(behind, (np.array([0.5]), np.array([20.0])), ("degree", "rmi"), "t"))
+    chart = parsed(
+        charts.scatter(behind, (np.array([0.5]), np.array([20.0])), ("degree", "rmi"), "t")
+    )
     (plot,) = of_class(chart, "plot")
     assert plot.get("data-x") == "0.0 1.0" and plot.get("data-y") == "10.0 30.0"
     (dot,) = list(chart.iter("circle"))
@@ -110,13 +128,22 @@ def test_a_scatter_says_what_its_edges_are():
 
 
 def test_intervals():
-    series = [Series("one", [10.0], [8.0], [12.0], [(9.0, 11.0)]), Series("a name that is much too long for it", [NAN])]
+    series = [
+        Series("one", [10.0], [8.0], [12.0], [(9.0, 11.0)]),
+        Series("a name that is much too long for it", [NAN]),
+    ]
     chart = parsed(Chart([""], series, "t", "BLEU", rows=True))
     titles = [title.text for title in chart.iter("title")]
-    assert titles == ["one: 10.00, 95%: 8.00 to 12.00; runs: 9.00, 11.00", "a name that is much too long for it"]
+    assert titles == [
+        "one: 10.00, 95%: 8.00 to 12.00; runs: 9.00, 11.00",
+        "a name that is much too long for it",
+    ]
     texts = [text.text for text in chart.iter("text")]
     assert "10.0" in texts and "a name t…ng for it" in texts
-    (low, high), runs = points(of_class(chart, "interval")[0]), [float(run.get("cx")) for run in of_class(chart, "run")]
+    (low, high), runs = (
+        points(of_class(chart, "interval")[0]),
+        [float(run.get("cx")) for run in of_class(chart, "run")],
+    )
     assert chart.get("viewBox") == "0 0 440 86"
     assert low[0] < runs[0] < float(of_class(chart, "dot")[0].get("cx")) < runs[1] < high[0]
 
@@ -125,24 +152,36 @@ def test_differences_have_zero_signs_and_stars():
     series = [Series("a", [-2.0], [-3.0], [-1.0], note="*"), Series("b", [1.5], [-0.5], [3.5])]
     chart = parsed(Chart([""], series, "t", "BLEU", rows=True, signed=True))
     assert [text.text for text in of_class(chart, "value")] == ["-2.0*", "+1.5"]
-    ((zero, _), _), (_, (high, _)), ((low, _), _) = map(points, of_class(chart, "median") + of_class(chart, "interval"))
+    ((zero, _), _), (_, (high, _)), ((low, _), _) = map(
+        points, of_class(chart, "median") + of_class(chart, "interval")
+    )
     assert high < zero and low < zero < points(of_class(chart, "interval")[1])[1][0]
 
 
 def test_a_dumbbell_goes_from_the_first_value_to_the_last():
-    series = [Series("a", [20.0, 35.0], [NAN, 28.0], [NAN, 42.0], note=" (+15.0*)"), Series("b", [30.0, NAN])]
+    series = [
+        Series("a", [20.0, 35.0], [NAN, 28.0], [NAN, 42.0], note=" (+15.0*)"),
+        Series("b", [30.0, NAN]),
+    ]
     chart = parsed(Chart(["predicted", "error"], series, rows=True))
     (joined,), (bar,) = of_class(chart, "line"), of_class(chart, "interval")
     start, lone = of_class(chart, "start")
     (begin, y), (end, _) = points(joined)
-    assert (start.get("cx"), start.get("cy")) == (f"{begin:g}", f"{y:g}") and start[0].text == "a, predicted: 20.00"
+    assert (start.get("cx"), start.get("cy")) == (f"{begin:g}", f"{y:g}") and start[
+        0
+    ].text == "a, predicted: 20.00"
     (low, _), (high, _) = points(bar)
     assert begin < low < end < high and float(lone.get("cx")) > begin
     assert [text.text for text in of_class(chart, "value")] == ["35.0 (+15.0*)", "\N{EN DASH}"]
 
 
 def test_names_that_are_cut_stay_different():
-    names = ["transformer-base-seed-1", "transformer-base-seed-2", "short", *["x" * 20 + "middle" + "y" * 20] * 2]
+    names = [
+        "transformer-base-seed-1",
+        "transformer-base-seed-2",
+        "short",
+        *["x" * 20 + "middle" + "y" * 20] * 2,
+    ]
     short = short_names(names)
     assert len(set(short)) == len(names) and short[2] == "short" and short[0].endswith("e-seed-1")
 
@@ -169,14 +208,25 @@ def test_bins_are_next_to_each_other():
     assert dots[:2] == [x1, x2] and x1 < dots[2] < x2 and len(of_class(drawn, "interval")) == 2
     six = Series("one", [30.0, 20.0, 10.0, 1.0, 2.0, 3.0])
     long = charts.draw(Chart(["a very long name of a bin"] * 6, [six], joined=False))
-    assert "rotate" in str(long) and 'class="line' not in str(long) and "a very l… of a bin" in str(long)
+    assert (
+        "rotate" in str(long)
+        and 'class="line' not in str(long)
+        and "a very l… of a bin" in str(long)
+    )
     counted = charts.draw(Chart(["a very long name of a bin"] * 6, [six], counts=[7] * 6))
     assert str(counted).count("a very l… of a bin (7)") == 6
 
 
 def test_two_systems_have_one_scale():
-    chart = parsed(charts.scatter((np.zeros(0),) * 2, (np.array([0.0, 4.0]), np.array([1.0, 9.0])), ("a", "b"), "t",
-                                  pair="1 0"))  # fmt: skip
+    chart = parsed(
+        charts.scatter(
+            (np.zeros(0),) * 2,
+            (np.array([0.0, 4.0]), np.array([1.0, 9.0])),
+            ("a", "b"),
+            "t",
+            pair="1 0",
+        )
+    )
     (plot,) = of_class(chart, "plot")
     assert plot.get("data-x") == plot.get("data-y") == "0.0 9.0" and plot.get("data-pair") == "1 0"
     assert len(list(chart.iter("circle"))) == 2

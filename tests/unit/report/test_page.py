@@ -16,7 +16,9 @@ def test_data_comes_back_as_it_was_and_ends_no_script():
     written = str(as_script_data(data))
     assert not set(written) & set("<>&\u2028\u2029")
     assert json.loads(written) == printable_values(data)
-    assert "\x1b" not in printable_values(HOSTILE[5]) and "\\x1b[31m" in printable_values(HOSTILE[5])
+    assert "\x1b" not in printable_values(HOSTILE[5]) and "\\x1b[31m" in printable_values(
+        HOSTILE[5]
+    )
 
 
 def test_no_figure_that_json_has_not():
@@ -56,7 +58,9 @@ def test_markup_in_what_a_template_shows_is_escaped():
 def test_nothing_that_the_policy_would_refuse_or_that_is_fetched():
     """No style attributes, no handlers, no eval, nothing from elsewhere."""
     script, style = str(asset("report.js")), str(asset("report.css"))
-    assert not re.search(r"\beval\b|new Function|innerHTML|outerHTML|insertAdjacentHTML|document\.write", script)
+    assert not re.search(
+        r"\beval\b|new Function|innerHTML|outerHTML|insertAdjacentHTML|document\.write", script
+    )
     assert "url(" not in style and "@import" not in style
     assert len(script) + len(style) < 40_000
     html = page()

@@ -33,16 +33,25 @@ def candidates(demo, tmp_path_factory):
     for language in ("de", "en"):
         words = (demo / f"train.{language}").read_text(encoding="utf-8").splitlines()
         extra = [f"{line} {number}" for number, line in enumerate(lines)]
-        (folder / f"train.{language}").write_text("\n".join([*words, *extra * 3]) + "\n", encoding="utf-8")
+        (folder / f"train.{language}").write_text(
+            "\n".join([*words, *extra * 3]) + "\n", encoding="utf-8"
+        )
         mixed = [" ".join(reversed(line.split(" "))) for line in extra]
         (folder / f"odd.{language}").write_text("\n".join(mixed) + "\n", encoding="utf-8")
     pools = [(demo / "pool.de", demo / "pool.en"), (folder / "odd.de", folder / "odd.en")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return build_react(
-            train=(folder / "train.de", folder / "train.en"), pools=pools, out=folder / "out", preset="demo",
-            until="candidates", candidates=60, jobs=1, accept_text=True, min_length=1,
-        )  # fmt: skip
+            train=(folder / "train.de", folder / "train.en"),
+            pools=pools,
+            out=folder / "out",
+            preset="demo",
+            until="candidates",
+            candidates=60,
+            jobs=1,
+            accept_text=True,
+            min_length=1,
+        )
 
 
 def test_the_page_of_candidates(candidates):
@@ -69,7 +78,9 @@ def test_the_page_of_candidates(candidates):
 def test_quantiles_stand_below_their_names(candidates):
     html = release_page(Release.open(candidates.folder))
     head, cells = re.search(
-        r"<caption>Means and quantiles</caption>\s*<thead>(.*?)</thead>\s*<tbody>\s*<tr>(.*?)</tr>", html, re.DOTALL
+        r"<caption>Means and quantiles</caption>\s*<thead>(.*?)</thead>\s*<tbody>\s*<tr>(.*?)</tr>",
+        html,
+        re.DOTALL,
     ).groups()
     names = re.findall("<th[^>]*>([^<]*)</th>", head)[1:]
     degrees = numeric_columns(candidates)["degree"]
@@ -84,10 +95,14 @@ def test_the_funnel_adds_up(candidates):
     for stage in stages:
         assert stage.pools is None or sum(stage.pools) == stage.pairs
     assert stages[0].pools == (2_500, len(HOSTILE)) and stages[1].pools is not None
-    rows = re.findall(r'<th scope="row">[^<]*</th><td>([\d,]+)</td><td>([^<]*)</td>', release_page(candidates))
+    rows = re.findall(
+        r'<th scope="row">[^<]*</th><td>([\d,]+)</td><td>([^<]*)</td>', release_page(candidates)
+    )
     pairs = [stage.pairs for stage in stages]
     shares = [f"{100 * after / before:.1f}%" for before, after in itertools.pairwise(pairs)]
-    assert rows[: len(stages)] == list(zip([f"{one:,}" for one in pairs], ["\N{EN DASH}", *shares], strict=True))
+    assert rows[: len(stages)] == list(
+        zip([f"{one:,}" for one in pairs], ["\N{EN DASH}", *shares], strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,13 +114,18 @@ def test_the_funnel_adds_up(candidates):
             "No candidates were dropped. The test set is a draw of 3 from the window: the 9 ",
         ),
         ({"dropped": 20}, "uncertainty", "Of the candidates, the 20 most uncertain were dropped."),
-        ({"dropped": 0, "dropped_reference": 8}, "easiness", "the 8 with the least likely references were dropped."),
+        (
+            {"dropped": 0, "dropped_reference": 8},
+            "easiness",
+            "the 8 with the least likely references were dropped.",
+        ),
     ],
 )
 def test_the_selection_is_the_one_of_the_build(counts, select_by, text):
     """A build that drops none by uncertainty does not say that it does."""
     release = SimpleNamespace(
-        manifest={"counts": {**counts, "selected": 3, "window": 9}}, configuration={"select_by": select_by}
+        manifest={"counts": {**counts, "selected": 3, "window": 9}},
+        configuration={"select_by": select_by},
     )
     selection = module._selection(release)
     assert text in selection and ("difficult" in selection) == (select_by == "easiness")
@@ -132,7 +152,9 @@ def test_without_the_workspace_the_training_text_gives_the_same_covers(candidate
     whole = data_of(release_page(candidates))
     shutil.copytree(candidates.folder, tmp_path / "release")
     alone = Release.open(tmp_path / "release")
-    train = [candidates.input_path(file["path"]) for file in alone.manifest["inputs"]["train"]["files"]]
+    train = [
+        candidates.input_path(file["path"]) for file in alone.manifest["inputs"]["train"]["files"]
+    ]
     assert data_of(release_page(alone, train=train))["rows"] == whole["rows"]
     with pytest.raises(InputError, match="not the file that the release was built from"):
         release_page(alone, train=train[::-1])
@@ -163,7 +185,11 @@ def test_a_release_that_fails_its_checks(candidates, tmp_path, run):
     with (folder / "README.md").open("a") as file:
         file.write("more\n")
     said = run("report", folder, "--out", out, status=2).stderr
-    assert "fails its checks (README.md: SHA-256 is" in said and said.count("\n") == 1 and "--force" in said
+    assert (
+        "fails its checks (README.md: SHA-256 is" in said
+        and said.count("\n") == 1
+        and "--force" in said
+    )
     assert not out.exists()
     run("report", folder, "--out", out, "--force")
     assert '<li class="bad">README.md: SHA-256 is' in out.read_text(encoding="utf-8")
@@ -185,12 +211,27 @@ def test_a_manifest_that_lacks_something_is_one_line(candidates, tmp_path, run, 
 
 
 def test_bad_input_is_one_line(candidates, tmp_path, run):
-    assert "no folder" in run("report", candidates.folder, "--out", tmp_path / "a/b.html", status=2).stderr
-    assert "manifest.json: no such file" in run("report", tmp_path, "--out", tmp_path / "x", status=2).stderr
+    assert (
+        "no folder"
+        in run("report", candidates.folder, "--out", tmp_path / "a/b.html", status=2).stderr
+    )
+    assert (
+        "manifest.json: no such file"
+        in run("report", tmp_path, "--out", tmp_path / "x", status=2).stderr
+    )
     before = (candidates.folder / "README.md").read_bytes()
-    said = run("report", candidates.folder, "--out", candidates.folder / "README.md", status=2).stderr
+    said = run(
+        "report", candidates.folder, "--out", candidates.folder / "README.md", status=2
+    ).stderr
     assert "is also an input" in said and (candidates.folder / "README.md").read_bytes() == before
-    words = ("report", candidates.folder, "--out", tmp_path / "x.html", "--pool", candidates.folder / "README.md")
+    words = (
+        "report",
+        candidates.folder,
+        "--out",
+        tmp_path / "x.html",
+        "--pool",
+        candidates.folder / "README.md",
+    )
     assert "built from 2 pool(s), but 1 given" in run(*words, status=2).stderr
     assert not (tmp_path / "x.html").exists()
 
@@ -213,7 +254,11 @@ def test_likelihoods_have_a_unit():
 
 def test_noise_before_and_after_the_drop():
     # Forty pairs in ten tenths: the first tenth has two unlikely pairs, of which one is dropped.
-    columns = {"rmi": np.arange(40.0)[::-1], "reference_pe_stu": np.ones(40), "stage": np.array(["rest"] * 40, object)}
+    columns = {
+        "rmi": np.arange(40.0)[::-1],
+        "reference_pe_stu": np.ones(40),
+        "stage": np.array(["rest"] * 40, object),
+    }
     columns["reference_pe_stu"][:2], columns["stage"][0] = 9, "dropped_reference"
     quality = {"candidates": {"shuffled": 5.0}, "warnings": []}
     release = SimpleNamespace(manifest={"ensemble": quality}, configuration={"uncertainty": "rmi"})
@@ -222,5 +267,7 @@ def test_noise_before_and_after_the_drop():
     assert "all, 1: 100.00" in noise["chart"] and "all, 2: 0.00" in noise["chart"]
     assert "not dropped, 1: 100.00" in noise["chart"]
     for without in ({**quality, "warnings": ["cut"]}, {"candidates": {}, "warnings": []}, None):
-        release = SimpleNamespace(manifest={"ensemble": without}, configuration={"uncertainty": "rmi"})
+        release = SimpleNamespace(
+            manifest={"ensemble": without}, configuration={"uncertainty": "rmi"}
+        )
         assert module._noise(release, columns) is None

@@ -1,4 +1,6 @@
-"""The parts of a reproduction: texts, measures, scales, and the comparison with published figures."""
+"""The parts of a reproduction: texts, measures, scales, and the comparison with published
+figures.
+"""
 
 import json
 import math
@@ -24,7 +26,12 @@ from cgbench.reproduction.plan import SMOKE, ReproduceRequest, Run, plan, schedu
 from cgbench.reproduction.report import Result, Sample, compare_runs, tables_of, welch_interval
 from cgbench.reproduction.running import generated_splits, inputs_of, prepare_benchmark, settings_of
 from cgbench.reproduction.tables import all_benchmarks, all_tables
-from cgbench.reproduction.texts import held_out, learn_dictionaries, learn_run_lexicon, training_texts
+from cgbench.reproduction.texts import (
+    held_out,
+    learn_dictionaries,
+    learn_run_lexicon,
+    training_texts,
+)
 from cgbench.tables import OutputTable
 
 PAIRS = [(f"s{number}", f"t{number}") for number in range(100)]
@@ -52,24 +59,41 @@ def translated(tmp_path, sources, references, hypotheses, benchmark=None, **colu
     for name, lines in {"test.s": sources, "test.t": references, **columns}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     benchmark, rows = benchmark or all_benchmarks()["Colors"], np.arange(len(sources))
-    return Translated(benchmark, tmp_path, "test", ("s", "t"), rows, sources, references, hypotheses, ("train",))
+    return Translated(
+        benchmark, tmp_path, "test", ("s", "t"), rows, sources, references, hypotheses, ("train",)
+    )
 
 
 def test_exact_match_of_all_and_of_groups(tmp_path):
     found = translated(
-        tmp_path, ["a", "b", "a"], ["x y", "y", "z"], ["x  y", "n", ""], **{"test.type": ["p", "q", "p"]}
+        tmp_path,
+        ["a", "b", "a"],
+        ["x y", "y", "z"],
+        ["x  y", "n", ""],
+        **{"test.type": ["p", "q", "p"]},
     )
     assert measure_test("exact match", found)["exact match"] == pytest.approx(100 / 3)
-    assert measure_test("exact match by source", found) == {"exact match: a": 50.0, "exact match: b": 0.0}
-    assert measure_test("exact match by type", found) == {"exact match: p": 50.0, "exact match: q": 0.0}
+    assert measure_test("exact match by source", found) == {
+        "exact match: a": 50.0,
+        "exact match: b": 0.0,
+    }
+    assert measure_test("exact match by type", found) == {
+        "exact match: p": 50.0,
+        "exact match: q": 0.0,
+    }
 
 
 def test_one_shot_bleu_takes_all_references_and_sentences_with_rare_words(tmp_path):
-    """A word that the training text has once decides; a reference may stand in the training text."""
+    """A word that the training text has once decides; a reference may stand in the training
+    text.
+    """
     train = {"train.s": ["a b c d", "a b c d once"], "train.t": ["1 2 3 4", "6 7 8 9 0"]}
     sources, references = ["a b c d", "a b c d once"], ["4 3 2 1", "0 9 8 7 6"]
     right, other = (
-        measure_test("BLEU with one-shot words", translated(tmp_path, sources, references, hypotheses, **train))
+        measure_test(
+            "BLEU with one-shot words",
+            translated(tmp_path, sources, references, hypotheses, **train),
+        )
         for hypotheses in (["1 2 3 4", "x"], ["x", "6 7 8 9 0"])
     )
     assert right["BLEU 1-shot"] == 0 < right["BLEU full"] < 100
@@ -100,33 +124,54 @@ def test_scales_change_the_schedule_alone():
     preset = load_preset("lstm_lexicon_cogs")
     assert schedule_changes(preset, "full", 1.0) == {}
     short = preset.replace(schedule_changes(preset, "short", 0.05))
-    assert (short.training.max_updates, short.training.warmup_updates, short.training.patience) == (400, 200, 0)
-    peaks = [max(learning_rate(own.training, update, 512) for update in range(1, 8001)) for own in (preset, short)]
+    assert (short.training.max_updates, short.training.warmup_updates, short.training.patience) == (
+        400,
+        200,
+        0,
+    )
+    peaks = [
+        max(learning_rate(own.training, update, 512) for update in range(1, 8001))
+        for own in (preset, short)
+    ]
     assert peaks[0] == pytest.approx(peaks[1])
-    assert short.model == preset.model and short.training.batch_sentences == preset.training.batch_sentences
+    assert (
+        short.model == preset.model
+        and short.training.batch_sentences == preset.training.batch_sentences
+    )
     smoke = preset.replace(schedule_changes(preset, "smoke", 0.0))
     assert smoke.training.max_updates < 10 and smoke.model == preset.model
 
 
 def result(system, seed, value, benchmark="COGS gen"):
-    return Result(benchmark, system, "full", 1.0, seed, 10, "same", 0, seed, 1, "cpu", {"exact match": value})
+    return Result(
+        benchmark, system, "full", 1.0, seed, 10, "same", 0, seed, 1, "cpu", {"exact match": value}
+    )
 
 
 def cells_of(lines):
-    return [row for block in tables_of(lines) if isinstance(block, OutputTable) for row in block.rows]
+    return [
+        row for block in tables_of(lines) if isinstance(block, OutputTable) for row in block.rows
+    ]
 
 
 def test_a_smoke_schedule_is_not_compared():
-    runs = [replace(result("LSTM", seed, value, "Colors"), scale="smoke") for seed, value in ((1, 40.0), (2, 100.0))]
+    runs = [
+        replace(result("LSTM", seed, value, "Colors"), scale="smoke")
+        for seed, value in ((1, 40.0), (2, 100.0))
+    ]
     lines = compare_runs(runs, "smoke", [all_tables()["lexicon-3"]])
     assert lines and all(line.within is None for line in lines)
     assert all("too few updates to compare" in block.text for block in tables_of(lines)[:-1:2])
-    full = compare_runs([replace(run, scale="full") for run in runs], "full", [all_tables()["lexicon-3"]])
+    full = compare_runs(
+        [replace(run, scale="full") for run in runs], "full", [all_tables()["lexicon-3"]]
+    )
     assert [row[-1] for row in cells_of(full)] == ["not decided"]
 
 
 def test_the_best_of_several_is_compared():
-    runs = [result("Transformer PED", seed, value) for seed, value in enumerate((78.0, 80.0, 84.0), 1)]
+    runs = [
+        result("Transformer PED", seed, value) for seed, value in enumerate((78.0, 80.0, 84.0), 1)
+    ]
     runs += [result("Transformer TEU", 1, 70.0)]
     (line,) = compare_runs(runs, "full", [all_tables()["devil-3"]])
     assert (line.system, line.best, line.seeds) == ("Transformer", "Transformer PED", 3)
@@ -137,7 +182,10 @@ def test_the_best_of_several_is_compared():
 
 def test_the_best_on_the_compositional_test_is_shown_on_the_independent_one():
     runs = [result("Transformer PED", 1, 80.0), result("Transformer TEU", 1, 70.0)]
-    figures = [{"exact match": 80.0, "IID exact match": 97.0}, {"exact match": 70.0, "IID exact match": 99.0}]
+    figures = [
+        {"exact match": 80.0, "IID exact match": 97.0},
+        {"exact match": 70.0, "IID exact match": 99.0},
+    ]
     runs = [replace(run, figures=own) for run, own in zip(runs, figures, strict=True)]
     found = {line.metric: line for line in compare_runs(runs, "full", [all_tables()["devil-8"]])}
     assert found["IID exact match"].best == found["exact match"].best == "Transformer PED"
@@ -145,7 +193,9 @@ def test_the_best_on_the_compositional_test_is_shown_on_the_independent_one():
 
 
 def test_an_interval_is_welchs():
-    """By hand: variances 25 / 5 and 9 / 10, standard error 2.429, 5.5 degrees of freedom, t 2.502."""
+    """By hand: variances 25 / 5 and 9 / 10, standard error 2.429, 5.5 degrees of freedom, t
+    2.502.
+    """
     low, high = welch_interval(Sample(60, 5, 5), Sample(50, 3, 10))
     assert (low + high) / 2 == pytest.approx(10)
     assert (high - low) / 2 == pytest.approx(6.076, abs=0.01)
@@ -158,15 +208,21 @@ def test_a_noisier_system_is_not_closer_and_more_runs_say_more():
     few, many = (welch_interval(Sample(60, 20, runs), Sample(50, 2, 20)) for runs in (3, 100))
     assert few[0] < 0 < few[1] and many[0] > 0
     assert welch_interval(Sample(60, None, 1), Sample(50, None, 5)) is None
-    alone = welch_interval(Sample(60, None, 1), Sample(50, 4, 5))  # one run of ours: it has the published spread
+    alone = welch_interval(
+        Sample(60, None, 1), Sample(50, 4, 5)
+    )  # one run of ours: it has the published spread
     assert (alone[1] - alone[0]) / 2 == pytest.approx(2.776 * 4 * math.sqrt(1 + 1 / 5), abs=0.01)
     no_spread = welch_interval(Sample(60, 4, 5), Sample(50, None, 6))
-    assert (no_spread[1] - no_spread[0]) / 2 == pytest.approx(2.776 * 4 * math.sqrt(1 / 5 + 1 / 6), abs=0.01)
+    assert (no_spread[1] - no_spread[0]) / 2 == pytest.approx(
+        2.776 * 4 * math.sqrt(1 / 5 + 1 / 6), abs=0.01
+    )
     assert welch_interval(Sample(0, 0, 5), Sample(0, 0, 10, unit=1)) == (-0.5, 0.5)
 
 
 def test_within_is_by_the_interval():
-    """78 ± 3 of five runs; ours are 70 ± 2 of as many: within the larger spread thrice, and yet another figure."""
+    """78 ± 3 of five runs; ours are 70 ± 2 of as many: within the larger spread thrice, and yet
+    another figure.
+    """
 
     def compared(*values):
         runs = [result("Transformer TEU", seed, value) for seed, value in enumerate(values, 1)]
@@ -180,7 +236,10 @@ def test_within_is_by_the_interval():
 
 
 def test_a_median_is_taken_where_the_paper_takes_it():
-    runs = [result("Relative", seed, value, "SCAN length cutoff 26") for seed, value in enumerate((0.0, 60.0, 62.0), 1)]
+    runs = [
+        result("Relative", seed, value, "SCAN length cutoff 26")
+        for seed, value in enumerate((0.0, 60.0, 62.0), 1)
+    ]
     (line,) = compare_runs(runs, "full", [all_tables()["devil-1"]])
     assert line.ours == 60.0 and line.within is None  # no interval of medians
 
@@ -210,7 +269,11 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
     assert trained == [False, True]  # the second time the model was there
     running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu")
     assert len(trained) == 2  # stopped after the figures were written: nothing is made again
-    assert {path.name for path in folder.iterdir()} == {"result.json", "test.hypotheses", "metrics.jsonl"}
+    assert {path.name for path in folder.iterdir()} == {
+        "result.json",
+        "test.hypotheses",
+        "metrics.jsonl",
+    }
     result = json.loads((folder / "result.json").read_text())
     assert result["generated"] == [] and result["rows"] == 0  # the whole test; as released
 
@@ -220,9 +283,14 @@ def test_data_are_released_generated_or_refused(tmp_path):
     prepare_benchmark(jump, tmp_path, None, True, said.append)
     folder = tmp_path / "data" / "scan"
     record = read_json(folder / RECORD)
-    assert generated_splits(record, jump) == ["addprim_jump/train", "addprim_jump/test"] and "give a mirror" in said[-1]
+    assert (
+        generated_splits(record, jump) == ["addprim_jump/train", "addprim_jump/test"]
+        and "give a mirror" in said[-1]
+    )
     lines = (folder / "template_around_right" / "train.src").read_text().splitlines()
-    assert any(" and " in line for line in lines[-len(lines) // 5 :])  # not in the order of the grammar, where it ends
+    assert any(
+        " and " in line for line in lines[-len(lines) // 5 :]
+    )  # not in the order of the grammar, where it ends
     for split in jump.splits:
         record["splits"][split]["origin"] = "released"
     write_json(folder / RECORD, record)
@@ -235,7 +303,9 @@ def test_data_are_released_generated_or_refused(tmp_path):
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, monkeypatch):
     some = {"systems": ["LSTM", "GECA"], "seeds": [1], "scale": "smoke"}
-    request = ReproduceRequest("lexicon-8", **some, out=tmp_path, offline=True, device="cpu", jobs=1)
+    request = ReproduceRequest(
+        "lexicon-8", **some, out=tmp_path, offline=True, device="cpu", jobs=1
+    )
     execute = running.execute
 
     def fails(run, *others):
@@ -245,14 +315,23 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, monkeypatch):
 
     monkeypatch.setattr(running, "execute", fails)
     failed = running.reproduce(request)
-    assert len(failed) == 1 and failed[0].startswith("colors.geca.smoke.seed-1: RuntimeError: no memory")
+    assert len(failed) == 1 and failed[0].startswith(
+        "colors.geca.smoke.seed-1: RuntimeError: no memory"
+    )
     assert "Traceback" in next(tmp_path.glob("runs/colors.geca.smoke.seed-1/*.error")).read_text()
     assert len(list(tmp_path.glob("runs/colors.lstm.smoke.seed-1/*/result.json"))) == 1
 
 
 def test_a_missing_download_names_the_mirror_and_the_other_benchmarks_run(tmp_path):
     request = ReproduceRequest(
-        "lexicon-8", systems=["LSTM"], seeds=[1], scale="smoke", out=tmp_path, offline=True, device="cpu", jobs=1
+        "lexicon-8",
+        systems=["LSTM"],
+        seeds=[1],
+        scale="smoke",
+        out=tmp_path,
+        offline=True,
+        device="cpu",
+        jobs=1,
     )
     runs = plan(ReproduceRequest("devil-3", seeds=[1], scale="smoke"))
     runs = [*(run for run in runs if run.benchmark.data == "cfq"), *plan(request)]
@@ -266,8 +345,25 @@ def test_two_names_of_a_system_share_its_runs():
     names = [run.system.name for run in plan(ReproduceRequest("composition-1"))]
     assert len(names) == 15 * 6
     names = names[:15]
-    assert "R-Dangle_sep o=1" in names and "R-Dangle_sep [70M]" not in names and len(names) == len(set(names))
-    found = Result("CoGnition", "R-Dangle_sep o=1", "full", 1.0, 1, 1, "s", 0, 1, 1, "cpu", {"BLEU cg-test": 60.0})
+    assert (
+        "R-Dangle_sep o=1" in names
+        and "R-Dangle_sep [70M]" not in names
+        and len(names) == len(set(names))
+    )
+    found = Result(
+        "CoGnition",
+        "R-Dangle_sep o=1",
+        "full",
+        1.0,
+        1,
+        1,
+        "s",
+        0,
+        1,
+        1,
+        "cpu",
+        {"BLEU cg-test": 60.0},
+    )
     lines = compare_runs([found], "full", [all_tables()["composition-1"]])
     assert [line.system for line in lines] == ["R-Dangle_sep [70M]"] and lines[0].ours == 60.0
 
@@ -289,7 +385,9 @@ def test_lexicons_are_learnt_from_the_whole_text_and_smoke_takes_a_part_of_it(tm
     train, valid = training_texts(run, tmp_path, ("src", "tgt"), tmp_path / "text")
     lines = [path.read_text().splitlines() for path in (train[0], valid[0])]
     assert [len(part) for part in lines] == [1485, 15] and set(lines[0]).isdisjoint(lines[1])
-    entries = json.loads(learn_run_lexicon(run, tmp_path, ("src", "tgt"), tmp_path / "text").read_text())
+    entries = json.loads(
+        learn_run_lexicon(run, tmp_path, ("src", "tgt"), tmp_path / "text").read_text()
+    )
     assert len(entries) == 1500
     few, _ = training_texts(replace(run, scale="smoke"), tmp_path, ("src", "tgt"), tmp_path / "few")
     assert len(few[0].read_text().splitlines()) == 990 == SMOKE["pairs"] * 0.99
@@ -299,16 +397,30 @@ def test_methods_are_scaled_with_the_updates():
     bow, creg = load_preset("transformer_cognition_bow"), load_preset("transformer_cognition_creg")
     assert schedule_changes(bow, "short", 0.1)["method.epochs"] == 1 and bow.method.epochs == 10
     proto = load_preset("proto_cognition")
-    assert [schedule_changes(proto, "short", part)["model.prototype_epochs"] for part in (0.5, 0.1)] == [4, 1]
-    assert schedule_changes(proto, "smoke", 0.0)["model.prototype_epochs"] == 0  # so that they are made at all
-    assert schedule_changes(creg, "short", 0.1)["method.ramp_updates"] == creg.method.ramp_updates // 10
+    assert [
+        schedule_changes(proto, "short", part)["model.prototype_epochs"] for part in (0.5, 0.1)
+    ] == [4, 1]
+    assert (
+        schedule_changes(proto, "smoke", 0.0)["model.prototype_epochs"] == 0
+    )  # so that they are made at all
+    assert (
+        schedule_changes(creg, "short", 0.1)["method.ramp_updates"]
+        == creg.method.ramp_updates // 10
+    )
 
 
 @pytest.mark.parametrize(
     ("beam", "measure", "limited"),
-    [(1, "exact match", True), (5, "exact match", True), (1, "BLEU cg-test", True), (5, "BLEU cg-test", False)],
+    [
+        (1, "exact match", True),
+        (5, "exact match", True),
+        (1, "BLEU cg-test", True),
+        (5, "BLEU cg-test", False),
+    ],
 )
-def test_no_right_answer_is_cut_short_where_answers_are_compared_whole(tmp_path, monkeypatch, beam, measure, limited):
+def test_no_right_answer_is_cut_short_where_answers_are_compared_whole(
+    tmp_path, monkeypatch, beam, measure, limited
+):
     asked = []
 
     def translate(sources, beam, progress, **limit):
@@ -321,10 +433,16 @@ def test_no_right_answer_is_cut_short_where_answers_are_compared_whole(tmp_path,
         subwords=SimpleNamespace(encode_target=lambda lines: [line.split() for line in lines]),
     )
     monkeypatch.setattr(ensemble.Ensemble, "open", lambda *given: opened)
-    monkeypatch.setattr(texts, "read_side", lambda benchmark, data, split, side: {"s": ["a"], "t": ["x " * 40]}[side])
+    monkeypatch.setattr(
+        texts,
+        "read_side",
+        lambda benchmark, data, split, side: {"s": ["a"], "t": ["x " * 40]}[side],
+    )
     colors = all_benchmarks()["Colors"]
     benchmark = replace(colors, tests={"test": [measure]})
-    run = SimpleNamespace(benchmark=benchmark, system=replace(colors.systems["LSTM"], beam=beam), rows=0)
+    run = SimpleNamespace(
+        benchmark=benchmark, system=replace(colors.systems["LSTM"], beam=beam), rows=0
+    )
     running.translate_test(run, tmp_path, tmp_path, "test", ("s", "t"), tmp_path, "cpu")
     ((found, limit),) = asked
     assert found == beam and bool(limit) == limited
@@ -342,11 +460,17 @@ def test_rows_over_roberta_are_tested_with_the_beam_of_their_code():
 def test_seeds_are_those_that_a_paper_or_its_code_names():
     tables = all_tables()
     runs = plan(ReproduceRequest("lexicon-3", systems=("LSTM",)))
-    seeds = {name: [run.seed for run in runs if run.benchmark.name == name] for name in ("Colors", "COGS gen")}
+    seeds = {
+        name: [run.seed for run in runs if run.benchmark.name == name]
+        for name in ("Colors", "COGS gen")
+    }
     assert seeds == {"Colors": list(range(1, 21)), "COGS gen": list(range(1, 11))}
     for name in ("composition-1", "composition-7", "lrf-1", "lrf-4"):
         assert tables[name].seeds_of("CoGnition") == [1, 7, 77, 777, 7777, 77777]
-    for name in ("r-dangle-4", "r-dangle-5"):  # "5 random runs on CoGnition and 3 random runs on ReaCT"
+    for name in (
+        "r-dangle-4",
+        "r-dangle-5",
+    ):  # "5 random runs on CoGnition and 3 random runs on ReaCT"
         assert tables[name].seeds_of("CoGnition") == [1, 2, 3, 4, 5]
         assert tables[name].seeds_of("ReaCT") == [1, 2, 3]
 
@@ -354,23 +478,38 @@ def test_seeds_are_those_that_a_paper_or_its_code_names():
 def presets_of(benchmark):
     """Preset of every system of a benchmark, as it is run."""
     own = all_benchmarks()[benchmark]
-    return {name: Run(own, system, "full", 1).preset for name, system in own.systems.items() if system.preset}
+    return {
+        name: Run(own, system, "full", 1).preset
+        for name, system in own.systems.items()
+        if system.preset
+    }
 
 
 @pytest.mark.parametrize(("benchmark", "epochs"), [("CoGnition", 1), ("ReaCT", 3)])
 def test_all_systems_of_a_benchmark_are_chosen_by_one_criterion(benchmark, epochs):
-    """The scripts take the best by BLEU with beam 5 for the baselines, too, after every (third) epoch."""
+    """The scripts take the best by BLEU with beam 5 for the baselines, too, after every (third)
+    epoch.
+    """
     for name, preset in presets_of(benchmark).items():
         training = preset.training
-        found = (training.validate_metric, training.validate_beam, training.validate_every_epochs, training.keep)
+        found = (
+            training.validate_metric,
+            training.validate_beam,
+            training.validate_every_epochs,
+            training.keep,
+        )
         if name in ("Transformer+CReg [25M]", "Proto-Transformer [42M]"):
-            assert found[0] == "loss" and training.patience == 10  # scripts of their own, traincgmt.sh and train.sh
+            assert (
+                found[0] == "loss" and training.patience == 10
+            )  # scripts of their own, traincgmt.sh and train.sh
         else:
             assert found == ("bleu", 5, epochs, "best"), name
 
 
 def test_one_system_has_one_kind_of_positions():
-    """The 2022 models are relative on both sets (R-Dangle, appendix B); Dangle [35M] is absolute (COMPOSITION, LRF)."""
+    """The 2022 models are relative on both sets (R-Dangle, appendix B); Dangle [35M] is absolute
+    (COMPOSITION, LRF).
+    """
     for benchmark in ("CoGnition", "ReaCT"):
         assert presets_of(benchmark)["Transformer (2022)"].model.positions == "relative"
     cognition = presets_of("CoGnition")
@@ -395,15 +534,25 @@ def test_the_test_sets_of_table_2_are_looked_at_on_the_published_side(tmp_path):
     (folder := tmp_path / "run").mkdir()
     running.execute(run, run.step({}), tmp_path, folder, "cpu")
     figures = json.loads((folder / "result.json").read_text())["figures"]
-    assert figures == {"degree": 1.0, "novel word 2-grams": 2.0, "novel word 3-grams": 1.0}  # of English
+    assert figures == {
+        "degree": 1.0,
+        "novel word 2-grams": 2.0,
+        "novel word 3-grams": 1.0,
+    }  # of English
 
 
 def test_a_given_lexicon_is_read_and_is_part_of_the_key(tmp_path):
     colors = all_benchmarks()["Colors"]
     run = Run(colors, colors.systems["LSTM+Lex Bayesian"], "full", 1)
-    assert learn_run_lexicon(run, tmp_path, ("src", "tgt"), tmp_path) == tmp_path / "lexicons" / "goodman.json"
+    assert (
+        learn_run_lexicon(run, tmp_path, ("src", "tgt"), tmp_path)
+        == tmp_path / "lexicons" / "goodman.json"
+    )
     splits = {name: {"files": [f"{name}.src"]} for name in colors.splits}
-    record = {"splits": splits, "files": {"train.src": "1", "test.src": "2", "lexicons/goodman.json": "3"}}
+    record = {
+        "splits": splits,
+        "files": {"train.src": "1", "test.src": "2", "lexicons/goodman.json": "3"},
+    }
     assert inputs_of(run, record) == record["files"]
     other = Run(colors, colors.systems["LSTM+Lex Simple"], "full", 1)
     assert inputs_of(other, record) == {"train.src": "1", "test.src": "2"}
@@ -415,7 +564,9 @@ def test_a_given_lexicon_is_read_and_is_part_of_the_key(tmp_path):
 def test_a_short_run_validates_ten_times_where_the_paper_does_after_epochs():
     preset = load_preset("composition_cognition")
     short = preset.replace(schedule_changes(preset, "short", 0.1)).training
-    assert short.validate_every_epochs == 0 and short.validate_every == short.max_updates // 10 == 1000
+    assert (
+        short.validate_every_epochs == 0 and short.validate_every == short.max_updates // 10 == 1000
+    )
     assert schedule_changes(preset, "smoke", 0.0)["training.validate_every_epochs"] == 0
 
 

@@ -26,7 +26,8 @@ def folder(tmp_path):
     (tmp_path / "lines.json").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     pyarrow.parquet.write_table(
-        pyarrow.Table.from_pylist([{**row, "score": float(row["score"])} for row in ROWS]), tmp_path / "t.parquet"
+        pyarrow.Table.from_pylist([{**row, "score": float(row["score"])} for row in ROWS]),
+        tmp_path / "t.parquet",
     )
     return tmp_path
 
@@ -103,14 +104,29 @@ def test_the_example_of_a_column_is_no_id(tmp_path):
 
 
 def test_csv_is_that_of_rfc_4180(tmp_path):
-    rows = [("text", "n"), ('a "b", c', "1"), ("", ""), ("two\nlines", "2"), ("two\r\nmore", "3"), (" x ", "")]
+    rows = [
+        ("text", "n"),
+        ('a "b", c', "1"),
+        ("", ""),
+        ("two\nlines", "2"),
+        ("two\r\nmore", "3"),
+        (" x ", ""),
+    ]
     for end in ("\r\n", "\n"):
         with (tmp_path / "t.csv").open("w", newline="") as file:
             csv.writer(file, lineterminator=end).writerows(rows)
-        assert read_column(tmp_path / "t.csv", "text").values == ['a "b", c', "", "two lines", "two more", " x "]
+        assert read_column(tmp_path / "t.csv", "text").values == [
+            'a "b", c',
+            "",
+            "two lines",
+            "two more",
+            " x ",
+        ]
         (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
         assert read_column(f"{tmp_path}/t.csv.gz:2").values == ["n", "1", "", "2", "3", ""]
-    (tmp_path / "one.csv").write_text('text\na\n\n""\nb\n')  # an empty value is a blank line, or quotes
+    (tmp_path / "one.csv").write_text(
+        'text\na\n\n""\nb\n'
+    )  # an empty value is a blank line, or quotes
     assert read_column(tmp_path / "one.csv").values == ["a", "", "", "b"]
     (tmp_path / "end.csv").write_text("text,n\na,1\n\n")
     assert read_column(f"{tmp_path}/end.csv:n").values == ["1"]
@@ -140,7 +156,9 @@ def test_what_is_no_csv_or_json_is_refused_in_one_line(tmp_path, name, text, mes
 def test_an_array_is_read_whole(tmp_path, monkeypatch):
     rows = [{"text": f"größer {number}", "more": {"deep": [number, None]}} for number in range(50)]
     for indent in (None, 2):
-        (tmp_path / "t.json").write_text(json.dumps(rows, indent=indent, ensure_ascii=False), encoding="utf-8")
+        (tmp_path / "t.json").write_text(
+            json.dumps(rows, indent=indent, ensure_ascii=False), encoding="utf-8"
+        )
         assert read_column(tmp_path / "t.json", "text").values == [row["text"] for row in rows]
     (tmp_path / "empty.json").write_text(" [ ] \n")
     assert list(Table(tmp_path / "empty.json", named=True).read(("text",))) == []
@@ -158,7 +176,9 @@ def test_lines_of_a_compressed_file_are_bounded_by_its_size(tmp_path, monkeypatc
     path = tmp_path / name.partition(":")[0]
     form = '{"a": "%s"}\n' if "jsonl" in name else "%s\n"
     path.write_bytes(gzip.compress("".join(form % "aa" for _ in range(2000)).encode()))
-    with pytest.raises(InputError, match=r"x[.a-z]*gz: [0-9]+ compressed bytes expand to more than 1,000 lines"):
+    with pytest.raises(
+        InputError, match=r"x[.a-z]*gz: [0-9]+ compressed bytes expand to more than 1,000 lines"
+    ):
         read_column(str(tmp_path / name))
     distinct = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(2000)]
     path.write_bytes(gzip.compress("".join(form % line for line in distinct).encode()))

@@ -41,7 +41,10 @@ def write(tmp_path):
 
 
 def read_tags(path, tags="xpos"):
-    return [(sentence.column(FORM), sentence.tags(tags, path), sentence.first) for sentence in read_sentences(path)]
+    return [
+        (sentence.column(FORM), sentence.tags(tags, path), sentence.first)
+        for sentence in read_sentences(path)
+    ]
 
 
 def test_syntactic_words_and_their_tags(write):
@@ -55,7 +58,10 @@ def test_syntactic_words_and_their_tags(write):
 def test_compressed_and_with_carriage_returns(tmp_path):
     path = tmp_path / "x.conllu.gz"
     path.write_bytes(gzip.compress(SENTENCES.replace("\n", "\r\n").encode()))
-    assert [words for words, _, _ in read_tags(path)] == [["do", "n't", "go", "there"], ["#", "New York"]]
+    assert [words for words, _, _ in read_tags(path)] == [
+        ["do", "n't", "go", "there"],
+        ["#", "New York"],
+    ]
 
 
 @pytest.mark.parametrize(

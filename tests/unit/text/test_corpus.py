@@ -12,7 +12,9 @@ from cgbench.text.formats import CorpusSpec
 from cgbench.text.normalisation import Normalisation
 
 
-@pytest.mark.parametrize("text", [b"", b"a", b"a\n", b"a\n\nb", b"\n\n", b"x" * 50 + b"\n" + b"y" * 9])
+@pytest.mark.parametrize(
+    "text", [b"", b"a", b"a\n", b"a\n\nb", b"\n\n", b"x" * 50 + b"\n" + b"y" * 9]
+)
 @pytest.mark.parametrize("chunk", [1, 3, 7, 1 << 20])
 def test_index_counts_lines_and_finds_them(tmp_path, monkeypatch, text, chunk):
     monkeypatch.setattr(corpus, "CHUNK", chunk)
@@ -42,12 +44,17 @@ def test_plain_text_is_used_where_it_is(tmp_path):
     (tmp_path / "a.en").write_text("A house\n")
     spec = CorpusSpec((tmp_path / "a.de", tmp_path / "a.en"))
     workspace = Workspace(tmp_path / "work")
-    assert plan_text("train", spec, Normalisation()).realise(workspace).source.path == tmp_path / "a.de"
+    assert (
+        plan_text("train", spec, Normalisation()).realise(workspace).source.path
+        == tmp_path / "a.de"
+    )
     assert not (tmp_path / "work").exists()
 
 
 def test_normalised_text_is_a_step_and_jobs_change_no_byte(tmp_path):
-    rows = [{"de": f"Das ist\nHaus {n}, nicht wahr?", "en": f"That's house {n}."} for n in range(5_000)]
+    rows = [
+        {"de": f"Das ist\nHaus {n}, nicht wahr?", "en": f"That's house {n}."} for n in range(5_000)
+    ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     spec = CorpusSpec((tmp_path / "a.jsonl",), ("de", "en"))
     normalisation = Normalisation("moses", True, ("de", "en"))
@@ -63,10 +70,14 @@ def test_normalised_text_is_a_step_and_jobs_change_no_byte(tmp_path):
 
 def test_moses_escapes_are_not_escaped_twice(tmp_path):
     (tmp_path / "a.tsv").write_text("it &apos;s &quot; so &quot;\t&amp;\n")
-    plan = plan_text("x", CorpusSpec((tmp_path / "a.tsv",)), Normalisation("moses", False, ("en", "en")))
+    plan = plan_text(
+        "x", CorpusSpec((tmp_path / "a.tsv",)), Normalisation("moses", False, ("en", "en"))
+    )
     text = plan.realise(Workspace(tmp_path / "work"))
     assert text.source.path.read_text().split()[-1] == "&quot;"
-    assert "&amp;" in text.target.path.read_text() and "&amp;amp;" not in text.target.path.read_text()
+    assert (
+        "&amp;" in text.target.path.read_text() and "&amp;amp;" not in text.target.path.read_text()
+    )
 
 
 def test_identity_follows_the_bytes_and_the_normalisation(tmp_path):

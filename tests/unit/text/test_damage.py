@@ -1,4 +1,6 @@
-"""What programs do to hypotheses is recognised from the first line on; real hypotheses are left alone."""
+"""What programs do to hypotheses is recognised from the first line on; real hypotheses are left
+alone.
+"""
 
 import gzip
 import json
@@ -15,14 +17,25 @@ from cgbench.text.hypothesis_form import Reading, damages
 
 LINES = [
     f'Die Bäckerei „{name}“ öffnete früher, aber "{what}" wäre für {count} Übernächtigte größer.'
-    for count, (name, what) in enumerate([("Müller", "Käse"), ("Jäger", "Möhre"), ("Köhler", "Süßes"),
-                                          ("Gärtner", "Öl"), ("Färber", "Blätter"), ("Döring", "Tücher")], 2)
-]  # fmt: skip
+    for count, (name, what) in enumerate(
+        [
+            ("Müller", "Käse"),
+            ("Jäger", "Möhre"),
+            ("Köhler", "Süßes"),
+            ("Gärtner", "Öl"),
+            ("Färber", "Blätter"),
+            ("Döring", "Tücher"),
+        ],
+        2,
+    )
+]
 HYPOTHESES = [line.replace("öffnete früher", "war früher offen") for line in LINES]
 
 
 def pieces(line, begin="", join=" "):
-    return " ".join(begin + word[:4] + (join + word[4:] if len(word) > 4 else "") for word in line.split(" "))
+    return " ".join(
+        begin + word[:4] + (join + word[4:] if len(word) > 4 else "") for word in line.split(" ")
+    )
 
 
 DAMAGES = {
@@ -48,7 +61,10 @@ def test_forms_stop_from_the_first_line_on(form, n):
     hypotheses = [DAMAGES[form](row, line) for row, line in enumerate(HYPOTHESES[:n])]
     for metric in ("exact", "bleu", "chrf"):
         if form == "other blanks" and metric != "exact":
-            assert evaluate(metric, hypotheses, LINES[:n]).score == evaluate(metric, HYPOTHESES[:n], LINES[:n]).score
+            assert (
+                evaluate(metric, hypotheses, LINES[:n]).score
+                == evaluate(metric, HYPOTHESES[:n], LINES[:n]).score
+            )
             continue
         with pytest.raises(InputError) as caught:
             evaluate(metric, hypotheses, LINES[:n])
@@ -60,25 +76,44 @@ def test_forms_stop_from_the_first_line_on(form, n):
 @pytest.mark.parametrize("n", [1, 3, 15])
 def test_chinese_without_a_tokeniser_stops_from_the_first_line_on(n):
     lines = ["我们昨天在学校的花园里面玩耍了一整天。"] * n
-    with pytest.raises(InputError, match="a whole clause counts as one word. Remedy: tokenize='zh'"):
+    with pytest.raises(
+        InputError, match="a whole clause counts as one word. Remedy: tokenize='zh'"
+    ):
         evaluate("bleu", lines, lines)
     assert evaluate("bleu", lines, lines, tokenize="zh").score == pytest.approx(100)
 
 
 def test_shifted_and_shuffled_hypotheses_stop():
-    columns = ("Ann Tom Eva Max Joe Kim Lee Sue", "cats dogs birds fish ants bees goats pigs",
-               "Rome Oslo Bonn Lyon Nice Kiev Riga Cork", "red blue green pink grey white black brown")  # fmt: skip
+    columns = (
+        "Ann Tom Eva Max Joe Kim Lee Sue",
+        "cats dogs birds fish ants bees goats pigs",
+        "Rome Oslo Bonn Lyon Nice Kiev Riga Cork",
+        "red blue green pink grey white black brown",
+    )
     rows = zip(*(column.split() for column in columns), strict=True)
     lines = ["{} saw the {} in {}, all {}".format(*row) for row in rows]
     assert displacement(lines, lines) is None
     assert displacement([*lines[1:], "nothing"], lines) == "shifted by 1 line, from line 1 on"
-    assert displacement([*lines[:4], "nothing", *lines[4:-1]], lines) == "shifted by 1 line, from line 6 on"
-    assert displacement([*lines[2:], "nothing", "none"], lines) == "shifted by 2 lines, from line 1 on"
-    twice = [line for line in lines for _ in range(2)]  # some lines fit one line away, all but the last fit two away
-    assert displacement([*twice[2:], "nothing", "none"], twice) == "shifted by 2 lines, from line 1 on"
-    assert displacement(random.Random(1).sample(lines, 8), lines) == "in another order than the references"
+    assert (
+        displacement([*lines[:4], "nothing", *lines[4:-1]], lines)
+        == "shifted by 1 line, from line 6 on"
+    )
+    assert (
+        displacement([*lines[2:], "nothing", "none"], lines) == "shifted by 2 lines, from line 1 on"
+    )
+    twice = [
+        line for line in lines for _ in range(2)
+    ]  # some lines fit one line away, all but the last fit two away
+    assert (
+        displacement([*twice[2:], "nothing", "none"], twice) == "shifted by 2 lines, from line 1 on"
+    )
+    assert (
+        displacement(random.Random(1).sample(lines, 8), lines)
+        == "in another order than the references"
+    )
     with pytest.raises(
-        InputError, match="shifted by 1 line, from line 1 on. Remedy: write one hypothesis per reference"
+        InputError,
+        match="shifted by 1 line, from line 1 on. Remedy: write one hypothesis per reference",
     ):
         evaluate("bleu", [*lines[1:], "nothing"], lines)
 
@@ -94,9 +129,17 @@ def test_real_hypotheses_are_left_alone():
     draw = random.Random(5)
     for _ in range(300):
         n = draw.choice((1, 2, 3, 5, 10, 20, 50, 100))
-        rows = draw.sample(range(6_750), n) if draw.random() < 0.5 else range(begin := draw.randrange(6_600), begin + n)
+        rows = (
+            draw.sample(range(6_750), n)
+            if draw.random() < 0.5
+            else range(begin := draw.randrange(6_600), begin + n)
+        )
         hypotheses, references = ([text[row] for row in rows] for text in texts)
-        told = damages(hypotheses, references, Reading(words=draw.choice(("blanks", "marks", "characters"))))
+        told = damages(
+            hypotheses, references, Reading(words=draw.choice(("blanks", "marks", "characters")))
+        )
         assert not told or shifted & {*rows}
-    assert displacement(*(text[1_794:1_871] for text in texts)).startswith("shifted by 1 line, from line ")
+    assert displacement(*(text[1_794:1_871] for text in texts)).startswith(
+        "shifted by 1 line, from line "
+    )
     assert damages(*texts, Reading(words="marks")) == []

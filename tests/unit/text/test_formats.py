@@ -26,11 +26,16 @@ def write_forms(folder):
     (folder / "turned.tsv").write_text("en\tid\tde\n" + "".join(f"{t}\t7\t{s}\n" for s, t in PAIRS))
     rows = [{"source": source, "target": target} for source, target in PAIRS]
     for name, head in (("a.csv", "source,target\n"), ("langs.csv", "de,en\n"), ("bare.csv", "")):
-        (folder / name).write_text(head + "".join(f'{source},"{target}"\n' for source, target in PAIRS))
+        (folder / name).write_text(
+            head + "".join(f'{source},"{target}"\n' for source, target in PAIRS)
+        )
     (folder / "a.json").write_text(json.dumps(rows))
     (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "hf.jsonl").write_text(
-        "".join(json.dumps({"translation": {"de": source, "en": target}}) + "\n" for source, target in PAIRS)
+        "".join(
+            json.dumps({"translation": {"de": source, "en": target}}) + "\n"
+            for source, target in PAIRS
+        )
     )
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "a.parquet")
 
@@ -94,13 +99,19 @@ def test_rows_that_lack_a_side(tmp_path):
     tsv, jsonl = tmp_path / "x.tsv", tmp_path / "x.jsonl"
     tsv.write_text("a\tb\nc\n")
     assert "x.tsv, row 2 has 1 column;" in error_of(lambda: CorpusSpec((tsv,)))
-    assert "no column 'de' in the first row; it has a, b" in error_of(lambda: CorpusSpec((tsv,), ("de", "en")))
+    assert "no column 'de' in the first row; it has a, b" in error_of(
+        lambda: CorpusSpec((tsv,), ("de", "en"))
+    )
     jsonl.write_text('{"de": "a", "en": "b"}\n{"de": "a"}\n')
-    assert "x.jsonl, row 2: no text field 'en'" in error_of(lambda: CorpusSpec((jsonl,), ("de", "en")))
+    assert "x.jsonl, row 2: no text field 'en'" in error_of(
+        lambda: CorpusSpec((jsonl,), ("de", "en"))
+    )
     jsonl.write_text('{"de": "a", "en": "b"}\n[]\nnull\n')
     assert "x.jsonl, row 2: not an object" in error_of(lambda: CorpusSpec((jsonl,)))
     jsonl.write_text('{"de": "a", "en": "\\ud800"}\n')
-    assert "x.jsonl, row 1: contains a lone surrogate, which is not text" in error_of(lambda: CorpusSpec((jsonl,)))
+    assert "x.jsonl, row 1: contains a lone surrogate, which is not text" in error_of(
+        lambda: CorpusSpec((jsonl,))
+    )
     jsonl.write_text("not json\n")
     assert "x.jsonl, row 1: not valid JSON" in error_of(lambda: CorpusSpec((jsonl,)))
 
@@ -115,7 +126,10 @@ def test_one_file_of_any_name_is_tsv_if_it_has_tabs(tmp_path):
     (tmp_path / "head").write_text("de\ten\n" + text)
     assert list(read_pairs(CorpusSpec((tmp_path / "head",), ("en", "de")))) == PAIRS
     (tmp_path / "plain.txt").write_text("no tab\nhere\tone\n")
-    with pytest.raises(InputError, match=r"plain\.txt: a single file must have both sides .* a tab in its first line"):
+    with pytest.raises(
+        InputError,
+        match=r"plain\.txt: a single file must have both sides .* a tab in its first line",
+    ):
         CorpusSpec((tmp_path / "plain.txt",))
 
 

@@ -1,4 +1,6 @@
-"""What is found of which texts: each kind of fault in texts made for it, and nothing in texts that fit."""
+"""What is found of which texts: each kind of fault in texts made for it, and nothing in texts that
+fit.
+"""
 
 import gzip
 import itertools
@@ -20,10 +22,23 @@ from cgbench.text.sampling import READ, RUN, RUNS, spread
 
 EN = ("the dog", "a cat", "he", "she", "my friend", "the old man", "you and I")
 DE = ("der Hund", "eine Katze", "er", "sie", "mein Freund", "der alte Mann", "du und ich")
-EN_VERBS = ("is not in the house", "was with us for a day", "has that from you", "have it on the table")
-DE_VERBS = ("ist nicht im Haus", "war für einen Tag bei uns", "hat das von dir", "hat es auf dem Tisch")
+EN_VERBS = (
+    "is not in the house",
+    "was with us for a day",
+    "has that from you",
+    "have it on the table",
+)
+DE_VERBS = (
+    "ist nicht im Haus",
+    "war für einen Tag bei uns",
+    "hat das von dir",
+    "hat es auf dem Tisch",
+)
 PAIRS = [
-    (f"{DE[i][0].upper()}{DE[i][1:]} {DE_VERBS[j]}, und {DE[k]} auch.", f"{EN[i].title()} {EN_VERBS[j]}, {EN[k]} too.")
+    (
+        f"{DE[i][0].upper()}{DE[i][1:]} {DE_VERBS[j]}, und {DE[k]} auch.",
+        f"{EN[i].title()} {EN_VERBS[j]}, {EN[k]} too.",
+    )
     for i, j, k in itertools.product(range(7), range(4), range(7))
 ]
 HELD = Normalisation(languages=("de", "en"))
@@ -77,26 +92,68 @@ def test_texts_that_fit_have_no_finding(train, pool, asked):
     ("train", "pool", "asked", "expected"),
     [
         (PAIRS, TOKENISED, MOSES, "pool.de pool.en: already tokenised"),
-        (PAIRS, TOKENISED, HELD, "pool.de pool.en: tokenised (final periods and commas stand apart), but"),
-        (TOKENISED, PAIRS, HELD, "pool.de pool.en: not tokenised, but train.de train.en is tokenised"),
-        (PAIRS, change(str.upper), MOSES, "pool.de pool.en: in capitals, but train.de train.en is not in capitals"),
+        (
+            PAIRS,
+            TOKENISED,
+            HELD,
+            "pool.de pool.en: tokenised (final periods and commas stand apart), but",
+        ),
+        (
+            TOKENISED,
+            PAIRS,
+            HELD,
+            "pool.de pool.en: not tokenised, but train.de train.en is tokenised",
+        ),
+        (
+            PAIRS,
+            change(str.upper),
+            MOSES,
+            "pool.de pool.en: in capitals, but train.de train.en is not in capitals",
+        ),
         (PAIRS, [(a, tokenised(b)) for a, b in PAIRS], HELD, "pool.en: tokenised"),
-        (PAIRS, change(str.lower), MOSES, "pool.de pool.en: in lower case, but train.de train.en is cased"),
-        (change(str.lower), PAIRS, MOSES, "pool.de pool.en: cased, but train.de train.en is in lower case"),
-        (PAIRS, SWAPPED, replace(MOSES, languages=("a", "b")), "pool.de pool.en: source and target are"),
+        (
+            PAIRS,
+            change(str.lower),
+            MOSES,
+            "pool.de pool.en: in lower case, but train.de train.en is cased",
+        ),
+        (
+            change(str.lower),
+            PAIRS,
+            MOSES,
+            "pool.de pool.en: cased, but train.de train.en is in lower case",
+        ),
+        (
+            PAIRS,
+            SWAPPED,
+            replace(MOSES, languages=("a", "b")),
+            "pool.de pool.en: source and target are",
+        ),
     ],
 )
 def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):
-    assert any(finding.stops and finding.text.startswith(expected) for finding in said(train, pool, asked))
+    assert any(
+        finding.stops and finding.text.startswith(expected) for finding in said(train, pool, asked)
+    )
 
 
 @pytest.mark.parametrize(
     ("train", "pool", "asked", "expected"),
     [
-        (PAIRS, PAIRS, HELD, "train.de train.en, pool.de pool.en: punctuation is attached to words"),
+        (
+            PAIRS,
+            PAIRS,
+            HELD,
+            "train.de train.en, pool.de pool.en: punctuation is attached to words",
+        ),
         (TOKENISED, ESCAPED, HELD, "pool.de pool.en: escaped as by Moses"),
         (TOKENISED, BEGUN_IN_LOWER, HELD, "pool.de pool.en: sentences do not begin in upper case"),
-        (TOKENISED, [*PAIRS[:100], *TOKENISED[100:]], HELD, "pool.de pool.en: 49% of the final periods"),
+        (
+            TOKENISED,
+            [*PAIRS[:100], *TOKENISED[100:]],
+            HELD,
+            "pool.de pool.en: 49% of the final periods",
+        ),
     ],
 )
 def test_what_does_less_harm_is_said(train, pool, asked, expected):
@@ -112,21 +169,32 @@ def test_a_text_with_few_lines_that_are_escaped_is_no_text_without_escapes(escap
     marked = [tuple(side.replace("u", "&apos;", 1) for side in pair) for pair in plain]
     train = [*TOKENISED] * 10
     train[:49] = [tuple(side.replace("u", "&apos;", 1) for side in pair) for pair in train[:49]]
-    assert not [one for one in said(train, [*marked[:escaped], *plain[escaped:]]) if "escaped" in one.text]
+    assert not [
+        one for one in said(train, [*marked[:escaped], *plain[escaped:]]) if "escaped" in one.text
+    ]
 
 
 def test_a_long_text_without_escapes_is_told_apart():
-    assert any("pool.de pool.en: not escaped, but" in finding.text for finding in said(ESCAPED, TOKENISED))
+    assert any(
+        "pool.de pool.en: not escaped, but" in finding.text for finding in said(ESCAPED, TOKENISED)
+    )
 
 
 def test_a_raw_french_text_is_not_taken_for_a_tokenised_one():
-    french = [("Pourquoi est-ce que tu ne viens pas ? Je suis là !", "Why don't you come? I am here!")] * 30
+    french = [
+        ("Pourquoi est-ce que tu ne viens pas ? Je suis là !", "Why don't you come? I am here!")
+    ] * 30
     french += [("Il n'est pas là.", "He is not here.")] * 30
     assert said(french, french, replace(MOSES, languages=("fr", "en"))) == []
 
 
 @pytest.mark.parametrize(
-    "text", ["我每天都和另一个医生在地板上玩。", "私は毎日医者と床で遊びます。", "ฉันเล่นกับหมออีกคนบนพื้นทุกวัน"]
+    "text",
+    [
+        "我每天都和另一个医生在地板上玩。",
+        "私は毎日医者と床で遊びます。",
+        "ฉันเล่นกับหมออีกคนบนพื้นทุกวัน",
+    ],
 )
 def test_text_without_blanks_stops_and_says_what_to_do(text):
     pairs = [("i play with another doctor every day .", text)] * 40
@@ -157,7 +225,10 @@ def test_is_unspaced(lines, expected):
 
 
 def test_chinese_words_with_blanks_are_words():
-    pairs = [("he is happy .", "随着 他 的 继续 、 他 开始 好转 。"), ("it is cold .", "泰勒 最近 情绪 不好 。")] * 30
+    pairs = [
+        ("he is happy .", "随着 他 的 继续 、 他 开始 好转 。"),
+        ("it is cold .", "泰勒 最近 情绪 不好 。"),
+    ] * 30
     assert inspect(sample(pairs), [], EN_ZH) == []
 
 
@@ -196,11 +267,15 @@ def test_a_sample_is_the_same_of_every_form(tmp_path):
     rows = [{"source": source, "target": target} for source, target in pairs]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
     names = (("a.de", "a.en"), ("a.de.gz", "a.en.gz"), ("a.parquet",))
-    plain, *others = [take_sample(CorpusSpec(tuple(tmp_path / one for one in name))).pairs for name in names]
+    plain, *others = [
+        take_sample(CorpusSpec(tuple(tmp_path / one for one in name))).pairs for name in names
+    ]
     assert others == [plain, plain]
 
 
-@pytest.mark.parametrize("lines", [0, 5, RUN * RUNS, 2 * RUN * RUNS, 2 * RUN * RUNS + 1, 40 * RUN * RUNS, READ + 999])
+@pytest.mark.parametrize(
+    "lines", [0, 5, RUN * RUNS, 2 * RUN * RUNS, 2 * RUN * RUNS + 1, 40 * RUN * RUNS, READ + 999]
+)
 def test_a_sample_is_spread_evenly(lines):
     numbers = [int(line) for line in spread(map(str, range(lines)))]
     if lines <= 2 * RUN * RUNS:
@@ -221,16 +296,40 @@ WMT = ("wmt-20k/train.", "de.gz", "en.gz")
 REACT = ("react/valid.", "de.gz", "en.gz")
 
 
-@needs("tatoeba-de-en/deu.txt.gz", "multi30k", "wmt-20k", "react", "tatoeba-en-zh", "cognition", "cogs", "pcfg")
+@needs(
+    "tatoeba-de-en/deu.txt.gz",
+    "multi30k",
+    "wmt-20k",
+    "react",
+    "tatoeba-en-zh",
+    "cognition",
+    "cogs",
+    "pcfg",
+)
 @pytest.mark.parametrize(
     ("train", "pool", "asked", "stops"),
     [
         (REACT, ("react/cg_test.", "de.gz", "en.gz"), HELD, 0),
-        (("multi30k/train.lc.norm.tok.", "de.gz", "en.gz"), ("react/test.", "de.gz", "en.gz"), HELD, 0),
+        (
+            ("multi30k/train.lc.norm.tok.", "de.gz", "en.gz"),
+            ("react/test.", "de.gz", "en.gz"),
+            HELD,
+            0,
+        ),
         (WMT, ("wmt-20k/test.", "de", "en"), MOSES, 0),
-        (("tatoeba-en-zh/cmn_train_tokenized", ".tsv"), ("tatoeba-en-zh/cmn_dev_tokenized", ".tsv"), EN_ZH, 0),
+        (
+            ("tatoeba-en-zh/cmn_train_tokenized", ".tsv"),
+            ("tatoeba-en-zh/cmn_dev_tokenized", ".tsv"),
+            EN_ZH,
+            0,
+        ),
         (("cogs/dev", ".tsv"), ("cogs/test", ".tsv"), EN_FORMS, 0),
-        (("pcfg/random10k.train.", "src", "tgt"), ("pcfg/systematicity.test.", "src", "tgt"), NOTHING, 0),
+        (
+            ("pcfg/random10k.train.", "src", "tgt"),
+            ("pcfg/systematicity.test.", "src", "tgt"),
+            NOTHING,
+            0,
+        ),
         (WMT, REACT, HELD, 2),
         (WMT, REACT, MOSES, 2),
         (WMT, ("wmt-20k/test.", "en", "de"), MOSES, 1),

@@ -13,10 +13,11 @@ FORM = (
 )
 UTTERANCE = "schedule a brainstorming session with Dan Schoffel 's team ."
 PLAN = (
-    "( Yield :output ( CreateCommitEventWrapper :event ( CreatePreflightEventWrapper :constraint ( Constraint[Event] "
-    ":attendees ( AttendeeListHasPeople :people ( FindTeamOf :recipient ( Execute :intension ( refer ( "
-    "extensionConstraint ( RecipientWithNameLike :constraint ( Constraint[Recipient] ) :name # ( PersonName "
-    '" Dan Schoffel " ) ) ) ) ) ) ) :subject ( ?= # ( String " brainstorming session " ) ) ) ) ) )'
+    "( Yield :output ( CreateCommitEventWrapper :event ( CreatePreflightEventWrapper :constraint ("
+    " Constraint[Event] :attendees ( AttendeeListHasPeople :people ( FindTeamOf :recipient ("
+    " Execute :intension ( refer ( extensionConstraint ( RecipientWithNameLike :constraint ("
+    ' Constraint[Recipient] ) :name # ( PersonName " Dan Schoffel " ) ) ) ) ) ) ) :subject ( ?= # ('
+    ' String " brainstorming session " ) ) ) ) ) )'
 )
 
 
@@ -24,7 +25,9 @@ def hidden(kind, source, target):
     """The pair with its names replaced, after it was seen that they come back."""
     names = names_of(kind, source, target)
     found = names.hide(source, target)
-    turned = Names(*({new: old for old, new in side.items()} for side in (names.source, names.target)))
+    turned = Names(
+        *({new: old for old, new in side.items()} for side in (names.source, names.target))
+    )
     assert turned.hide(*found) == (source, target)
     return found
 
@@ -32,8 +35,9 @@ def hidden(kind, source, target):
 def test_variables_of_cogs_by_first_mention():
     source, form = hidden("cogs", SENTENCE, FORM)
     assert source == SENTENCE
-    assert form == (
-        "hope . agent ( x _ 0 , Liam ) AND hope . ccomp ( x _ 0 , x _ 1 ) AND box ( x _ 2 ) AND "
+    assert (
+        form
+        == "hope . agent ( x _ 0 , Liam ) AND hope . ccomp ( x _ 0 , x _ 1 ) AND box ( x _ 2 ) AND "
         "burn . theme ( x _ 1 , x _ 2 ) AND burn . agent ( x _ 1 , x _ 3 ) AND girl ( x _ 3 )"
     )
     assert hidden("cogs", SENTENCE, form)[1] == form
@@ -55,11 +59,16 @@ def test_many_variables_of_cogs_need_no_new_word():
 def test_copied_text_of_smcalflow_on_both_sides():
     source, plan = hidden("smcalflow", UTTERANCE, PLAN)
     assert source == "schedule a string0 with person0 's team ."
-    assert plan == PLAN.replace("Dan Schoffel", "person0").replace("brainstorming session", "string0")
+    assert plan == PLAN.replace("Dan Schoffel", "person0").replace(
+        "brainstorming session", "string0"
+    )
 
 
 def test_text_of_smcalflow_that_is_not_copied_stays():
-    plan = '( :name # ( PersonName " Elli " ) :subject ( ?= # ( String " lunch " ) ) :dow # ( DayOfWeek " FRIDAY " ) )'
+    plan = (
+        '( :name # ( PersonName " Elli " ) :subject ( ?= # ( String " lunch " ) ) :dow # ('
+        ' DayOfWeek " FRIDAY " ) )'
+    )
     source, found = hidden("smcalflow", "Meet elli for lunch on FRIDAY", plan)
     assert source == "Meet elli for string0 on FRIDAY"
     assert found == plan.replace("lunch", "string0")

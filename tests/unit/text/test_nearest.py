@@ -1,4 +1,6 @@
-"""The nearest source: edit distance against a table, candidates against a dense computation, ties and empty texts."""
+"""The nearest source: edit distance against a table, candidates against a dense computation, ties
+and empty texts.
+"""
 
 import random
 
@@ -31,7 +33,10 @@ def dense(sources, line):
     for row, source in enumerate(sources):
         if source.split():
             first.setdefault(" ".join(source.split()), row)
-    texts, words = [text.split() for text in first], sorted({word for text in first for word in text.split()})
+    texts, words = (
+        [text.split() for text in first],
+        sorted({word for text in first for word in text.split()}),
+    )
     counts = np.array([[text.count(word) for word in words] for text in texts])
     idf = np.log((1 + len(texts)) / (1 + (counts > 0).sum(axis=0))) + 1
     weights = counts * idf
@@ -61,7 +66,9 @@ def test_same_as_a_dense_matrix(seed, monkeypatch):
 
 
 def test_the_order_of_words_decides_between_equal_cosines():
-    index = NearestSources(["", "walk and jump twice", "jump twice and walk", "jump twice and walk"])
+    index = NearestSources(
+        ["", "walk and jump twice", "jump twice and walk", "jump twice and walk"]
+    )
     lines = ["jump twice and walk", "jump twice and run", "", "new"]
     assert index.nearest(lines) == [(2, 1), (2, 0.75), (-1, 0), (-1, 0)]
 

@@ -72,11 +72,18 @@ def test_the_settings_of_what_there_was_before_are_what_they_were():
     old = {"tokenize": "moses", "lowercase": True, "languages": ["de", "en"]}
     assert Normalisation("moses", True, languages).settings == old
     assert Normalisation("de=moses,en=moses", True, languages).settings == old
-    assert Normalisation("none", True, languages).settings == {"tokenize": "none", "lowercase": True, "languages": None}
+    assert Normalisation("none", True, languages).settings == {
+        "tokenize": "none",
+        "lowercase": True,
+        "languages": None,
+    }
 
 
 def test_every_change_of_the_text_is_in_the_settings():
-    found = [Normalisation(tokenize, False, ("de", "en")) for tokenize in ("none", "13a", "de=13a", "target=13a")]
+    found = [
+        Normalisation(tokenize, False, ("de", "en"))
+        for tokenize in ("none", "13a", "de=13a", "target=13a")
+    ]
     found += [replace(found[0], detokenize=True), replace(found[0], anonymise="cogs")]
     assert len({str(one.settings) for one in found}) == len(found)
     assert [one.is_identity for one in found] == [True, False, False, False, False, False]
@@ -94,7 +101,9 @@ def test_one_tokeniser_for_each_side(given):
 
 
 def test_a_side_that_is_not_named_stays_as_it_is():
-    pairs = normalise_pairs(iter([("A b.", "我的。")]), Normalisation("zh=zh", False, ("en", "zh")), "text")
+    pairs = normalise_pairs(
+        iter([("A b.", "我的。")]), Normalisation("zh=zh", False, ("en", "zh")), "text"
+    )
     assert list(pairs) == [("A b.", "我 的 。")]
 
 
@@ -108,7 +117,9 @@ def test_moses_is_undone():
     again = Normalisation("moses", False, ("en", "zh"), detokenize=True)
     assert normaliser(again, "en")(tokenised) == tokenised
     assert again.signature("en") == "detok+moses-en"
-    with pytest.raises(InputError, match="^detokenize depends on the language: name both with languages, such"):
+    with pytest.raises(
+        InputError, match="^detokenize depends on the language: name both with languages, such"
+    ):
         normaliser(Normalisation(detokenize=True, languages=("source", "target")), "source")
 
 

@@ -1,4 +1,6 @@
-"""Parquet files that claim what is not so: refused before there is room made for it; and odd ones that are whole."""
+"""Parquet files that claim what is not so: refused before there is room made for it; and odd ones
+that are whole.
+"""
 
 import resource
 from pathlib import Path
@@ -16,7 +18,9 @@ MIB = 1 << 20
 
 
 def lie(path, old, new):
-    """Write another number, as long as the old one, where a file first says it (Thrift: zigzag, seven bits a byte)."""
+    """Write another number, as long as the old one, where a file first says it (Thrift: zigzag,
+    seven bits a byte).
+    """
     data = path.read_bytes()
     old, new = (b"\x15" + _varint(2 * number) for number in (old, new))
     assert len(old) == len(new)
@@ -34,13 +38,18 @@ def _varint(value):
         {"use_dictionary": False},
         {"data_page_version": "2.0"},
         {"use_dictionary": False, "column_encoding": {"a": "DELTA_BYTE_ARRAY"}},
-        {"use_dictionary": False, "column_encoding": {"a": "DELTA_LENGTH_BYTE_ARRAY", "b": "DELTA_BINARY_PACKED"}},
+        {
+            "use_dictionary": False,
+            "column_encoding": {"a": "DELTA_LENGTH_BYTE_ARRAY", "b": "DELTA_BINARY_PACKED"},
+        },
         {"compression": "none", "data_page_size": 1024, "row_group_size": 7000},
     ],
 )
 def test_a_file_is_read_however_it_was_written(tmp_path, options):
     path = tmp_path / "x.parquet"
-    table = pyarrow.table({"a": [f"some words {number}" for number in range(30_000)], "b": range(30_000)})
+    table = pyarrow.table(
+        {"a": [f"some words {number}" for number in range(30_000)], "b": range(30_000)}
+    )
     pyarrow.parquet.write_table(table, path, **options)
     assert read_column(f"{path}:a").values == table["a"].to_pylist()
     assert read_parquet(path).to_pydict() == table.to_pydict()
@@ -67,7 +76,9 @@ def test_two_columns_are_read_side_by_side(tmp_path, monkeypatch):
 
 
 def test_a_page_larger_than_the_file_says(tmp_path):
-    """The footer says 10 MB, the page 100 MB: PyArrow makes room for it, in a process with a limit."""
+    """The footer says 10 MB, the page 100 MB: PyArrow makes room for it, in a process with a
+    limit.
+    """
     path = tmp_path / "x.parquet"
     pyarrow.parquet.write_table(
         pyarrow.table({"a": ["x" * (10 * MIB)]}), path, compression="zstd", use_dictionary=False
@@ -85,7 +96,11 @@ def test_strings_that_repeat_the_one_before(tmp_path):
     path = tmp_path / "x.parquet"
     begin = "x" * MIB
     table = pyarrow.table({"a": [begin + str(number) for number in range(300)]})
-    options = {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY", "compression": "none"}
+    options = {
+        "use_dictionary": False,
+        "column_encoding": "DELTA_BYTE_ARRAY",
+        "compression": "none",
+    }
     pyarrow.parquet.write_table(table, path, **options)
     assert path.stat().st_size < 2 * MIB
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -96,7 +111,9 @@ def test_strings_that_repeat_the_one_before(tmp_path):
 
 def test_rows_without_end(tmp_path):
     path = tmp_path / "x.parquet"
-    rows = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 70_000_000, pyarrow.int8()), [""])
+    rows = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array([0] * 70_000_000, pyarrow.int8()), [""]
+    )
     pyarrow.parquet.write_table(pyarrow.table({"a": rows}), path, row_group_size=70_000_000)
     assert path.stat().st_size < 200_000
     with pytest.raises(InputError, match="raise CGBENCH_MAX_RATIO"):
@@ -105,18 +122,24 @@ def test_rows_without_end(tmp_path):
         read_parquet(path)
 
 
-@pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.dictionary("int32", "string")])
+@pytest.mark.parametrize(
+    "kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.dictionary("int32", "string")]
+)
 def test_strings_of_every_kind(tmp_path, kind):
     path = tmp_path / "x.parquet"
     rows = ["ein Haus", "", "ein Haus", "ä"] * 600
-    pyarrow.parquet.write_table(pyarrow.table({"a.b": pyarrow.array(rows).cast(kind), "c": rows}), path)
+    pyarrow.parquet.write_table(
+        pyarrow.table({"a.b": pyarrow.array(rows).cast(kind), "c": rows}), path
+    )
     assert read_column(f"{path}:a.b").values == rows
 
 
 def test_a_table_of_one_long_text(tmp_path):
     """5,000 rows that name one text of 100 kB: 500 MB from a file of a few kB."""
     path = tmp_path / "x.parquet"
-    rows = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 5000, pyarrow.int32()), ["x" * 100_000])
+    rows = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array([0] * 5000, pyarrow.int32()), ["x" * 100_000]
+    )
     pyarrow.parquet.write_table(pyarrow.table({"a": rows, "b": range(5000)}), path)
     for read in (lambda: read_parquet(path), lambda: list(read_text(f"{path}:a"))):
         with pytest.raises(InputError, match="raise CGBENCH_MAX_RATIO"):
@@ -148,12 +171,16 @@ def test_footers_whose_two_descriptions_differ(tmp_path):
 
 
 def test_a_footer_that_contradicts_itself_ends_no_process(tmp_path):
-    """PyArrow would abort when asked for the column's description: its histogram has more levels than the column."""
+    """PyArrow would abort when asked for the column's description: its histogram has more levels
+    than the column.
+    """
     path = tmp_path / "x.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"a": ["one two"] * 3}), path)
     data = path.read_bytes()
     optional = data.rindex(b"\x15\x0c\x25\x02\x18\x01a")  # BYTE_ARRAY, OPTIONAL, "a"
-    path.write_bytes(data[: optional + 3] + b"\0" + data[optional + 4 :])  # REQUIRED: one level fewer
+    path.write_bytes(
+        data[: optional + 3] + b"\0" + data[optional + 4 :]
+    )  # REQUIRED: one level fewer
     with pytest.raises(InputError, match="the process that read it crashed") as caught:
         list(read_text(f"{path}:a"))
     assert "\n" not in str(caught.value)
@@ -167,7 +194,10 @@ def test_a_footer_that_contradicts_itself_ends_no_process(tmp_path):
         b"",
         b"x" * 40,
         b"PAR1\xff\xff\xff\x7fPAR1",
-        *(b"PAR1" + deep + len(deep).to_bytes(4, "little") + b"PAR1" for deep in (b"\x19" * 5000, b"\x1c" * 5000)),
+        *(
+            b"PAR1" + deep + len(deep).to_bytes(4, "little") + b"PAR1"
+            for deep in (b"\x19" * 5000, b"\x1c" * 5000)
+        ),
     ],
 )
 def test_what_is_no_parquet_file_is_one_line(tmp_path, data):

@@ -56,7 +56,9 @@ def test_ascii_white_space_separates(blank):
 @settings(deadline=None)  # the first example loads the compiled loops
 @given(st.text(st.sampled_from(LETTERS + BLANKS + "ab\xe4\ufeff\0")))
 def test_strings_bytes_and_the_compiled_loops_agree(line):
-    """The known n-grams count and cover what the loops over bytes read; the models' text is cut as bytes."""
+    """The known n-grams count and cover what the loops over bytes read; the models' text is cut as
+    bytes.
+    """
     words = words_of(line)
     assert [word.decode() for word in word_bytes(line)] == words
     known = KnownNgrams.learn([line], min_count=1)
@@ -64,7 +66,9 @@ def test_strings_bytes_and_the_compiled_loops_agree(line):
     assert known.measure([line])[1].tolist() == [len(words)]
     assert sum(known.cover(line), ()) == tuple(words)
     assert lengths([line]).tolist() == [len(words)]
-    assert Alphabet().encode(line) == "".join(chr(3 + list(dict.fromkeys(words)).index(word)) for word in words)
+    assert Alphabet().encode(line) == "".join(
+        chr(3 + list(dict.fromkeys(words)).index(word)) for word in words
+    )
 
 
 @pytest.mark.parametrize("letter", LETTERS)
@@ -73,7 +77,9 @@ def test_exact_match_length_and_frequency_by_the_contract(tmp_path, letter):
     metric = ExactMatch([[line], ["x y"]])
     assert metric.statistics(["a b c", "x\t y "])[:, 0].tolist() == [0, 1]
     (tmp_path / "train").write_bytes(f"a b c\na b c\n{line}\n".encode())
-    material = FeatureInputs(Column("text", [line, "a b", "c"]), Breakdown(train=str(tmp_path / "train")))
+    material = FeatureInputs(
+        Column("text", [line, "a b", "c"]), Breakdown(train=str(tmp_path / "train"))
+    )
     assert make_feature("length", 3, material).values.tolist() == [2, 2, 1]
     assert make_feature("frequency", 3, material).values.tolist() == [1, 2, 3]
     assert make_feature("one-shot", 3, material).labels == ("1-shot", "other", "other")
@@ -87,7 +93,10 @@ def test_models_lexicons_and_augmentation_read_the_same_words(tmp_path, letter):
     assert Bitext.read([(f"a{letter}b c", "x")]).source.words == [f"a{letter}b", "c"]
     found = count_shared([(f"a{letter}b", "x")], [("a b", "x"), (f" a{letter}b\t", "x")])
     assert (found.pairs, found.sources) == (1, 1)
-    assert reasons([{"missing": f"a{letter}b c", "order": ""}])["missing"] == {f"a{letter}b": 1, "c": 1}
+    assert reasons([{"missing": f"a{letter}b c", "order": ""}])["missing"] == {
+        f"a{letter}b": 1,
+        "c": 1,
+    }
 
 
 def test_a_text_of_no_ascii_white_space_is_not_empty():
@@ -113,10 +122,18 @@ def marked(tmp_path):
 READERS = {
     "lines": lambda path: list(read_lines(path)),
     "column": lambda path: read_column(path).values,
-    "blocks": lambda path: b"".join(one.buffer[: one.size].tobytes() for one in read_blocks(path)).decode().split("\n"),
+    "blocks": (
+        lambda path: (
+            b"".join(one.buffer[: one.size].tobytes() for one in read_blocks(path))
+            .decode()
+            .split("\n")
+        )
+    ),
     "small blocks": lambda path: [one.buffer[: one.size].tobytes() for one in read_blocks(path, 4)],
     "known n-grams": lambda path: known_ngrams_of(path, 1, Normalisation()).cover("das Haus steht"),
-    "lower case": lambda path: known_ngrams_of(path, 1, Normalisation(lowercase=True)).cover("das haus steht"),
+    "lower case": (
+        lambda path: known_ngrams_of(path, 1, Normalisation(lowercase=True)).cover("das haus steht")
+    ),
     "pairs": lambda path: list(read_pairs(CorpusSpec((path, path)))),
     "language model": lambda path: read_text_corpus(path).arena.tobytes(),
 }
@@ -130,7 +147,9 @@ def test_a_byte_order_mark_is_no_part_of_a_text(marked, reader, name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         expected = READERS[reader](marked / "plain")
-    with pytest.warns(InputWarning, match=rf"{name}: begins with a byte order mark, which is ignored"):
+    with pytest.warns(
+        InputWarning, match=rf"{name}: begins with a byte order mark, which is ignored"
+    ):
         assert READERS[reader](marked / name) == expected
 
 
@@ -149,7 +168,10 @@ def test_an_indexed_text_is_that_behind_the_mark(marked, monkeypatch, chunk):
         text = index_text(marked / "bom")
     assert text.lines == plain.lines
     assert text.sha256 == hashlib.sha256((marked / "bom").read_bytes()).hexdigest()
-    assert (text.bytes, text.milestones.tolist()) == (plain.bytes + 3, (plain.milestones + np.array([0, 3])).tolist())
+    assert (text.bytes, text.milestones.tolist()) == (
+        plain.bytes + 3,
+        (plain.milestones + np.array([0, 3])).tolist(),
+    )
 
 
 @pytest.mark.parametrize("content", [MARK, b""])
@@ -172,9 +194,13 @@ def test_a_mark_within_a_text_is_text(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
-@pytest.mark.parametrize("reader", [lambda path: list(read_lines(path)), lambda path: list(read_blocks(path))])
+@pytest.mark.parametrize(
+    "reader", [lambda path: list(read_lines(path)), lambda path: list(read_blocks(path))]
+)
 def test_other_unicode_is_named_with_its_remedy(tmp_path, encoding, reader):
     (tmp_path / "x").write_bytes(("\ufeff" + PLAIN).encode(encoding))
     name = encoding[:6].upper()
-    with pytest.raises(InputError, match=rf"x, line 1: not UTF-8 but {name}.*iconv -f {name} -t UTF-8"):
+    with pytest.raises(
+        InputError, match=rf"x, line 1: not UTF-8 but {name}.*iconv -f {name} -t UTF-8"
+    ):
         reader(tmp_path / "x")

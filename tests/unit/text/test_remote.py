@@ -41,8 +41,13 @@ def test_a_file_is_fetched_once_and_called_by_the_commit_that_it_is_of(hub):
     local(ADDRESS)
     local(f"hf://datasets/org/name@{COMMIT}/data/train.tsv")
     assert [request for request in hub.requests if request[0] == "GET"] == [hub.requests[1]]
-    assert as_given(f"error: {path}, row 3") == f"error: hf://datasets/org/name@{COMMIT}/data/train.tsv, row 3"
-    assert as_given(local("hf://datasets/org/name@v1/data/train.tsv:de")).endswith(f"@{OTHER}/data/train.tsv:de")
+    assert (
+        as_given(f"error: {path}, row 3")
+        == f"error: hf://datasets/org/name@{COMMIT}/data/train.tsv, row 3"
+    )
+    assert as_given(local("hf://datasets/org/name@v1/data/train.tsv:de")).endswith(
+        f"@{OTHER}/data/train.tsv:de"
+    )
 
 
 def test_without_the_network_what_was_fetched_is_there(hub, monkeypatch):
@@ -64,7 +69,10 @@ def test_without_the_network_what_was_fetched_is_there(hub, monkeypatch):
         ("hf://datasets/org/other/f.tsv", "cannot be fetched"),
         ("hf://datasets/org/name@v7/f.tsv", "cannot be fetched"),
         ("hf://datasets/org/name/f.tsv", "cannot be fetched"),
-        ("hf://org/name/f.tsv", r"not the address of a file on the Hub; write hf://datasets/ORG/NAME/FILE"),
+        (
+            "hf://org/name/f.tsv",
+            r"not the address of a file on the Hub; write hf://datasets/ORG/NAME/FILE",
+        ),
         ("hf://datasets/org/name", "not the address of a file"),
         ("hf://datasets/org/name/../../f", "not the address of a file"),
         ("hf://datasets/org/na--me/f.tsv", "cannot be fetched"),
@@ -81,14 +89,18 @@ def test_a_data_set_that_has_to_be_asked_for_and_a_hub_that_is_away(hub, monkeyp
     with pytest.raises(InputError, match="cannot be fetched"):
         local(ADDRESS)
     use(monkeypatch, "http://127.0.0.1:9", tmp_path / "none")
-    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)  # five times it tries again
+    monkeypatch.setattr(
+        "huggingface_hub.utils._http.time.sleep", lambda seconds: None
+    )  # five times it tries again
     with pytest.raises(InputError, match="cannot be fetched"):
         local(ADDRESS)
 
 
 def test_without_the_library_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(InputError, match="huggingface_hub is not installed; run: pip install huggingface_hub"):
+    with pytest.raises(
+        InputError, match="huggingface_hub is not installed; run: pip install huggingface_hub"
+    ):
         local(ADDRESS)
 
 

@@ -1,4 +1,6 @@
-"""Shards of corpora: what files are found, where they are cut, what is read, and what is said of a bad one."""
+"""Shards of corpora: what files are found, where they are cut, what is read, and what is said of a
+bad one.
+"""
 
 import gzip
 import hashlib
@@ -14,7 +16,9 @@ from pyarrow import parquet
 from cgbench.errors import InputError
 from cgbench.text.shards import Shard, cut_files, find_files, hash_shard, kind_of, read_shard
 
-LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\ufeff"), max_size=12), max_size=20)
+LINES = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_characters="\n\ufeff"), max_size=12), max_size=20
+)
 
 
 def texts(shards, **more):
@@ -30,7 +34,9 @@ def texts(shards, **more):
 def test_any_cut_gives_the_lines(tmp_path_factory, lines, size, ended):
     path = tmp_path_factory.mktemp("cut") / "corpus.txt"
     path.write_bytes("\n".join(lines).encode() + (b"\n" if ended and lines else b""))
-    expected = path.read_bytes().decode().removesuffix("\n").split("\n") if path.stat().st_size else []
+    expected = (
+        path.read_bytes().decode().removesuffix("\n").split("\n") if path.stat().st_size else []
+    )
     shards = cut_files(find_files([path]), size)
     assert texts(shards) == expected
     assert all(one.end - one.begin >= size for one in shards[:-1])
@@ -44,7 +50,9 @@ def test_any_cut_gives_the_lines(tmp_path_factory, lines, size, ended):
 
 def test_every_kind_of_file(tmp_path):
     rows = ["a b", "c\nd", "é"]
-    jsonl = "".join(json.dumps({"id": i, "text": row}) + "\n" for i, row in enumerate(rows)).encode()
+    jsonl = "".join(
+        json.dumps({"id": i, "text": row}) + "\n" for i, row in enumerate(rows)
+    ).encode()
     plain = "a b\nc d\né\n".encode()
     (tmp_path / "1.txt").write_bytes(b"\xef\xbb\xbf" + plain)
     (tmp_path / "2.gz").write_bytes(gzip.compress(plain))
@@ -63,7 +71,10 @@ def test_every_kind_of_file(tmp_path):
         found = [" ".join(line.split()) for line in texts(cut_files(find_files([path]), 5))]
         assert found == ["a b", "c d", "é"], path
     assert [shard.path.name for shard in find_files([f"{tmp_path}/[12]*"])] == ["1.txt", "2.gz"]
-    assert [kind_of(shard.path) for shard in find_files(named)] == ["plain"] * 3 + ["jsonl"] * 3 + ["parquet", "tsv"]
+    assert [kind_of(shard.path) for shard in find_files(named)] == ["plain"] * 3 + ["jsonl"] * 3 + [
+        "parquet",
+        "tsv",
+    ]
 
 
 def test_what_is_no_corpus(tmp_path):
@@ -100,7 +111,10 @@ def test_json_that_is_none(tmp_path):
     for bad, said in (
         (b'{"text": "cut', "byte 16: not valid JSON .*may be cut short"),
         (b'{"text": "\xff"}', "byte 16: not valid JSON .*invalid start byte"),
-        (b'{"body": "b", "id": 1}', "byte 16: no text in the field 'text'; it has body, id; name another with column"),
+        (
+            b'{"body": "b", "id": 1}',
+            "byte 16: no text in the field 'text'; it has body, id; name another with column",
+        ),
         (b'{"text": null}', "byte 16: no text in the field"),
         (b"[1]", "byte 16: no text in the field 'text'; it is not an object"),
         (b'{"text": "\\ud800"}', "byte 16: contains a lone surrogate"),

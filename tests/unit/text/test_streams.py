@@ -22,7 +22,11 @@ MIB = 1 << 20
 
 
 def by_blocks(path):
-    return b"".join(block.buffer[: block.size].tobytes() for block in read_blocks(path)).decode().split("\n")[:-1]
+    return (
+        b"".join(block.buffer[: block.size].tobytes() for block in read_blocks(path))
+        .decode()
+        .split("\n")[:-1]
+    )
 
 
 READERS = [lambda path: list(read_lines(path)), by_blocks]
@@ -42,7 +46,9 @@ def peak(work):
 def bomb(size, unit):
     """``size`` MiB of one thing again and again as one .zst frame of a few kB."""
     packer = zstandard.ZstdCompressor(level=19).compressobj()
-    return b"".join([*(packer.compress(unit * (MIB // len(unit))) for _ in range(size)), packer.flush()])
+    return b"".join(
+        [*(packer.compress(unit * (MIB // len(unit))) for _ in range(size)), packer.flush()]
+    )
 
 
 @pytest.fixture
@@ -79,7 +85,9 @@ def test_frames_of_every_kind_of_block(tmp_path):
     text = [b"ab" * 200_000, bytes(range(1, 10)) * 7 + b"\n", b"", b"z" * 300_000]
     skipped = b"\x5a\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"12345"
     frames = [
-        zstandard.ZstdCompressor(level=level, write_checksum=check, write_content_size=size).compress(part)
+        zstandard.ZstdCompressor(
+            level=level, write_checksum=check, write_content_size=size
+        ).compress(part)
         for part, level, check, size in zip(
             text, (1, 3, 19, 3), (True, False) * 2, (True, True, False, False), strict=True
         )
@@ -90,7 +98,8 @@ def test_frames_of_every_kind_of_block(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "pack", [gzip.compress, lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data)]
+    "pack",
+    [gzip.compress, lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data)],
 )
 def test_a_file_cut_anywhere_or_changed_is_one_line(tmp_path, pack):
     whole = pack(b"".join(b"%d\n" % (number * number) for number in range(60)))
@@ -124,7 +133,9 @@ def test_a_bomb_of_many_lines_is_refused_by_its_ratio(tmp_path, monkeypatch):
     monkeypatch.setenv("CGBENCH_MAX_RATIO", "1M")
     assert sum(1 for _ in read_lines(tmp_path / "x.zst")) == 128
     monkeypatch.setenv("CGBENCH_MAX_TEXT", "2m")
-    with pytest.raises(InputError, match="more than 2,097,152 bytes of text; .* raise CGBENCH_MAX_TEXT"):
+    with pytest.raises(
+        InputError, match="more than 2,097,152 bytes of text; .* raise CGBENCH_MAX_TEXT"
+    ):
         sum(1 for _ in read_lines(tmp_path / "x.zst"))
 
 
@@ -139,16 +150,24 @@ def test_a_limit_that_is_none(monkeypatch, given):
 def test_a_line_that_is_none(tmp_path, read, monkeypatch):
     monkeypatch.setenv("CGBENCH_MAX_LINE", "2M")
     (tmp_path / "x").write_bytes(b"a\nb\n" + b"c" * (3 * MIB) + b"\nd\n")
-    with pytest.raises(InputError, match="x, line 3: longer than 2,097,152 bytes; .* raise CGBENCH_MAX_LINE"):
+    with pytest.raises(
+        InputError, match="x, line 3: longer than 2,097,152 bytes; .* raise CGBENCH_MAX_LINE"
+    ):
         read(tmp_path / "x")
-    (tmp_path / "x").write_bytes(b"a\n" + b"c" * (MIB + MIB // 2) + b"\n" + b"d" * (MIB + MIB // 2) + b"\n")
+    (tmp_path / "x").write_bytes(
+        b"a\n" + b"c" * (MIB + MIB // 2) + b"\n" + b"d" * (MIB + MIB // 2) + b"\n"
+    )
     read(tmp_path / "x")
 
 
 @pytest.mark.parametrize("read", [*READERS, index_text])
-@pytest.mark.parametrize(("lines", "number"), [((3, 9, 9), 0), ((3, 10), 2), ((10,), 1), ((9, 9, 9, 9, 12, 3), 5)])
+@pytest.mark.parametrize(
+    ("lines", "number"), [((3, 9, 9), 0), ((3, 10), 2), ((10,), 1), ((9, 9, 9, 9, 12, 3), 5)]
+)
 @pytest.mark.parametrize("end", [b"", b"\n"])
-def test_a_limit_below_a_block_holds_for_every_line(tmp_path, monkeypatch, read, lines, number, end):
+def test_a_limit_below_a_block_holds_for_every_line(
+    tmp_path, monkeypatch, read, lines, number, end
+):
     monkeypatch.setenv("CGBENCH_MAX_LINE", "9")
     path = tmp_path / "x"
     path.write_bytes(b"\n".join(b"x" * size for size in lines) + end)
@@ -161,20 +180,28 @@ def test_a_limit_below_a_block_holds_for_every_line(tmp_path, monkeypatch, read,
 
 def test_a_window_of_gigabytes_is_refused(tmp_path):
     # magic; no single segment, no checksum; a window of 2^41 bytes; a last raw block of one byte
-    (tmp_path / "x.zst").write_bytes(b"\x28\xb5\x2f\xfd\x00\xf8" + (1 << 3 | 1).to_bytes(3, "little") + b"a")
+    (tmp_path / "x.zst").write_bytes(
+        b"\x28\xb5\x2f\xfd\x00\xf8" + (1 << 3 | 1).to_bytes(3, "little") + b"a"
+    )
     with pytest.raises(InputError, match=r"cannot be read"):
         list(read_lines(tmp_path / "x.zst"))
     parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=28)
     packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     (tmp_path / "x.zst").write_bytes(packer.compress(b"a\n") + packer.flush())
-    with pytest.raises(InputError, match=r"needs 268,435,456 bytes of memory, .* compress it without --long"):
+    with pytest.raises(
+        InputError, match=r"needs 268,435,456 bytes of memory, .* compress it without --long"
+    ):
         list(read_lines(tmp_path / "x.zst"))
 
 
 def parquet_bomb(path, rows, size):
     """Many rows that name one long value of a dictionary."""
-    values = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * rows, pyarrow.int32()), ["x" * size])
-    table = pyarrow.table({"a": values.cast(pyarrow.string()) if rows * size < 1 << 30 else values, "b": ["y"] * rows})
+    values = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array([0] * rows, pyarrow.int32()), ["x" * size]
+    )
+    table = pyarrow.table(
+        {"a": values.cast(pyarrow.string()) if rows * size < 1 << 30 else values, "b": ["y"] * rows}
+    )
     pyarrow.parquet.write_table(table, path, compression="zstd")
 
 
@@ -198,7 +225,9 @@ def test_a_parquet_bomb_is_refused_in_little_memory(tmp_path):
 
 def test_a_parquet_file_that_claims_much_is_not_read(tmp_path):
     table = pyarrow.table({"a": ["x" * (80 * MIB)], "b": ["y"]})
-    pyarrow.parquet.write_table(table, tmp_path / "x.parquet", compression="zstd", use_dictionary=False)
+    pyarrow.parquet.write_table(
+        table, tmp_path / "x.parquet", compression="zstd", use_dictionary=False
+    )
     before = pyarrow.total_allocated_bytes()
     with pytest.raises(InputError, match=r"expand to more than 83,8.*raise CGBENCH_MAX_RATIO"):
         list(read_text(f"{tmp_path}/x.parquet:a"))

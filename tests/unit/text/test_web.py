@@ -30,7 +30,10 @@ BODY = json.dumps(GOOD).encode()
 
 def post(*answers, seconds=5.0):
     with answering(*answers) as (url, asked):
-        return post_json(f"{url}/v1", {"q": "ö"}, {"Authorization": "Bearer k"}, seconds=seconds), asked
+        return (
+            post_json(f"{url}/v1", {"q": "ö"}, {"Authorization": "Bearer k"}, seconds=seconds),
+            asked,
+        )
 
 
 def test_what_is_sent_and_what_comes_back(tmp_path, monkeypatch):
@@ -47,7 +50,9 @@ def test_what_is_sent_and_what_comes_back(tmp_path, monkeypatch):
     "sent",
     [
         answer(BODY, length=False),
-        answer(b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY), "Transfer-Encoding: chunked", length=False),
+        answer(
+            b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY), "Transfer-Encoding: chunked", length=False
+        ),
         answer(gzip.compress(BODY), "Content-Encoding: gzip"),
         answer(zlib.compress(BODY), "Content-Encoding: deflate"),
         [answer(BODY)[:40], answer(BODY)[40:]],
@@ -67,13 +72,21 @@ def test_forms_of_a_good_reply(sent):
         (answer(b"zz\r\n" + BODY, "Transfer-Encoding: chunked", length=False), "."),
         (answer(b"ff\r\n" + BODY, "Transfer-Encoding: chunked", length=False), "."),
         (answer(b"not gzip", "Content-Encoding: gzip"), "a damaged reply .gzip"),
-        (answer(gzip.compress(BODY)[:-9], "Content-Encoding: gzip"), "a reply that breaks off .gzip"),
+        (
+            answer(gzip.compress(BODY)[:-9], "Content-Encoding: gzip"),
+            "a reply that breaks off .gzip",
+        ),
         (answer(gzip.compress(bytes(web.LARGEST + 9)), "Content-Encoding: gzip"), "more than 4 MB"),
         (answer(BODY, "Content-Encoding: br"), "an encoding that was not requested .br"),
         (answer(bytes(web.LARGEST + 1)), "more than 4 MB"),
         (answer(b"busy\x1b[2J", status="503 No"), r"status 503: busy\\x1b\[2J"),
         (answer(b"busy", status="429 No")[:-2], "status 429"),
-        (b"".join([b"HTTP/1.1 200 OK\r\n", *(b"X-%d: y\r\n" % n for n in range(20_000)), b"\r\n"]), "."),
+        (
+            b"".join(
+                [b"HTTP/1.1 200 OK\r\n", *(b"X-%d: y\r\n" % n for n in range(20_000)), b"\r\n"]
+            ),
+            ".",
+        ),
     ],
 )
 def test_reasons_to_ask_again(sent, said):
@@ -92,7 +105,8 @@ def test_a_bomb_is_not_unpacked():
 
 
 @pytest.mark.parametrize(
-    "body", [b"<html>", b"[" * 100_000, b'["\\ud800"]', b'["\xed\xa0\x80"]', b"[1e999]", b"\xff", b""]
+    "body",
+    [b"<html>", b"[" * 100_000, b'["\\ud800"]', b'["\xed\xa0\x80"]', b"[1e999]", b"\xff", b""],
 )
 def test_bodies_that_are_no_json(body):
     with pytest.raises(NoReply) as found:
@@ -127,7 +141,8 @@ def test_the_page_of_an_error_is_not_waited_for(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "where", ["https://127.0.0.1:9/v1", "http://elsewhere.invalid/", "file:///etc/passwd", "\x1b[2J"]
+    "where",
+    ["https://127.0.0.1:9/v1", "http://elsewhere.invalid/", "file:///etc/passwd", "\x1b[2J"],
 )
 def test_no_redirect_is_followed(where):
     with pytest.raises(InputError, match=r"the server redirects \(status 30.\) to ") as found:
@@ -151,7 +166,10 @@ def certificate(tmp_path):
     """A certificate for 127.0.0.1 that nobody has signed, with its key."""
     if not (openssl := shutil.which("openssl")):
         pytest.skip("needs openssl")
-    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+    words = (
+        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext"
+        " subjectAltName=IP:127.0.0.1"
+    )
     files = ("-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "certificate.pem"))
     subprocess.run([openssl, *words.split(), *files], check=True, capture_output=True)
     return tmp_path
@@ -180,7 +198,9 @@ def test_https_is_verified(certificate, monkeypatch):
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         url = f"https://127.0.0.1:{server.server_port}/v1"
         try:
-            with pytest.raises(InputError, match="no verified connection .*self-signed.*; check the address"):
+            with pytest.raises(
+                InputError, match="no verified connection .*self-signed.*; check the address"
+            ):
                 post_json(url, {}, {"Authorization": "Bearer k"}, seconds=10)
             assert asked == []
             monkeypatch.setenv("SSL_CERT_FILE", str(certificate / "certificate.pem"))
@@ -211,4 +231,7 @@ def test_when_to_ask_again(header, seconds, monkeypatch):
 
 
 def test_the_software_that_answers():
-    assert post(answer(BODY, "Server: uvicorn"))[0].server == "uvicorn" and post(answer(BODY))[0].server == ""
+    assert (
+        post(answer(BODY, "Server: uvicorn"))[0].server == "uvicorn"
+        and post(answer(BODY))[0].server == ""
+    )

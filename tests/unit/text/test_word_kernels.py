@@ -11,7 +11,15 @@ from cgbench.text.word_counts import WordCounter
 pieces_of_utf8 = st.one_of(
     st.characters(codec="utf-8").map(str.encode),
     st.sampled_from(
-        [b"\xc0\x80", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xf5", b"\x80", b"\xe2\x82"]
+        [
+            b"\xc0\x80",
+            b"\xe0\x80\x80",
+            b"\xed\xa0\x80",
+            b"\xf4\x90\x80\x80",
+            b"\xf5",
+            b"\x80",
+            b"\xe2\x82",
+        ]
     ),
     st.binary(max_size=3),
 )
@@ -24,7 +32,9 @@ pieces_of_utf8 = st.one_of(
 @example(b"\xf0\x8f\xbf\xbf")
 def test_inspect_knows_utf8(data: bytes):
     text = data + b"\n"
-    assert word_kernels.is_utf8(np.frombuffer(text, np.uint8).copy(), len(text)) == twins.is_utf8(text)
+    assert word_kernels.is_utf8(np.frombuffer(text, np.uint8).copy(), len(text)) == twins.is_utf8(
+        text
+    )
 
 
 def test_every_pair_of_bytes_is_judged_as_python_does():
@@ -63,12 +73,18 @@ def test_different_lines_have_different_hashes():
 
 def test_blocks_hold_whole_lines(tmp_path):
     path = tmp_path / "text"
-    data = b"\n".join([b"one", b"", b"a line longer than a block of sixteen bytes", b"two", b"last"])
+    data = b"\n".join(
+        [b"one", b"", b"a line longer than a block of sixteen bytes", b"two", b"last"]
+    )
     path.write_bytes(data)
-    read = [(block.line, block.buffer[: block.size].tobytes()) for block in blocks.read_blocks(path, 16)]
+    read = [
+        (block.line, block.buffer[: block.size].tobytes()) for block in blocks.read_blocks(path, 16)
+    ]
     assert b"".join(text for _, text in read) == data + b"\n"
     assert all(text.endswith(b"\n") for _, text in read)
-    assert [line for line, _ in read] == np.cumsum([0, *[text.count(b"\n") for _, text in read]])[:-1].tolist()
+    assert [line for line, _ in read] == np.cumsum([0, *[text.count(b"\n") for _, text in read]])[
+        :-1
+    ].tolist()
 
 
 def test_the_example():
@@ -76,7 +92,9 @@ def test_the_example():
     counter = WordCounter()
     counter.read(blocks.block_of_bytes(text.encode()), keep=True)
     starts = counter.starts[: counter.words + 1]
-    tokens = ("/" if i == word_kernels.LINE_END else str(i) for i in counter.tokens[: counter.filled])
+    tokens = (
+        "/" if i == word_kernels.LINE_END else str(i) for i in counter.tokens[: counter.filled]
+    )
     for row in (
         f"buffer  {text.replace(chr(10), '/')}",
         f"arena   {counter.arena[: starts[-1]].tobytes().decode()}",

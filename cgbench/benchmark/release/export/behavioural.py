@@ -1,7 +1,8 @@
-"""A release as a behavioural test: a rule for each word or phrase of a source whose translation a lexicon has.
+"""A release as a behavioural test: a rule for each word or phrase of a source whose translation a
+lexicon has.
 
-The lexicon is one of ``cgbench lexicon learn``, or a table with a row per word or phrase: its translations after a tab,
-separated by ``/``, as CTER's.
+The lexicon is one of ``cgbench lexicon learn``, or a table with a row per word or phrase: its
+translations after a tab, separated by ``/``, as CTER's.
 """
 
 import re
@@ -26,29 +27,43 @@ def write_rules(pairs: Pairs, folder: Path, *, lexicon: AnyPath | None) -> None:
     """
     if lexicon is None:
         raise InputError(
-            f"{argument('to', 'rules')} needs translations of words or phrases; give {argument('lexicon')}"
+            f"{argument('to', 'rules')} needs translations of words or phrases; give"
+            f" {argument('lexicon')}"
         )
     path = local_path(lexicon)
     translations = read_translations(path)
     rows: list[dict[str, Any]] = []
     failing = 0
     for pair in pairs.rows:
-        rules = [{"type": "contains", "any": translations[piece], "name": piece, "case": False}
-                 for piece in pieces_of(pair["source"], translations)]  # fmt: skip
+        rules = [
+            {"type": "contains", "any": translations[piece], "name": piece, "case": False}
+            for piece in pieces_of(pair["source"], translations)
+        ]
         if not rules:
             continue
         failing += "0" in passed(convert_rules(rules), pair["target"])
         rows.append(
-            {"id": pair["figures"]["line"], "rules": rules, "source": pair["source"], "reference": pair["target"],
-             "degree": pair["domain"].partition("_")[2]}
-        )  # fmt: skip
+            {
+                "id": pair["figures"]["line"],
+                "rules": rules,
+                "source": pair["source"],
+                "reference": pair["target"],
+                "degree": pair["domain"].partition("_")[2],
+            }
+        )
     if not rows:
         raise InputError(f"{path}: none of its words occurs in the sources")
     write_rows(folder / "rules.jsonl", rows)
     if len(rows) < len(pairs.rows):
-        warn(f"{len(pairs.rows) - len(rows):,} of {len(pairs.rows):,} pairs have no rule and are left out")
+        warn(
+            f"{len(pairs.rows) - len(rows):,} of {len(pairs.rows):,} pairs have no rule and are"
+            " left out"
+        )
     if failing:
-        warn(f"{failing:,} of {len(rows):,} references fail a rule: the lexicon lacks some translations")
+        warn(
+            f"{failing:,} of {len(rows):,} references fail a rule: the lexicon lacks some"
+            " translations"
+        )
 
 
 def read_translations(path: Path) -> dict[str, list[str]]:
@@ -59,23 +74,33 @@ def read_translations(path: Path) -> dict[str, list[str]]:
     if path.suffix == ".json":
         entries = Lexicon.load(path).items()
         strong = {
-            word: [text for text, value in row.items() if value >= STRONG * max(row.values())] for word, row in entries
+            word: [text for text, value in row.items() if value >= STRONG * max(row.values())]
+            for word, row in entries
         }
     else:
         strong = {}
         for line_number, line in enumerate(read_lines(path), 1):
             word, tab, texts = line.strip().partition("\t")
             if line.strip() and not (tab and word.strip()):
-                raise InputError(f"{path}, line {line_number}: write a word, a tab, and translations separated by /")
+                raise InputError(
+                    f"{path}, line {line_number}: write a word, a tab, and translations separated"
+                    " by /"
+                )
             strong[word] = [text.strip() for text in texts.split("/") if text.strip()]
-    return {" ".join(_words(word)): texts for word, texts in strong.items() if texts and _words(word)}
+    return {
+        " ".join(_words(word)): texts for word, texts in strong.items() if texts and _words(word)
+    }
 
 
 def pieces_of(source: str, translations: dict[str, list[str]]) -> list[str]:
-    """The words and phrases of a source with translations, the longest first at each place, each once."""
+    """The words and phrases of a source with translations, the longest first at each place, each
+    once.
+    """
     words, pieces, position = _words(source), dict[str, None](), 0
     while position < len(words):
-        phrases = (" ".join(words[position : position + length]) for length in range(LONGEST, 0, -1))
+        phrases = (
+            " ".join(words[position : position + length]) for length in range(LONGEST, 0, -1)
+        )
         piece = next((phrase for phrase in phrases if phrase in translations), None)
         if piece is not None:
             pieces.setdefault(piece)

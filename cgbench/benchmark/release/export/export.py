@@ -11,7 +11,13 @@ from cgbench.argument_types import AnyRelease, File, Folder, Systems, as_path
 from cgbench.benchmark.release.export.behavioural import write_rules
 from cgbench.benchmark.release.export.inspect_task import write_inspect
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
-from cgbench.benchmark.release.export.pairs import SYSTEM, Pairs, export_pairs, write_lines, write_rows
+from cgbench.benchmark.release.export.pairs import (
+    SYSTEM,
+    Pairs,
+    export_pairs,
+    write_lines,
+    write_rows,
+)
 from cgbench.benchmark.release.export.pearmut import write_pearmut
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
@@ -29,23 +35,30 @@ from cgbench.text.joins import Examples
 
 
 def write_mt_metrics_eval(pairs: Pairs, folder: Path) -> None:
-    """Write the folder of a test set for mt-metrics-eval (the section on file names in its README): sources, a
-    reference, documents, and the ensemble's translations if text was not normalised. The domain, which can be any
-    category there, is the bin of the degree."""
+    """Write the folder of a test set for mt-metrics-eval (the section on file names in its README):
+    sources, a reference, documents, and the ensemble's translations if text was not normalised. The
+    domain, which can be any category there, is the bin of the degree."""
     # dashes and dots separate codes there
     name = "-".join(re.sub("[^A-Za-z0-9]", "_", language) for language in pairs.languages)
     write_lines(folder / "sources" / f"{name}.txt", (row["source"] for row in pairs.rows))
     write_lines(folder / "references" / f"{name}.refA.txt", (row["target"] for row in pairs.rows))
-    write_lines(folder / "documents" / f"{name}.docs", (f"{row['domain']}\t{row['doc']}" for row in pairs.rows))
+    write_lines(
+        folder / "documents" / f"{name}.docs",
+        (f"{row['domain']}\t{row['doc']}" for row in pairs.rows),
+    )
     outputs = [row["figures"]["hypothesis"] for row in pairs.rows if "hypothesis" in row["figures"]]
-    if outputs and not pairs.release.keeps_normalised:  # else they are normalised, unlike the references
+    if (
+        outputs and not pairs.release.keeps_normalised
+    ):  # else they are normalised, unlike the references
         write_lines(folder / "system-outputs" / name / f"{SYSTEM}.txt", outputs)
-        write_rows(folder / "metadata" / name / f"{SYSTEM}.jsonl", (row["figures"] for row in pairs.rows))
+        write_rows(
+            folder / "metadata" / name / f"{SYSTEM}.jsonl", (row["figures"] for row in pairs.rows)
+        )
 
 
 Target = Callable[..., None]
-"""Writes the pairs of a test set as files of a new folder: a function of ``Pairs`` and the folder, and of those of
-:data:`OPTIONS` that it has as keyword arguments."""
+"""Writes the pairs of a test set as files of a new folder: a function of ``Pairs`` and the folder,
+and of those of :data:`OPTIONS` that it has as keyword arguments."""
 TARGETS: dict[str, Target] = {
     "inspect": write_inspect,
     "lm-eval": write_lm_eval,
@@ -67,34 +80,54 @@ class ExportRequest(ShotsOptions):
     release: AnyRelease = option(help="Release to export", python_only=True)
     to: str = option(
         help="Target: inspect, lm-eval, mt-metrics-eval, pearmut, rules, or one of another package",
-        metavar="TARGET", group="Output",
-    )  # fmt: skip
-    out: Folder = option(help="Folder of the export; an earlier export to the same target is replaced", group="Output")
+        metavar="TARGET",
+        group="Output",
+    )
+    out: Folder = option(
+        help="Folder of the export; an earlier export to the same target is replaced",
+        group="Output",
+    )
     _: KW_ONLY
     hypotheses: Systems | None = option(
-        default=None, help="Output of a system for human evaluation (pearmut), one line per pair; repeatable",
-        flag="hyp", metavar="SYSTEM=FILE", group="Human evaluation",
-    )  # fmt: skip
-    protocol: Literal["ESA", "cESA"] = option(
-        default="ESA", help="Annotation protocol: ESA shows one system per page, contrastive ESA (cESA) all of them",
+        default=None,
+        help="Output of a system for human evaluation (pearmut), one line per pair; repeatable",
+        flag="hyp",
+        metavar="SYSTEM=FILE",
         group="Human evaluation",
-    )  # fmt: skip
+    )
+    protocol: Literal["ESA", "cESA"] = option(
+        default="ESA",
+        help=(
+            "Annotation protocol: ESA shows one system per page, contrastive ESA (cESA) all of them"
+        ),
+        group="Human evaluation",
+    )
     users: int = option(default=1, help="Number of annotators", least=1, group="Human evaluation")
-    seed: int = option(default=0, help="Random seed for the order of systems on a page", least=0,
-                       group="Human evaluation")  # fmt: skip
+    seed: int = option(
+        default=0,
+        help="Random seed for the order of systems on a page",
+        least=0,
+        group="Human evaluation",
+    )
     lexicon: File | None = option(
-        default=None, help="Translations of words or phrases (rules): a word, a tab, translations separated by /, per "
-        "line; or a lexicon of cgbench lexicon", group="Input",
-    )  # fmt: skip
+        default=None,
+        help=(
+            "Translations of words or phrases (rules): a word, a tab, translations separated by /,"
+            " per line; or a lexicon of cgbench lexicon"
+        ),
+        group="Input",
+    )
 
 
 @accepts(ExportRequest)
 def export(request: ExportRequest) -> list[str]:
-    """Write the test set of a release in the format of another tool; returns the names of the files.
+    """Write the test set of a release in the format of another tool; returns the names of the
+    files.
 
     Targets of other packages are entry points in the group ``cgbench.exports``.
 
-    :raises InputError: an unknown target, a release without text or that fails its checks, or ``out`` is in use.
+    :raises InputError: an unknown target, a release without text or that fails its checks, or
+        ``out`` is in use.
     """
     release = Release.of(request.release, check=False)  # check_verified checks it
     to, out = request.to, as_path(request.out)
@@ -102,9 +135,13 @@ def export(request: ExportRequest) -> list[str]:
     takes = inspect.signature(write).parameters
     options = (*OPTIONS, *(fields_of(ShotsOptions) if "shots" not in takes else ()))
     if useless := [name for name in options if name in request.given and name not in takes]:
-        raise InputError(f"{argument(useless[0])} has no effect on {argument('to', to)}; leave it out")
+        raise InputError(
+            f"{argument(useless[0])} has no effect on {argument('to', to)}; leave it out"
+        )
     if "hypotheses" in takes and not request.hypotheses:
-        raise InputError(f"{argument('to', to)} needs outputs of systems; give {argument('hypotheses')}")
+        raise InputError(
+            f"{argument('to', to)} needs outputs of systems; give {argument('hypotheses')}"
+        )
     _check_out(out, to)
     release.check_finished()
     release.text_path("source")
@@ -121,15 +158,25 @@ def export(request: ExportRequest) -> list[str]:
     with replacing(out) as making:
         _check_out(out, to)  # once more: another command may have written it
         write(pairs, making, **arguments)
-        names = sorted(str(path.relative_to(making)) for path in making.rglob("*") if path.is_file())
-        record = {"target": to, "signature": release.signature, "licence": release.manifest.get("licence")}
-        write_json(making / RECORD, {**record, "version": release.manifest.get("version"), "files": names})
+        names = sorted(
+            str(path.relative_to(making)) for path in making.rglob("*") if path.is_file()
+        )
+        record = {
+            "target": to,
+            "signature": release.signature,
+            "licence": release.manifest.get("licence"),
+        }
+        write_json(
+            making / RECORD, {**record, "version": release.manifest.get("version"), "files": names}
+        )
     return names
 
 
 def shots_for(request: ExportRequest, release: Release) -> ShotChooser | None:
     """The function that chooses shots for sentences of a release; None if none are requested."""
-    options = {name: getattr(request, name) for name in fields_of(ShotsOptions) if name in request.given}
+    options = {
+        name: getattr(request, name) for name in fields_of(ShotsOptions) if name in request.given
+    }
     if not options:
         return None
 
@@ -142,17 +189,27 @@ def shots_for(request: ExportRequest, release: Release) -> ShotChooser | None:
 def read_hypotheses(systems: Any, n: int, examples: Examples) -> dict[str, list[str]]:
     """The outputs of each system, in the order of the ``n`` examples.
 
-    :raises InputError: a system has several files, or another number of lines than the test set has pairs.
+    :raises InputError: a system has several files, or another number of lines than the test set has
+        pairs.
     """
     outputs = {}
     for name, texts in (systems if isinstance(systems, Mapping) else {"system": systems}).items():
-        source = texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], Path) else texts
+        source = (
+            texts[0]
+            if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], Path)
+            else texts
+        )
         if isinstance(source, (list, tuple)) and any(not isinstance(text, str) for text in source):
             raise InputError(f"{argument('hypotheses', name)}: give one file per system")
-        column = examples.join(as_column(source, f"hypotheses of {name}", "hypothesis", "prediction"))
+        column = examples.join(
+            as_column(source, f"hypotheses of {name}", "hypothesis", "prediction")
+        )
         examples.check()
         if len(column) != n:
-            raise InputError(f"{column.name} has {len(column):,} lines and the test set {n:,}: one is needed per pair")
+            raise InputError(
+                f"{column.name} has {len(column):,} lines and the test set {n:,}: one is needed per"
+                " pair"
+            )
         outputs[str(name)] = column.values
     return outputs
 
@@ -160,7 +217,10 @@ def read_hypotheses(systems: Any, n: int, examples: Examples) -> dict[str, list[
 def check_licence(manifest: Mapping[str, Any]) -> None:
     """Warn if no licence is stated."""
     if not manifest.get("licence"):
-        message = "no licence of the inputs is stated; find out what their owners allow, and build again with "
+        message = (
+            "no licence of the inputs is stated; find out what their owners allow, and build again"
+            " with "
+        )
         warn(f"{message}{argument('licence')}")
 
 
@@ -173,11 +233,15 @@ def find_target(to: str) -> Target:
         return TARGETS[to]
     points = {point.name: point for point in entry_points(group=GROUP)}
     if to not in points:
-        raise InputError(f"{argument('to', to)}: no such target{did_you_mean(to, [*TARGETS, *points])}")
+        raise InputError(
+            f"{argument('to', to)}: no such target{did_you_mean(to, [*TARGETS, *points])}"
+        )
     try:
         target: Target = points[to].load()
     except (ImportError, AttributeError) as error:
-        raise InputError(f"{argument('to', to)}: {points[to].value} cannot be loaded ({error})") from None
+        raise InputError(
+            f"{argument('to', to)}: {points[to].value} cannot be loaded ({error})"
+        ) from None
     return target
 
 
@@ -190,11 +254,13 @@ def _check_out(out: Path, to: str) -> None:
         return
     record = read_json(out / RECORD) if (out / RECORD).is_file() else None
     if not isinstance(record, dict) or record.get("target") != to:
-        raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
+        raise InputError(
+            f"{out}: the folder holds something else already; give a new one with {argument('out')}"
+        )
     written = {RECORD, *map(str, record.get("files") or [])}
     files = [path for path in sorted(out.rglob("*")) if path.is_file()]
     if strangers := [path for path in files if str(path.relative_to(out)) not in written]:
         raise InputError(
-            f"{strangers[0]}: does not belong to the export in {out}, which would be replaced; move it, or give "
-            "another folder"
+            f"{strangers[0]}: does not belong to the export in {out}, which would be replaced; move"
+            " it, or give another folder"
         )

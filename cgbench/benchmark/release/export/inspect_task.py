@@ -1,8 +1,9 @@
 """A task of Inspect (inspect-ai): a Python file with the task, and the pairs as JSON lines.
 
-``inspect eval FOLDER/NAME.py --model MODEL`` runs it. The id of a sample is the ``line`` of the release's table, so
-``cgbench score --hyp LOG.eval --release RELEASE`` finds the pair of each answer. The scorer takes the first line of an
-answer after any reasoning that is not empty. Its value is sentence chrF, with a standard error clustered by document.
+``inspect eval FOLDER/NAME.py --model MODEL`` runs it. The id of a sample is the ``line`` of the
+release's table, so ``cgbench score --hyp LOG.eval --release RELEASE`` finds the pair of each
+answer. The scorer takes the first line of an answer after any reasoning that is not empty. Its
+value is sentence chrF, with a standard error clustered by document.
 """
 
 import json
@@ -51,13 +52,20 @@ def {name}():
 def write_inspect(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = None) -> None:
     """Write the task."""
     names = [name_of(language) for language in pairs.languages]
-    instruction = f"Translate the following text from {names[0]} into {names[1]}. Answer with the translation alone."
-    choices = [None] * len(pairs.rows) if shots is None else shots([row["source"] for row in pairs.rows])
+    instruction = (
+        f"Translate the following text from {names[0]} into {names[1]}. Answer with the translation"
+        " alone."
+    )
+    choices = (
+        [None] * len(pairs.rows) if shots is None else shots([row["source"] for row in pairs.rows])
+    )
     samples = []
     for row, choice in zip(pairs.rows, choices, strict=True):
         text = row["source"]
         if choice:
-            examples = "".join(f"{names[0]}: {pair[0]}\n{names[1]}: {pair[1]}\n\n" for pair in choice.pairs)
+            examples = "".join(
+                f"{names[0]}: {pair[0]}\n{names[1]}: {pair[1]}\n\n" for pair in choice.pairs
+            )
             text = f"{examples}{names[0]}: {text}\n{names[1]}:"
         metadata = {
             "source": row["source"],
@@ -65,11 +73,21 @@ def write_inspect(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
             "document": row["document"],
             **({"prompt_degree": choice.prompt_degree, "shots": choice.rows} if choice else {}),
         }
-        sample = {"id": row["figures"]["line"], "input": f"{instruction}\n\n{text}", "target": row["target"]}
+        sample = {
+            "id": row["figures"]["line"],
+            "input": f"{instruction}\n\n{text}",
+            "target": row["target"],
+        }
         samples.append({**sample, "metadata": metadata})
     write_rows(folder / DATA, samples)
     name = task_name(pairs.languages).replace("-", "_")
-    # The signature is the only text of the release in the program; as JSON it is a literal, whatever it contains.
-    values = {"name": name, "data": DATA, "answer": ANSWER, "version": json.dumps(pairs.release.signature)}
+    # The signature is the only text of the release in the program; as JSON it is a literal,
+    # whatever it contains.
+    values = {
+        "name": name,
+        "data": DATA,
+        "answer": ANSWER,
+        "version": json.dumps(pairs.release.signature),
+    }
     text = re.sub("{(name|data|answer|version)}", lambda mark: values[mark[1]], TASK)
     write_lines(folder / f"{name}.py", text.splitlines())

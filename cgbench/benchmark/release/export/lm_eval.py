@@ -1,16 +1,18 @@
-"""A task of lm-evaluation-harness: a YAML file, the pairs as Parquet, and the function that finds them.
+"""A task of lm-evaluation-harness: a YAML file, the pairs as Parquet, and the function that finds
+them.
 
-``lm_eval --include_path FOLDER --tasks NAME`` runs it from anywhere. The format is that of the harness's
-``docs/task_guide.md`` (0.4.13).
+``lm_eval --include_path FOLDER --tasks NAME`` runs it from anywhere. The format is that of the
+harness's ``docs/task_guide.md`` (0.4.13).
 
-Without a split for few-shot examples the harness draws them from the test documents. Ours are candidates that were not
-selected. If a release has none, a run with few-shot examples ends with the harness's own error. With ``shots``, each
-test document has its own examples in the column ``shots``. The harness tells a sampler the document only if examples
-come from the test split, so that split is named, and the sampler returns the document's own.
+Without a split for few-shot examples the harness draws them from the test documents. Ours are
+candidates that were not selected. If a release has none, a run with few-shot examples ends with the
+harness's own error. With ``shots``, each test document has its own examples in the column
+``shots``. The harness tells a sampler the document only if examples come from the test split, so
+that split is named, and the sampler returns the document's own.
 
-An answer ends where the next source would begin, and its first line after any reasoning that is not empty counts: a
-stop at a line break would cut the answer of a chat model that begins with one. Reasoning that does not end leaves
-nothing, as in ``cgbench translate``.
+An answer ends where the next source would begin, and its first line after any reasoning that is not
+empty counts: a stop at a line break would cut the answer of a chat model that begins with one.
+Reasoning that does not end leaves nothing, as in ``cgbench translate``.
 """
 
 import re
@@ -39,7 +41,9 @@ def load(**_):
     return {one.stem: datasets.load_dataset("parquet", data_files=str(one), split="train") for one in files}
 '''
 ANSWER = rf"\A(?s:.*{END})?(?!(?s:.*(?:{START}|{END})))\s*(\S.*)"
-"""Of an answer, the first line that is not empty after the last end of reasoning, if no reasoning follows."""
+"""Of an answer, the first line that is not empty after the last end of reasoning, if no reasoning
+follows.
+"""
 AGGREGATION = "!function pairs.bleu"
 SCORER = '''
 
@@ -85,24 +89,34 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
     examples = shots_of(pairs) if shots is None else {"source": [], "target": []}
     columns: dict[str, list[Any]] = {side: [row[side] for row in pairs.rows] for side in SIDES}
     figures = [row["figures"] for row in pairs.rows]
-    columns |= {key: [row[key] for row in figures] for key in (figures[0] if figures else ()) if key not in columns}
+    columns |= {
+        key: [row[key] for row in figures]
+        for key in (figures[0] if figures else ())
+        if key not in columns
+    }
     choices = [] if shots is None else shots(columns["source"])
     if choices:
-        columns["shots"] = [[dict(zip(SIDES, pair, strict=True)) for pair in choice.pairs] for choice in choices]
+        columns["shots"] = [
+            [dict(zip(SIDES, pair, strict=True)) for pair in choice.pairs] for choice in choices
+        ]
         columns["prompt_degree"] = [choice.prompt_degree for choice in choices]
     write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
     # Where the harness finds few-shot examples.
     few_shot: dict[str, Any] = {"fewshot_split": SHOTS}
     shot_count = len(choices[0].pairs) if choices else 0
     if choices:
-        few_shot = {"fewshot_split": TEST, "fewshot_config": {"sampler": SAMPLER}, "num_fewshot": shot_count}
+        few_shot = {
+            "fewshot_split": TEST,
+            "fewshot_config": {"sampler": SAMPLER},
+            "num_fewshot": shot_count,
+        }
     elif examples["source"]:
         write_table(pyarrow.table(examples), folder / f"{SHOTS}.parquet")
     else:
         few_shot = {"fewshot_config": {"samples": []}}
         warn(
-            "the release has no pairs outside its test set for few-shot examples; the task runs without them, and "
-            "fails if --num_fewshot is above 0"
+            "the release has no pairs outside its test set for few-shot examples; the task runs"
+            " without them, and fails if --num_fewshot is above 0"
         )
     # The code of the task: loader, scorer, sampler.
     tokenize = TOKENIZE.get(known(pairs.languages[1]) or "")
@@ -111,7 +125,10 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
     write_lines(folder / "pairs.py", (LOADER + scorer).splitlines())
     metrics: list[dict[str, Any]] = [{"metric": metric} for metric in ("bleu", "chrf", "ter")]
     if tokenize:  # TER counts words, and the harness's BLEU has no tokeniser setting
-        metrics = [{"metric": "bleu", "aggregation": AGGREGATION, "higher_is_better": True}, {"metric": "chrf"}]
+        metrics = [
+            {"metric": "bleu", "aggregation": AGGREGATION, "higher_is_better": True},
+            {"metric": "chrf"},
+        ]
     # The task itself.
     # names without characters that Jinja interprets
     source, target = (re.sub("[{}%#]", "", name_of(language)) for language in pairs.languages)
@@ -128,7 +145,12 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
             {
                 "name": "first-line",
                 "filter": [
-                    {"function": "regex", "regex_pattern": ANSWER, "group_select": 0, "fallback": ""},
+                    {
+                        "function": "regex",
+                        "regex_pattern": ANSWER,
+                        "group_select": 0,
+                        "fallback": "",
+                    },
                     {"function": "take_first"},
                 ],
             }
@@ -141,12 +163,15 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
     text = yaml.safe_dump(task, sort_keys=False, allow_unicode=True, width=1_000)
     for function in (AGGREGATION, SAMPLER):
         text = text.replace(f"'{function}'", function)
-    write_lines(folder / f"{name}.yaml", [*text.splitlines(), "custom_dataset: !function pairs.load"])
+    write_lines(
+        folder / f"{name}.yaml", [*text.splitlines(), "custom_dataset: !function pairs.load"]
+    )
 
 
 def shots_of(pairs: Pairs) -> dict[str, list[str]]:
-    """Few-shot examples by side, at most :data:`MOST_SHOTS`, evenly spaced: candidates that were neither selected nor
-    dropped (of a split: training pairs) and share no sentence with the test set."""
+    """Few-shot examples by side, at most :data:`MOST_SHOTS`, evenly spaced: candidates that were
+    neither selected nor dropped (of a split: training pairs) and share no sentence with the test
+    set."""
     table = pairs.release.table("train" if pairs.release.is_split else "candidates", text=True)
     texts = sides_of(table, pairs.languages)
     if not texts:

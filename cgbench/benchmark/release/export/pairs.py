@@ -16,8 +16,9 @@ SYSTEM = "ensemble"  # the name of the ensemble's own translations
 class Pairs:
     """The test set of a release.
 
-    :param rows: one per pair: ``source``, ``target``, ``doc`` (its name), ``document`` (that name if the release has
-        none), ``domain`` (its bin of degree) and ``figures`` (the row of ``split.jsonl``).
+    :param rows: one per pair: ``source``, ``target``, ``doc`` (its name), ``document`` (that name
+        if the release has none), ``domain`` (its bin of degree) and ``figures`` (the row of
+        ``split.jsonl``).
     """
 
     release: Release

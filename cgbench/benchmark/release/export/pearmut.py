@@ -1,9 +1,11 @@
-"""A campaign for human evaluation in Pearmut (1.1.6): people mark errors in the outputs of systems and score them.
+"""A campaign for human evaluation in Pearmut (1.1.6): people mark errors in the outputs of systems
+and score them.
 
-In ESA a page has the output of one system, in contrastive ESA (cESA) those of all systems side by side. A page is a
-document: the rows with the same ``document`` in the release's table, or one row if the table has no such column. All
-users draw from the same pages. ``item_id`` is the ``line`` of the release's table, so that ``cgbench score import`` can
-join the judgements with other scores by ``line``.
+In ESA a page has the output of one system, in contrastive ESA (cESA) those of all systems side by
+side. A page is a document: the rows with the same ``document`` in the release's table, or one row
+if the table has no such column. All users draw from the same pages. ``item_id`` is the ``line`` of
+the release's table, so that ``cgbench score import`` can join the judgements with other scores by
+``line``.
 """
 
 import hashlib
@@ -34,14 +36,20 @@ def write_pearmut(
     for name in hypotheses:
         if name.isdigit() or re.search("[\"'<>&`]", name):
             raise InputError(
-                f"{argument('hypotheses', name)}: Pearmut needs system names that are not only digits and have no "
-                "quotes, <, > or &; rename the system"
+                f"{argument('hypotheses', name)}: Pearmut needs system names that are not only"
+                " digits and have no quotes, <, > or &; rename the system"
             )
-    digest = hashlib.sha256(f"{pairs.release.signature}|{sorted(hypotheses)}|{seed}".encode()).hexdigest()[:8]
+    digest = hashlib.sha256(
+        f"{pairs.release.signature}|{sorted(hypotheses)}|{seed}".encode()
+    ).hexdigest()[:8]
     documents: dict[str, list[dict[str, Any]]] = {}
     for row, outputs in zip(pairs.rows, zip(*hypotheses.values(), strict=True), strict=True):
         document = str(row["document"])
-        item = {"item_id": str(row["figures"]["line"]), "document": document, "src": _text(row["source"])}
+        item = {
+            "item_id": str(row["figures"]["line"]),
+            "document": document,
+            "src": _text(row["source"]),
+        }
         targets = dict(zip(hypotheses, map(_text, outputs), strict=True))
         documents.setdefault(document, []).append({**item, "tgt": targets})
     pages = [list(hypotheses)] if protocol == "cESA" else [[name] for name in hypotheses]
@@ -50,7 +58,13 @@ def write_pearmut(
         for items in documents.values()
         for names in pages
     ]
-    info = {"assignment": "single-stream", "protocol": protocol, "users": users, "shuffle": True, "seed": seed}
+    info = {
+        "assignment": "single-stream",
+        "protocol": protocol,
+        "users": users,
+        "shuffle": True,
+        "seed": seed,
+    }
     campaign = f"{task_name(pairs.languages)}_{protocol}_{digest}"
     write_json(folder / "campaign.json", {"campaign_id": campaign, "info": info, "data": data})
 

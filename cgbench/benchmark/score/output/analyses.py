@@ -1,6 +1,8 @@
-"""What is shown of the analyses of an evaluation: rows of the long table, tables, and values of JSON.
+"""What is shown of the analyses of an evaluation: rows of the long table, tables, and values of
+JSON.
 
-An analysis whose result is rows needs nothing here: they are printed as a table, and are JSON as they are.
+An analysis whose result is rows needs nothing here: they are printed as a table, and are JSON as
+they are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +11,12 @@ from typing import Any
 
 from cgbench.benchmark.score.output.as_json import as_json, differences_as_json, row_as_json
 from cgbench.benchmark.score.output.rows import Row, differences_rows, rows_of
-from cgbench.benchmark.score.output.tables import differences_tables, parts_tables, table_of_rows, tables_of
+from cgbench.benchmark.score.output.tables import (
+    differences_tables,
+    parts_tables,
+    table_of_rows,
+    tables_of,
+)
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.tables import Note, OutputTable
 
@@ -29,7 +36,11 @@ class AnalysisLayout:
 
 def _parts_rows(parts: Any, scored: ScoredSystems) -> list[Row]:
     beyond = rows_of(parts.beyond) if parts.beyond else ()
-    return [*rows_of(parts.residual), *beyond, *(row for row in rows_of(parts.scored) if row.by == "parts")]
+    return [
+        *rows_of(parts.residual),
+        *beyond,
+        *(row for row in rows_of(parts.scored) if row.by == "parts"),
+    ]
 
 
 def _parts_json(parts: Any, systems: Sequence[str]) -> list[Any]:
@@ -44,22 +55,30 @@ def _parts_json(parts: Any, systems: Sequence[str]) -> list[Any]:
 
 LAYOUTS = {
     "exposure": AnalysisLayout(
-        lambda exposure, scored: [replace(row, by="exposure", analysis="exposure") for row in rows_of(exposure)],
+        lambda exposure, scored: [
+            replace(row, by="exposure", analysis="exposure") for row in rows_of(exposure)
+        ],
         lambda exposure, width, one_line: tables_of(exposure, width, False, one_line),
         lambda exposure, systems: as_json(exposure),
     ),
-    "parts": AnalysisLayout(_parts_rows, lambda parts, width, one_line: parts_tables(parts, width), _parts_json),
+    "parts": AnalysisLayout(
+        _parts_rows, lambda parts, width, one_line: parts_tables(parts, width), _parts_json
+    ),
     "differences": AnalysisLayout(
         lambda pairs, scored: [row for pair in pairs for row in differences_rows(scored, pair)],
         lambda pairs, width, one_line: differences_tables(pairs, width),
-        lambda pairs, systems: list(map({pair.system: differences_as_json(pair) for pair in pairs}.get, systems)),
+        lambda pairs, systems: list(
+            map({pair.system: differences_as_json(pair) for pair in pairs}.get, systems)
+        ),
     ),
 }
 """Layouts of their own, by name."""
 ROWS = AnalysisLayout(
     lambda rows, scored: rows,
     lambda rows, width, one_line: [table_of_rows(rows, width)],
-    lambda rows, systems: [[row_as_json(row) for row in rows if row.system == system] for system in systems],
+    lambda rows, systems: [
+        [row_as_json(row) for row in rows if row.system == system] for system in systems
+    ],
 )
 
 
@@ -68,7 +87,9 @@ def long_table(scored: ScoredSystems, analyses: Mapping[str, Any]) -> list[Row]:
     rows = list(rows_of(scored))
     for name, result in analyses.items():
         rows += (
-            LAYOUTS[name].rows(result, scored) if name in LAYOUTS else [replace(row, analysis=name) for row in result]
+            LAYOUTS[name].rows(result, scored)
+            if name in LAYOUTS
+            else [replace(row, analysis=name) for row in result]
         )
     return rows
 
@@ -85,5 +106,7 @@ def scores_as_json(scored: ScoredSystems, analyses: Mapping[str, Any]) -> list[d
     systems = [result.system for result in scored.results]
     for name, result in analyses.items():
         of_systems = LAYOUTS.get(name, ROWS).json(result, systems)
-        values = [value | {name: of_system} for value, of_system in zip(values, of_systems, strict=True)]
+        values = [
+            value | {name: of_system} for value, of_system in zip(values, of_systems, strict=True)
+        ]
     return values

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 def as_json(scored: ScoredSystems) -> list[dict[str, Any]]:
     """The results as JSON values, one per system."""
-    rows = [_system(scored, result, more) for result, more in zip(scored.results, scored.more, strict=True)]
+    rows = [
+        _system(scored, result, more)
+        for result, more in zip(scored.results, scored.more, strict=True)
+    ]
     for rank in ranks(scored.metric, scored.results):
         rows[rank.number] |= {"rank": [rank.best, rank.worst], "tier": rank.tier}
     return rows
@@ -65,7 +68,11 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
     if scored.published:
         values["published"] = [
             {key: getattr(row, key) for key in ("benchmark", "system", "metric", "source")}
-            | {"value": float(row.value), "spread": float(row.spread) if row.spread else None, "runs": int(row.runs)}
+            | {
+                "value": float(row.value),
+                "spread": float(row.spread) if row.spread else None,
+                "runs": int(row.runs),
+            }
             for row in scored.published
         ]
     return values
@@ -89,14 +96,19 @@ def _score(score: Score) -> dict[str, Any]:
     values: dict[str, Any] = _values(score, "runs", "pairs")
     values["values"] = [rounded(value) for value in score.runs]
     if score.pairs:
-        values["pairs"] = [{"against": pair.against, **_values(pair, "against")} for pair in score.pairs]
+        values["pairs"] = [
+            {"against": pair.against, **_values(pair, "against")} for pair in score.pairs
+        ]
     return values
 
 
 def _values(entry: Any, *but: str) -> dict[str, Any]:
     """The fields of a dataclass ``but`` some, with rounded numbers."""
     values = {name: getattr(entry, name) for name in entry.__dataclass_fields__ if name not in but}
-    return {name: rounded(value) if isinstance(value, float) else value for name, value in values.items()}
+    return {
+        name: rounded(value) if isinstance(value, float) else value
+        for name, value in values.items()
+    }
 
 
 def differences_as_json(pair: Differences) -> dict[str, Any]:

@@ -1,7 +1,9 @@
-"""The table of ``cgbench score --format latex`` with one row per system and one column per bin, as in papers.
+"""The table of ``cgbench score --format latex`` with one row per system and one column per bin, as
+in papers.
 
-The scores of a column that the test does not find worse than its best are in bold. The standard deviation of several
-runs is a subscript. Stars mark differences from the baseline with a small p-value, adjusted by Holm's method.
+The scores of a column that the test does not find worse than its best are in bold. The standard
+deviation of several runs is a subscript. Stars mark differences from the baseline with a small
+p-value, adjusted by Holm's method.
 """
 
 from collections.abc import Iterable
@@ -19,7 +21,11 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     if all(score.value is None for scores in systems for score in scores[1:]):
         return ""
     best = [scored.winners(column) for column in zip(*systems, strict=True)]
-    labels = [f"{scored.metric.label(figure)} by {scored.by}", "all", *(bin.label for bin, _ in scored.results[0].bins)]
+    labels = [
+        f"{scored.metric.label(figure)} by {scored.by}",
+        "all",
+        *(bin.label for bin, _ in scored.results[0].bins),
+    ]
     sizes = (f"{subset.examples:,}".replace(",", "{,}") for subset in scored.results[0].parts)
     rows: list[list[str]] = [[Ready("$n$"), *map(Ready, sizes)]]
     for result, scores in zip(scored.results, systems, strict=True):
@@ -39,7 +45,9 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
 
 
 def legend(scored: ScoredSystems, scores: Iterable[Starred]) -> str:
-    """The meaning of the stars of ``scores``; whether Holm's method has changed any of their p-values."""
+    """The meaning of the stars of ``scores``; whether Holm's method has changed any of their
+    p-values.
+    """
     adjusted = any(
         (score.p_value, score.p_calibrated) != (score.p_holm, score.p_calibrated_holm)
         for score in scores

@@ -1,4 +1,6 @@
-"""The tables that ``cgbench score`` prints: selections of the long table, each score with the same columns."""
+"""The tables that ``cgbench score`` prints: selections of the long table, each score with the same
+columns.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,14 @@ SPREAD = ["stdev", "95% interval", "Δ", "95% of Δ", "p", HOLM, "p (calibrated)
 """The columns after a score."""
 OF_DIFFERENCES = ("difference", "difference_low", "difference_high", "p_value")
 AGREEMENT = {
-    "precision": "precision of the errors found", "recall": "recall of the errors found",
-    "instance": "instance, as humans judge", "aggregate": "aggregate, as humans judge",
-}  # fmt: skip
+    "precision": "precision of the errors found",
+    "recall": "recall of the errors found",
+    "instance": "instance, as humans judge",
+    "aggregate": "aggregate, as humans judge",
+}
 GIVEN = (
-    "given: test pairs in which the system knows every piece; residual: the error on them, minus the error that the "
-    "probes predict"
+    "given: test pairs in which the system knows every piece; residual: the error on them, minus"
+    " the error that the probes predict"
 )
 
 
@@ -41,7 +45,11 @@ def number(value: Any, width: int) -> str:
 
 def span(low: float | None, high: float | None, places: int, sign: str = "") -> str:
     """An interval, if there is one."""
-    return "" if low is None or high is None else f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
+    return (
+        ""
+        if low is None or high is None
+        else f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
+    )
 
 
 def _interval(row: Row, width: int, sign: str = "") -> str:
@@ -49,7 +57,9 @@ def _interval(row: Row, width: int, sign: str = "") -> str:
 
 
 def _difference(row: Row, width: int) -> list[str]:
-    """A difference with the stars of the calibrated test, and its interval; the baseline is marked."""
+    """A difference with the stars of the calibrated test, and its interval; the baseline is
+    marked.
+    """
     if row.system == row.baseline:
         return ["baseline", ""]
     bounds = span(row.difference_low, row.difference_high, width, "+")
@@ -64,7 +74,11 @@ def _spread(row: Row, width: int) -> list[str]:
 
 
 def tables_of(
-    scored: ScoredSystems, width: int, reasons: bool, one_line: bool, more: Sequence[ScoredSystems] = ()
+    scored: ScoredSystems,
+    width: int,
+    reasons: bool,
+    one_line: bool,
+    more: Sequence[ScoredSystems] = (),
 ) -> list[OutputTable | Note]:
     """Everything about some systems, in the order in which it is printed.
 
@@ -74,43 +88,79 @@ def tables_of(
     of_metrics = [(metric, list(rows_of(metric))) for metric in (scored, *more)]
     rows = of_metrics[0][1]
     line = _one_line(scored, width) if one_line and not scored.people and not more else None
-    first = _people(scored, rows, max(width, 1)) if scored.people else systems_table(scored, rows, width)
+    first = (
+        _people(scored, rows, max(width, 1))
+        if scored.people
+        else systems_table(scored, rows, width)
+    )
     if more:
         first = _side_by_side([systems_table(metric, rows, width) for metric, rows in of_metrics])
     blocks: list[OutputTable | Note] = [Note(line) if line else first]
     for metric, rows in of_metrics:
         blocks += _further_tables(metric, rows, width, reasons)
-    blocks = [without_equal_p(block) if isinstance(block, OutputTable) else block for block in blocks]
+    blocks = [
+        without_equal_p(block) if isinstance(block, OutputTable) else block for block in blocks
+    ]
     return blocks if line else [*blocks, _signatures(of_metrics)]
 
 
 def _side_by_side(tables: Sequence[OutputTable]) -> OutputTable:
-    """The tables of systems by several metrics as one: each score with its interval and its difference."""
-    per_score, columns = 1 + len(SPREAD), (0, 1 + SPREAD.index("95% interval"), 1 + SPREAD.index("Δ"))
+    """The tables of systems by several metrics as one: each score with its interval and its
+    difference.
+    """
+    per_score, columns = (
+        1 + len(SPREAD),
+        (
+            0,
+            1 + SPREAD.index("95% interval"),
+            1 + SPREAD.index("Δ"),
+        ),
+    )
 
     def join(lines: Sequence[Sequence[str]]) -> list[str]:
-        cells = [cell for line in lines for column, cell in enumerate(line[3:]) if column % per_score in columns]
+        cells = [
+            cell
+            for line in lines
+            for column, cell in enumerate(line[3:])
+            if column % per_score in columns
+        ]
         return [*lines[0][:3], *cells]
 
-    head, *rows = [join(lines) for lines in zip(*((table.head, *table.rows) for table in tables), strict=True)]
+    head, *rows = [
+        join(lines) for lines in zip(*((table.head, *table.rows) for table in tables), strict=True)
+    ]
     return OutputTable(head, rows, starts=range(3 + len(columns), len(head), len(columns)))
 
 
-def _further_tables(scored: ScoredSystems, rows: Sequence[Row], width: int, reasons: bool) -> list[OutputTable | Note]:
-    """What follows the table of systems: bins, the control set, pairs, and what is of one metric."""
+def _further_tables(
+    scored: ScoredSystems, rows: Sequence[Row], width: int, reasons: bool
+) -> list[OutputTable | Note]:
+    """What follows the table of systems: bins, the control set, pairs, and what is of one
+    metric.
+    """
     blocks: list[OutputTable | Note] = []
-    blocks += [_bins(scored, rows, figure, width) for figure in scored.metric.figures] if scored.by else []
+    blocks += (
+        [_bins(scored, rows, figure, width) for figure in scored.metric.figures]
+        if scored.by
+        else []
+    )
     blocks += drop_blocks(scored, rows, width)
     blocks += [_pairs(scored, rows, figure, width) for figure in scored.metric.figures]
     blocks += [_ranks(scored, width), _types(rows, width), _agreement(rows, width)]
     blocks += [reasons_table(rows, result.system) for result in scored.results] if reasons else []
     blocks += [_published(scored, rows, width)]
-    blocks += [Note(f"estimate for {scored.sampling.design.description()}")] if scored.sampling.design else []
+    blocks += (
+        [Note(f"estimate for {scored.sampling.design.description()}")]
+        if scored.sampling.design
+        else []
+    )
     return [*blocks, Note(scored.clusters)]
 
 
 def without_equal_p(table: OutputTable) -> OutputTable:
-    """The table with an empty column of Holm's p-values if all are those of the column before it."""
+    """The table with an empty column of Holm's p-values if all are those of the column before
+    it.
+    """
     equal = [
         column
         for column, name in enumerate(table.head)
@@ -118,7 +168,11 @@ def without_equal_p(table: OutputTable) -> OutputTable:
         and all(row[column] in ("", row[column - 1]) for row in table.rows)
     ]
     return replace(
-        table, rows=[["" if column in equal else cell for column, cell in enumerate(row)] for row in table.rows]
+        table,
+        rows=[
+            ["" if column in equal else cell for column, cell in enumerate(row)]
+            for row in table.rows
+        ],
     )
 
 
@@ -139,14 +193,17 @@ def _one_line(scored: ScoredSystems, width: int) -> str | None:
                 else f" (95%: {score.ci_low:.{width}f} to {score.ci_high:.{width}f})"
             )
         figures.append(f"{name} {text}" if len(metric.figures) > 1 else text)
-    line = " ".join(filter(None, [f"{metric.name}|{scored.signature} =", *figures, describe(scored, result)]))
+    line = " ".join(
+        filter(None, [f"{metric.name}|{scored.signature} =", *figures, describe(scored, result)])
+    )
     return f"{line}\nshort: {metric.name}|{scored.signature.format(short=True)}"
 
 
 def _lines_of(
     rows: Sequence[Row], keys: Sequence[str], cells: Callable[[Row], Sequence[str]], once: int = 0
 ) -> list[list[str]]:
-    """One line for all rows with the same keys, in the order of their bins: the keys, then the cells of each row.
+    """One line for all rows with the same keys, in the order of their bins: the keys, then the
+    cells of each row.
 
     :param keys: names of columns.
     :param once: how many keys are left empty where the line above has the same.
@@ -170,10 +227,15 @@ def _score(row: Row, width: int) -> list[str]:
 def systems_table(
     scored: ScoredSystems, rows: Sequence[Row], width: int, figures: Sequence[str] | None = None
 ) -> OutputTable:
-    """One line per system; the best of each score are marked, as far as the test says which they are."""
+    """One line per system; the best of each score are marked, as far as the test says which they
+    are.
+    """
     figures = figures or scored.metric.figures
     wholes = [row for row in rows if row.analysis == "scores" and row.figure in figures]
-    best = {name: scored.winners([result.whole.figures[name] for result in scored.results]) for name in figures}
+    best = {
+        name: scored.winners([result.whole.figures[name] for result in scored.results])
+        for name in figures
+    }
 
     def cells(row: Row) -> list[str]:
         value, *spread = _score(row, width)
@@ -181,7 +243,9 @@ def systems_table(
 
     lines = _lines_of(wholes, ("system", "n", "runs"), cells)
     columns = [cell for figure in figures for cell in (scored.metric.label(figure), *SPREAD)]
-    starts = range(4 + len(SPREAD), 3 + len(columns), 1 + len(SPREAD))  # of all scores but the first
+    starts = range(
+        4 + len(SPREAD), 3 + len(columns), 1 + len(SPREAD)
+    )  # of all scores but the first
     return OutputTable(["system", "n", "runs", *columns], lines, starts=starts)
 
 
@@ -209,15 +273,27 @@ def drop_blocks(scored: ScoredSystems, rows: Sequence[Row], width: int) -> tuple
             verb = "rises" if scored.metric.lower_is_better is (row.value >= 0) else "falls"
             bounds = ""
             if row.ci_low is not None and row.ci_high is not None:
-                low, high = (row.ci_low, row.ci_high) if row.value >= 0 else (-row.ci_high, -row.ci_low)
+                low, high = (
+                    (row.ci_low, row.ci_high) if row.value >= 0 else (-row.ci_high, -row.ci_low)
+                )
                 bounds = f" [{low:z.{width}f}, {high:z.{width}f}]"
             of_system = f"{row.system}: " if len(scored.results) > 1 else ""
             words.append(
-                f"{of_system}{label} {verb} by {abs(row.value):.{width}f}{bounds} from the control set "
-                f"({row.n:,} examples) to the test set"
+                f"{of_system}{label} {verb} by {abs(row.value):.{width}f}{bounds} from the control"
+                f" set ({row.n:,} examples) to the test set"
             )
-    head = ["control to test", "system", "control", "test", "drop", "95% interval", "test / control"]
-    return OutputTable([*head, "Δ", "95% of Δ", "p", HOLM], lines, 2), Note("\n".join(words), in_latex=False)
+    head = [
+        "control to test",
+        "system",
+        "control",
+        "test",
+        "drop",
+        "95% interval",
+        "test / control",
+    ]
+    return OutputTable([*head, "Δ", "95% of Δ", "p", HOLM], lines, 2), Note(
+        "\n".join(words), in_latex=False
+    )
 
 
 def _pairs(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
@@ -244,12 +320,16 @@ def _types(rows: Iterable[Row], width: int) -> OutputTable:
     rows = [row for row in rows if row.analysis == "type"]
     lines = _lines_of(rows, ("bin", "n", "system"), lambda row: [number(row.value, width)], once=2)
     has_bins = len({row.bin for row in rows}) > 1
-    return OutputTable(["type", "n", "system", "instance", "aggregate"], lines if has_bins else [], 3)
+    return OutputTable(
+        ["type", "n", "system", "instance", "aggregate"], lines if has_bins else [], 3
+    )
 
 
 def _agreement(rows: Iterable[Row], width: int) -> OutputTable:
     """CTER against human judgements."""
-    lines = [[AGREEMENT[row.figure], number(row.value, width)] for row in rows if row.analysis == "human"]
+    lines = [
+        [AGREEMENT[row.figure], number(row.value, width)] for row in rows if row.analysis == "human"
+    ]
     return OutputTable(["against human judgements", "%"], lines)
 
 
@@ -282,21 +362,41 @@ def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Output
     metrics = list(dict.fromkeys(name for values in lines.values() for name in values))
     has_several = len({benchmark for _, benchmark, _ in lines if benchmark}) > 1
     cells = [
-        [system, benchmark if has_several else "", *(values.get(name, "") for name in metrics), source]
+        [
+            system,
+            benchmark if has_several else "",
+            *(values.get(name, "") for name in metrics),
+            source,
+        ]
         for (system, benchmark, source), values in lines.items()
     ]
     papers = sorted({row.source.split()[0] for row in scored.published})
-    head = ["beside published results", "benchmark", *(name.removeprefix("CTER ") for name in metrics), "source"]
-    return OutputTable(head, cells, note="\n".join(f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS))
+    head = [
+        "beside published results",
+        "benchmark",
+        *(name.removeprefix("CTER ") for name in metrics),
+        "source",
+    ]
+    return OutputTable(
+        head,
+        cells,
+        note="\n".join(f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS),
+    )
 
 
 def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTable:
-    """Mean human judgements with the metric, then those of judgements alone, then the means of the metric."""
+    """Mean human judgements with the metric, then those of judgements alone, then the means of the
+    metric.
+    """
     people = [row for row in rows if row.analysis == "people"]
     differences = {(row.figure, row.system): row for row in people if row.baseline}
     baseline = next((row.baseline for row in differences.values()), None)
     metric = scored.metric.name
-    gains = {mean.system: mean.narrower for mean in scored.people if (mean.against is None) == (baseline is None)}
+    gains = {
+        mean.system: mean.narrower
+        for mean in scored.people
+        if (mean.against is None) == (baseline is None)
+    }
 
     def cells(row: Row) -> list[str]:
         gain = gains.get(row.system) if row.figure == labels["with the metric"] else None
@@ -311,7 +411,9 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
                 row = replace(row, **{name: getattr(difference, name) for name in OF_DIFFERENCES})
             people_rows.append(row)
     people_rows += [replace(row, figure=metric) for row in rows if row.analysis == "scores"]
-    note = f"narrower: how much {metric} shortens the interval of {'Δ' if differences else 'the mean'}"
+    note = (
+        f"narrower: how much {metric} shortens the interval of {'Δ' if differences else 'the mean'}"
+    )
     return OutputTable(
         ["mean of", "system", "n", "mean", *SPREAD, "narrower"],
         _lines_of(people_rows, ("figure", "system", "n"), cells, once=1),
@@ -324,23 +426,36 @@ def _signatures(of_metrics: Sequence[tuple[ScoredSystems, Iterable[Row]]]) -> No
     lines = list(dict.fromkeys(legend(scored, rows) for scored, rows in of_metrics if scored.test))
     for scored, _ in of_metrics:
         name = scored.metric.name
-        lines += [f"signature  {name}|{scored.signature}", f"short      {name}|{scored.signature.format(short=True)}"]
+        lines += [
+            f"signature  {name}|{scored.signature}",
+            f"short      {name}|{scored.signature.format(short=True)}",
+        ]
     return Note("\n".join(lines), code=True)
 
 
 def table_of_rows(rows: Iterable[Row], width: int) -> OutputTable:
-    """Rows of any analysis: what each is of, then the columns of a score; without the columns that are empty."""
+    """Rows of any analysis: what each is of, then the columns of a score; without the columns that
+    are empty.
+    """
     head = ["figure", "system", "by", "bin", "n", "runs", "value", *SPREAD]
     lines = [
-        [row.figure, row.system, row.by or "", row.bin or "", "" if row.n is None else f"{row.n:,}",
-         "" if row.runs is None else str(row.runs), *_score(row, width)]
+        [
+            row.figure,
+            row.system,
+            row.by or "",
+            row.bin or "",
+            "" if row.n is None else f"{row.n:,}",
+            "" if row.runs is None else str(row.runs),
+            *_score(row, width),
+        ]
         for row in rows
-    ]  # fmt: skip
+    ]
     return without_equal_p(OutputTable(head, lines, keys=4))
 
 
 def parts_tables(scores: PartsScores, width: int) -> list[OutputTable | Note]:
-    """The residual composition error, its differences between systems, and scores of given pairs and of the rest.
+    """The residual composition error, its differences between systems, and scores of given pairs
+    and of the rest.
 
     :param width: the decimals of scores.
     """
@@ -355,33 +470,62 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable | Note]:
         return [number(row.value, 1), *more.get(row.figure, ())]
 
     last = ["Δ", "95% of Δ", HOLM]
-    head = ["known parts", "given %", "95% interval", "error", "predicted", "residual", "95% interval", *last]
+    head = [
+        "known parts",
+        "given %",
+        "95% interval",
+        "error",
+        "predicted",
+        "residual",
+        "95% interval",
+        *last,
+    ]
     pairs = [row for row in rows if row.analysis == "pairs" and row.figure == "residual"]
     tables = [
         OutputTable(
-            head, _lines_of(of_systems, ("system",), cells),
+            head,
+            _lines_of(of_systems, ("system",), cells),
             title="Given pairs, and their error beyond what the probes predict, in percent",
         ),
         OutputTable(
-            ["residual: all pairs", "against", *last], _lines_of(pairs, ("system", "baseline"), _tested), 2,
+            ["residual: all pairs", "against", *last],
+            _lines_of(pairs, ("system", "baseline"), _tested),
+            2,
             "Differences of the residual composition error, all pairs",
         ),
-    ]  # fmt: skip
+    ]
     if scores.beyond:
         beyond = [row for row in rows_of(scores.beyond) if row.analysis == "scores"]
-        beyond = sorted(beyond, key=lambda row: row.figure == beyond[0].figure)  # of the control set first
-        head = ["beyond the control set", "control set", "95% interval", "test - control", "95% interval"]
-        lines = _lines_of(beyond, ("system",), lambda row: [number(row.value, 1), _interval(row, 1, "+")])
+        beyond = sorted(
+            beyond, key=lambda row: row.figure == beyond[0].figure
+        )  # of the control set first
+        head = [
+            "beyond the control set",
+            "control set",
+            "95% interval",
+            "test - control",
+            "95% interval",
+        ]
+        lines = _lines_of(
+            beyond, ("system",), lambda row: [number(row.value, 1), _interval(row, 1, "+")]
+        )
         title = "Residual of the control set, and the difference from it, in percent"
         tables.append(OutputTable(head, lines, title=title))
     # the scores on given pairs and on the rest
     bins = [row for row in rows_of(scores.scored) if row.analysis == "bins"]
     lines = _lines_of(
-        bins, ("bin", "system", "n"), lambda row: [number(row.value, width), _interval(row, width)], once=1
+        bins,
+        ("bin", "system", "n"),
+        lambda row: [number(row.value, width), _interval(row, width)],
+        once=1,
     )
     metric = scores.scored.metric
     head = [cell for name in metric.figures for cell in (metric.label(name), "95% interval")]
-    tables.append(OutputTable(["test pairs", "system", "n", *head], lines, 2, "Scores on given pairs, and on the rest"))
+    tables.append(
+        OutputTable(
+            ["test pairs", "system", "n", *head], lines, 2, "Scores on given pairs, and on the rest"
+        )
+    )
     first, *others = [table for table in tables if table.rows]
     return [first, Note(GIVEN), *others]
 
@@ -399,17 +543,31 @@ def differences_tables(differences: Iterable[Differences], width: int) -> list[O
         if pair.tested:
             differ = f"{len(pair.ngrams):,} of {pair.tested:,}"
             where = "" if pair.seeds_tested else " in these outputs"
-            blocks.append(Note(f"{names}: {differ} n-grams differ{where} (false discovery rate {LEVEL:g})"))
+            blocks.append(
+                Note(f"{names}: {differ} n-grams differ{where} (false discovery rate {LEVEL:g})")
+            )
             title = f"N-grams, times right: {differ} differ"
             blocks.append(OutputTable(["n-gram", *head], _lines(pair.shown, 1), title=title))
         title = "F1 of words in percent, by training count"
-        blocks.append(OutputTable(["F1 of words, by count in training", *head], _lines(pair.words, width), title=title))
-        blocks.append(OutputTable([f"kinds: {names}", *head], _lines(pair.kinds, width), title="Kinds of examples"))
+        blocks.append(
+            OutputTable(
+                ["F1 of words, by count in training", *head], _lines(pair.words, width), title=title
+            )
+        )
+        blocks.append(
+            OutputTable(
+                [f"kinds: {names}", *head], _lines(pair.kinds, width), title="Kinds of examples"
+            )
+        )
         lines = [
-            [f"{example.row}", f"{example.ours:.{width}f}", f"{example.theirs:.{width}f}",
-             *(_short(text) for text in example.texts or ("", ""))]
+            [
+                f"{example.row}",
+                f"{example.ours:.{width}f}",
+                f"{example.theirs:.{width}f}",
+                *(_short(text) for text in example.texts or ("", "")),
+            ]
             for example in pair.examples
-        ]  # fmt: skip
+        ]
         columns = [pair.system, pair.against, f"{pair.system} output", f"{pair.against} output"]
         blocks.append(OutputTable(["largest differences: row", *columns], lines))
     return blocks
@@ -417,10 +575,16 @@ def differences_tables(differences: Iterable[Differences], width: int) -> list[O
 
 def _lines(entries: Iterable[FoundDifference], width: int) -> list[list[str]]:
     return [
-        [entry.what, f"{entry.count:,}", fixed(entry.ours, width), fixed(entry.theirs, width), p_text(entry.p_value),
-         p_text(entry.q_value)]
+        [
+            entry.what,
+            f"{entry.count:,}",
+            fixed(entry.ours, width),
+            fixed(entry.theirs, width),
+            p_text(entry.p_value),
+            p_text(entry.q_value),
+        ]
         for entry in entries
-    ]  # fmt: skip
+    ]
 
 
 def _short(text: str) -> str:

@@ -1,8 +1,10 @@
-"""RoBERTa (Liu et al., 2019) as the encoder of a Transformer, or BART (Lewis et al., 2020) as encoder and decoder.
+"""RoBERTa (Liu et al., 2019) as the encoder of a Transformer, or BART (Lewis et al., 2020) as
+encoder and decoder.
 
-Their layers are our post-norm layers with GELU. So anything built from encoder layers (mixtures of sublayers, layers
-over a source and a prefix, fuse-attention) also works with them, without padding. Such architectures extend
-:class:`PretrainedTransformer`; with ``model.encoder=own`` it is the Transformer.
+Their layers are our post-norm layers with GELU. So anything built from encoder layers (mixtures of
+sublayers, layers over a source and a prefix, fuse-attention) also works with them, without padding.
+Such architectures extend :class:`PretrainedTransformer`; with ``model.encoder=own`` it is the
+Transformer.
 """
 
 from typing import Any, cast
@@ -31,7 +33,9 @@ class PretrainedTransformer(Transformer):
         self.decodes_pretrained = config.pretrained_decoder
         super().__init__(config, source_size, target_size)
         if self.pretrained is not None:
-            self.encoder_norm = nn.Identity()  # that of a pre-trained encoder belongs to its last layer
+            self.encoder_norm = (
+                nn.Identity()
+            )  # that of a pre-trained encoder belongs to its last layer
         self.longest_source, self.longest_target = config.longest_source, config.longest_target
         self.output = None if config.tie_output else Linear(config.width, target_size, bias=False)
         if self.output is not None:
@@ -73,7 +77,9 @@ class PretrainedTransformer(Transformer):
 
 def build_transformer(config: TransformerConfig, source_size: int, target_size: int) -> Transformer:
     """Build a Transformer, with pre-trained parts according to the configuration."""
-    if isinstance(config, OverEncoderConfig) and (config.pretrained_encoder or not config.tie_output):
+    if isinstance(config, OverEncoderConfig) and (
+        config.pretrained_encoder or not config.tie_output
+    ):
         return PretrainedTransformer(config, source_size, target_size)
     return Transformer(config, source_size, target_size)
 
@@ -81,10 +87,13 @@ def build_transformer(config: TransformerConfig, source_size: int, target_size: 
 class PretrainedEmbedding(nn.Module):
     """The sum of word, position and (RoBERTa) token type embeddings, with norm and dropout.
 
-    :param words: word embeddings shared with another instance (BART shares them between both sides).
+    :param words: word embeddings shared with another instance (BART shares them between both
+        sides).
     """
 
-    def __init__(self, config: OverEncoderConfig, ids: int, dropout: float, words: Any = None) -> None:
+    def __init__(
+        self, config: OverEncoderConfig, ids: int, dropout: float, words: Any = None
+    ) -> None:
         super().__init__()
         width = config.encoder_width
         # In a tuple, the module is not a submodule, so that a checkpoint has it only once.

@@ -34,8 +34,8 @@ _BART_CROSS = {
 def load_pretrained(model: Any, weights: Mapping[str, Tensor], mask: int | None) -> None:
     """Load the parameters of RoBERTa or BART into one of our models, in place.
 
-    :param weights: named as in transformers' ``RobertaModel`` or ``BartModel``; ``mask``: id of its mask token, whose
-        embedding initialises Dangle's end vector.
+    :param weights: named as in transformers' ``RobertaModel`` or ``BartModel``; ``mask``: id of its
+        mask token, whose embedding initialises Dangle's end vector.
     """
     for parameter, names in named_parts(model):
         tensors = [weights[name] for name in names]
@@ -49,7 +49,9 @@ def load_pretrained(model: Any, weights: Mapping[str, Tensor], mask: int | None)
 
 
 def named_parts(model: Any) -> Iterator[tuple[Tensor, list[str]]]:
-    """Yield every pre-trained parameter of our model, with the names of its parts in transformers."""
+    """Yield every pre-trained parameter of our model, with the names of its parts in
+    transformers.
+    """
     layers = [*getattr(model, "mixed", ()), *model.encoder]
     if not model.decodes_pretrained:
         block = model.source_embedding
@@ -61,12 +63,17 @@ def named_parts(model: Any) -> Iterator[tuple[Tensor, list[str]]]:
             yield from _parts(layer, _ROBERTA, f"encoder.layer.{index}.")
         return
     yield model.source_embedding.weight, ["shared.weight"]
-    sides = (("encoder", model.source_embedding, layers), ("decoder", model.target_embedding, model.decoder))
+    sides = (
+        ("encoder", model.source_embedding, layers),
+        ("decoder", model.target_embedding, model.decoder),
+    )
     for side, block, stack in sides:
         yield block.positions.weight, [f"{side}.embed_positions.weight"]
         yield from _parts(block.norm, {"": ("layernorm_embedding",)}, f"{side}.")
         for index, layer in enumerate(stack):
-            yield from _parts(layer, _BART | (_BART_CROSS if side == "decoder" else {}), f"{side}.layers.{index}.")
+            yield from _parts(
+                layer, _BART | (_BART_CROSS if side == "decoder" else {}), f"{side}.layers.{index}."
+            )
 
 
 def _parts(
@@ -74,4 +81,7 @@ def _parts(
 ) -> Iterator[tuple[Tensor, list[str]]]:
     for submodule, sources in names.items():
         for kind in ("weight", "bias"):
-            yield module.get_submodule(submodule).get_parameter(kind), [f"{prefix}{name}.{kind}" for name in sources]
+            yield (
+                module.get_submodule(submodule).get_parameter(kind),
+                [f"{prefix}{name}.{kind}" for name in sources],
+            )

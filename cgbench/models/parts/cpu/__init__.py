@@ -1,7 +1,8 @@
 """Implementations of some operations that are faster on a CPU than torch's, with a single switch.
 
-Each saves at least 3% of a training step or of beam search; the docstrings have the measurements. The reference
-implementation is in the module of the same name one folder up; tests compare values and gradients.
+Each saves at least 3% of a training step or of beam search; the docstrings have the measurements.
+The reference implementation is in the module of the same name one folder up; tests compare values
+and gradients.
 """
 
 import contextlib

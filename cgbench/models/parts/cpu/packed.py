@@ -1,11 +1,13 @@
-"""Products by oneDNN, which is faster in float32 than torch's choice, MKL, on AMD processors and slower on Intel's.
+"""Products by oneDNN, which is faster in float32 than torch's choice, MKL, on AMD processors and
+slower on Intel's.
 
-:func:`onednn_linear` is for training: 1.8 to 2.9 times as fast as MKL on an AMD EPYC, 0.7 to 1.0 times on an Intel
-Xeon. :func:`bfloat16_linear` is for training in bfloat16, where torch uses oneDNN and compiles kernels for each number
-of rows: with fewer numbers, a step of 2,048 tokens is 1.13 to 1.21 times as fast. :func:`packed_linear` is for
-decoding, with weights packed in the processor's preferred layout, which MKL packs again for every product: beam search
-is 1.17 to 1.84 times as fast (docs/lab/performance.md). The packed copy is an attribute of the parameter. It takes the
-same memory, and is made again after the parameter has changed.
+:func:`onednn_linear` is for training: 1.8 to 2.9 times as fast as MKL on an AMD EPYC, 0.7 to 1.0
+times on an Intel Xeon. :func:`bfloat16_linear` is for training in bfloat16, where torch uses oneDNN
+and compiles kernels for each number of rows: with fewer numbers, a step of 2,048 tokens is 1.13 to
+1.21 times as fast. :func:`packed_linear` is for decoding, with weights packed in the processor's
+preferred layout, which MKL packs again for every product: beam search is 1.17 to 1.84 times as fast
+(docs/lab/performance.md). The packed copy is an attribute of the parameter. It takes the same
+memory, and is made again after the parameter has changed.
 """
 
 import functools
@@ -26,7 +28,12 @@ def packed_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | No
 
     :param x: [..., in]; ``weight``: a parameter or a part of one, [out, in].
     """
-    if weight.numel() < LEAST or x.dtype != torch.float32 or weight.dtype != torch.float32 or not onednn_is_faster():
+    if (
+        weight.numel() < LEAST
+        or x.dtype != torch.float32
+        or weight.dtype != torch.float32
+        or not onednn_is_faster()
+    ):
         return None
     parameter = weight if weight._base is None else weight._base
     if not isinstance(parameter, nn.Parameter) or parameter.is_inference() or not x.numel():
@@ -35,7 +42,8 @@ def packed_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | No
 
 
 def bfloat16_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
-    """Return x·weightᵀ + bias, [..., out], with gradients, under autocast; None if padding is unsuitable.
+    """Return x·weightᵀ + bias, [..., out], with gradients, under autocast; None if padding is
+    unsuitable.
 
     :param x: [..., in]; ``weight``: [out, in].
     """
@@ -45,7 +53,9 @@ def bfloat16_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
 
 
 def _padded(x: Tensor) -> Tensor:
-    """Rows of ``x`` [rows, in], and empty ones: oneDNN compiles a kernel for each number of rows."""
+    """Rows of ``x`` [rows, in], and empty ones: oneDNN compiles a kernel for each number of
+    rows.
+    """
     rows = x.flatten(0, -2)
     missing = round_rows(len(rows)) - len(rows)
     return F.pad(rows, (0, 0, 0, missing)) if missing else rows
@@ -71,8 +81,11 @@ def onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | No
         return None
     if x.dtype != torch.float32 or weight.dtype != torch.float32:
         return None
-    # A part whose rows are apart is copied: on a processor with AVX2 only, it makes oneDNN 100 times as slow.
-    return _Linear.apply(x.flatten(0, -2).contiguous(), weight.contiguous(), bias).unflatten(0, x.shape[:-1])
+    # A part whose rows are apart is copied: on a processor with AVX2 only, it makes oneDNN 100
+    # times as slow.
+    return _Linear.apply(x.flatten(0, -2).contiguous(), weight.contiguous(), bias).unflatten(
+        0, x.shape[:-1]
+    )
 
 
 class _Linear(torch.autograd.Function):
@@ -102,8 +115,8 @@ def _multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tenso
 def is_amd() -> bool:
     """Whether this is an AMD processor, by ``/proc/cpuinfo``; false where there is no such file.
 
-    The maker decides what is fastest. A measurement at the start would choose differently under other load, and an
-    interrupted run would end in other bytes.
+    The maker decides what is fastest. A measurement at the start would choose differently under
+    other load, and an interrupted run would end in other bytes.
     """
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -115,7 +128,11 @@ def is_amd() -> bool:
 @functools.cache
 def onednn_is_faster() -> bool:
     """Whether oneDNN was measured to be faster on this processor, and torch supports it."""
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise") and is_amd()
+    return (
+        torch.backends.mkldnn.is_available()
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+        and is_amd()
+    )
 
 
 def _packed(parameter: nn.Parameter, weight: Tensor) -> Tensor:

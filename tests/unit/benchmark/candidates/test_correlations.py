@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twins import spearman as slow_spearman
 
-from cgbench.benchmark.candidates.correlations import as_jsonl, correlations, doubled_ranks, partial, rho_interval
+from cgbench.benchmark.candidates.correlations import (
+    as_jsonl,
+    correlations,
+    doubled_ranks,
+    partial,
+    rho_interval,
+)
 
 
 def spearman(first, second):
@@ -73,7 +79,10 @@ def test_partial_correlations_are_those_of_what_regression_leaves():
         expected = regressed(ranks[pair[0]], ranks[pair[1]], controls)
         assert found[pair].given_length == pytest.approx(expected, abs=1e-6)
     # Made of length and noise: what is left given length is much less.
-    assert found["source_length", "rmi"].rho > 0.3 and found["source_length", "rmi"].given_length is None
+    assert (
+        found["source_length", "rmi"].rho > 0.3
+        and found["source_length", "rmi"].given_length is None
+    )
     assert len(rows) == len(found) and set(found) == {
         *(("degree", name) for name in ("source_length", "target_length", "rmi", "epkl")),
         *(("source_length", name) for name in ("target_length", "rmi", "epkl")),
@@ -86,7 +95,9 @@ def test_a_list_that_length_explains_has_nothing_left_given_length():
     columns = table()
     columns["rmi"] = [float(length) ** 2 for length in columns["source_length"]]
     found = by_name(correlations(columns, "rmi"))["rmi", "epkl"]
-    assert found.rho is not None and found.given_length is None and found.given_length_interval is None
+    assert (
+        found.rho is not None and found.given_length is None and found.given_length_interval is None
+    )
 
 
 def test_a_control_that_says_nothing_or_nothing_more_is_no_control():
@@ -109,24 +120,34 @@ def test_constants_and_missing_figures():
     assert found["degree", "rmi"].n == 299 and found["degree", "epkl"].n == 300
     without = {name: values[:5] + values[6:] for name, values in columns.items()}
     assert found["degree", "rmi"] == by_name(correlations(without, "rmi"))["degree", "rmi"]
-    assert [json.loads(row)["first"] for row in as_jsonl(list(found.values())).splitlines()] == [a for a, _ in found]
+    assert [json.loads(row)["first"] for row in as_jsonl(list(found.values())).splitlines()] == [
+        a for a, _ in found
+    ]
 
 
 def test_intervals_of_too_few_candidates():
-    assert rho_interval(0.5, 3) is None and rho_interval(0.5, 5, 2) is None and rho_interval(0.5, 4) is not None
+    assert (
+        rho_interval(0.5, 3) is None
+        and rho_interval(0.5, 5, 2) is None
+        and rho_interval(0.5, 4) is not None
+    )
     assert rho_interval(1.0, 50) == (1.0, 1.0)
     assert partial(1.0, 0.3, 0.3) is None and partial(0.0, 0.0, 0.4) == 0.4
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.8])
 def test_intervals_hold_the_truth_as_often_as_they_say(truth):
-    """Of 1,000 samples of 60 pairs of a normal distribution, whose rank correlation is 6 / pi asin(r / 2)."""
+    """Of 1,000 samples of 60 pairs of a normal distribution, whose rank correlation is 6 / pi
+    asin(r / 2).
+    """
     rng = np.random.default_rng(1)
     rank_truth = 6 / math.pi * math.asin(truth / 2)
     held = 0
     for _ in range(1000):
         x, noise = rng.normal(size=(2, 60))
-        (pair,) = correlations({"degree": x, "rmi": truth * x + math.sqrt(1 - truth**2) * noise}, None)
+        (pair,) = correlations(
+            {"degree": x, "rmi": truth * x + math.sqrt(1 - truth**2) * noise}, None
+        )
         low, high = pair.interval
         held += low <= rank_truth <= high
     assert 930 <= held <= 970

@@ -48,12 +48,19 @@ def test_the_shape_of_hypotheses():
         ({"repetitive": 0.51}, ["repetitive"]),
         ({"repetitive": 0.9, "repetitive_references": 0.8}, []),  # as in SCAN
         ({"cut": 0.5, "distinct": 0.5, "repetitive": 0.5}, []),
-        ({"loss": 9.0, "cut": 1.0, "distinct": 0.0, "repetitive": 1.0}, ["unigram", "cut", "equal", "repetitive"]),
+        (
+            {"loss": 9.0, "cut": 1.0, "distinct": 0.0, "repetitive": 1.0},
+            ["unigram", "cut", "equal", "repetitive"],
+        ),
     ],
 )
 def test_each_warning_has_its_cause(values, names):
     held_out = {key: value for key, value in values.items() if key.endswith("loss")}
-    found = {**GOOD, "held_out": GOOD["held_out"] | held_out, "candidates": GOOD["candidates"] | values}
+    found = {
+        **GOOD,
+        "held_out": GOOD["held_out"] | held_out,
+        "candidates": GOOD["candidates"] | values,
+    }
     assert warnings_in(found) == names
     said = warning_of({**found, "warnings": names})
     assert (said is None) == (not names)
@@ -85,15 +92,25 @@ def test_a_member_without_a_log_was_not_validated(tmp_path):
 def test_a_tiny_build_says_that_its_ensemble_knows_nothing(small_release, recwarn):
     found = small_release.manifest["ensemble"]
     assert "unigram" in found["warnings"]
-    assert any("no better than a unigram model" in line for line in small_release.manifest["warnings"])
+    assert any(
+        "no better than a unigram model" in line for line in small_release.manifest["warnings"]
+    )
     assert found["held_out"]["pairs"] == 15 and found["candidates"]["pairs"] == 300
     assert found["held_out"]["loss"] > found["held_out"]["unigram_loss"]
     for number, member in enumerate(found["members"]):
-        (log,) = small_release.folder.parent.glob(f"release.work/.cgbench/member-{number}/*/metrics.jsonl")
-        losses = [row["valid_loss"] for row in map(json.loads, log.read_text().splitlines()) if "valid_loss" in row]
+        (log,) = small_release.folder.parent.glob(
+            f"release.work/.cgbench/member-{number}/*/metrics.jsonl"
+        )
+        losses = [
+            row["valid_loss"]
+            for row in map(json.loads, log.read_text().splitlines())
+            if "valid_loss" in row
+        ]
         assert member["valid_loss"] == min(losses)
     card = (small_release.folder / "README.md").read_text()
-    assert "## How well the ensemble translates" in card and "**Warning: the ensemble predicts" in card
+    assert (
+        "## How well the ensemble translates" in card and "**Warning: the ensemble predicts" in card
+    )
     hypotheses = [row["hypothesis"] for row in small_release.table(text=True).to_pylist()]
     assert found["candidates"]["distinct"] == len(set(hypotheses)) / 300
 
@@ -107,7 +124,10 @@ def test_what_was_not_measured_is_not_in_the_table():
     member = {"valid_loss": 1.25, "valid_perplexity": 3.49}
     head, rows = table_of({"members": [member], "held_out": None, "candidates": outputs})
     assert head == ("", "held-out pairs", "candidates")
-    assert rows[:2] == [("member 0: validation loss, perplexity", "1.250, 3.490", ""), ("pairs", "-", "5,000")]
+    assert rows[:2] == [
+        ("member 0: validation loss, perplexity", "1.250, 3.490", ""),
+        ("pairs", "-", "5,000"),
+    ]
 
 
 def test_page_and_console_show_the_ensemble(small_release):
@@ -115,5 +135,7 @@ def test_page_and_console_show_the_ensemble(small_release):
     from cgbench.report.release_page import release_page
 
     page = release_page(small_release)
-    assert "Translation quality of the ensemble" in page and "no better than a unigram model" in page
+    assert (
+        "Translation quality of the ensemble" in page and "no better than a unigram model" in page
+    )
     assert "translations cut at the length limit" in report(small_release)

@@ -1,4 +1,6 @@
-"""Inclusion probabilities, against every order of the documents and against the draw itself over many seeds."""
+"""Inclusion probabilities, against every order of the documents and against the draw itself over
+many seeds.
+"""
 
 import itertools
 import math
@@ -27,7 +29,14 @@ def over_all_orders(sizes, count):
 
 @pytest.mark.parametrize(
     ("sizes", "count"),
-    [((1, 1, 1), 2), ((5, 1, 1, 1), 3), ((1, 2, 3, 4, 5, 6), 9), ((7, 7, 2, 2, 2), 8), ((3,), 1), ((2, 9, 1), 12)],
+    [
+        ((1, 1, 1), 2),
+        ((5, 1, 1, 1), 3),
+        ((1, 2, 3, 4, 5, 6), 9),
+        ((7, 7, 2, 2, 2), 8),
+        ((3,), 1),
+        ((2, 9, 1), 12),
+    ],
 )
 def test_the_probability_of_a_document_is_that_over_all_orders(sizes, count):
     found = document_inclusion(np.array(sizes), count)
@@ -47,20 +56,29 @@ def test_many_documents_give_the_same_for_a_finer_quadrature(monkeypatch):
 @pytest.mark.parametrize("by", ["pair", "document"])
 def test_the_draw_has_these_probabilities_over_seeds_given_the_window(by, trials):
     names = ["a"] * 4 + ["b"] * 3 + ["c"] * 2 + [f"d{number}" for number in range(11)]
-    uncertainty = np.repeat([3.0, 2.0, 1.0], [2, 12, 6])  # ties reach over both borders of the window
+    uncertainty = np.repeat(
+        [3.0, 2.0, 1.0], [2, 12, 6]
+    )  # ties reach over both borders of the window
     documents = hash_documents(names)
     inside, drawn, expected = np.zeros(20), np.zeros(20), np.zeros(20)
     for seed in range(trials):
         _, stages = select(
-            uncertainty, np.arange(20, dtype=np.uint64), drop=1, window=10, count=4, seed=seed,
+            uncertainty,
+            np.arange(20, dtype=np.uint64),
+            drop=1,
+            window=10,
+            count=4,
+            seed=seed,
             documents=documents if by == "document" else None,
-        )  # fmt: skip
+        )
         stage = [STAGES[number] for number in stages]
         columns = {"stage": stage, "document": names}
         inside += np.isin(stage, ("window", "selected"))
         drawn[stages == STAGES.index("selected")] += 1
         expected += inclusion_of(columns, {"draw_by": by}, 4)
-    assert inside.min() < trials / 4 < inside.max()  # a tie is inside for some seeds and outside for others
+    assert (
+        inside.min() < trials / 4 < inside.max()
+    )  # a tie is inside for some seeds and outside for others
     error = np.sqrt(expected * (1 - expected / trials)) + 1e-9
     assert np.abs((drawn - expected) / error).max() < 4.5
     if by == "pair":

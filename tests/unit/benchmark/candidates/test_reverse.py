@@ -6,7 +6,11 @@ import pytest
 from small_ensemble import SOURCE, TARGET, learn_subwords, write_member
 
 from cgbench.benchmark.candidates import uncertainty as candidate_uncertainty
-from cgbench.benchmark.candidates.uncertainty import check_reverse, read_uncertainty, reverse_of_candidates
+from cgbench.benchmark.candidates.uncertainty import (
+    check_reverse,
+    read_uncertainty,
+    reverse_of_candidates,
+)
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import CheckpointConfig, member_folders
@@ -35,7 +39,9 @@ def test_it_reads_the_target_and_writes_the_source(tmp_path, monkeypatch):
     for source, target, value in zip(SOURCE[:3], TARGET, values, strict=False):
         expected = measures_of_pair(ensemble, target, source)["pe_stu"]
         assert value == pytest.approx(expected, abs=1e-4) and math.isfinite(expected)
-    assert candidate_uncertainty.open_ensemble.cache_info().currsize == 0  # the models do not stay in memory
+    assert (
+        candidate_uncertainty.open_ensemble.cache_info().currsize == 0
+    )  # the models do not stay in memory
 
 
 @pytest.mark.parametrize(
@@ -47,15 +53,23 @@ def test_it_reads_the_target_and_writes_the_source(tmp_path, monkeypatch):
         ((), "was not trained on"),
     ],
 )
-def test_one_that_was_trained_the_other_way_round_is_refused(tmp_path, monkeypatch, corpus, message):
+def test_one_that_was_trained_the_other_way_round_is_refused(
+    tmp_path, monkeypatch, corpus, message
+):
     for side, lines in (("source", SOURCE), ("target", TARGET)):
         (tmp_path / side).write_text("\n".join(lines) + "\n")
     train = index_pair(tmp_path / "source", tmp_path / "target")
     (tmp_path / "member-0").mkdir()
-    digests = {side: train.hashes[of] for side, of in zip(("source", "target"), corpus, strict=False)}
-    monkeypatch.setattr(candidate_uncertainty, "member_folders", lambda folder: [folder / "member-0"])
+    digests = {
+        side: train.hashes[of] for side, of in zip(("source", "target"), corpus, strict=False)
+    }
     monkeypatch.setattr(
-        candidate_uncertainty, "read_config", lambda folder: CheckpointConfig(None, None, 1, 1, "", corpus=digests)
+        candidate_uncertainty, "member_folders", lambda folder: [folder / "member-0"]
+    )
+    monkeypatch.setattr(
+        candidate_uncertainty,
+        "read_config",
+        lambda folder: CheckpointConfig(None, None, 1, 1, "", corpus=digests),
     )
     if message is None:
         check_reverse(tmp_path, train)

@@ -25,8 +25,12 @@ from cgbench.text.blocks import padded, read_range
 from cgbench.text.corpus import ParallelText, index_pair
 
 Pair = tuple[str, str]
-texts = st.lists(st.sampled_from(["a", "b", "c", "d", "é", "longer-word"]), max_size=6).map(" ".join)
-spaced = st.tuples(texts, st.sampled_from(["", " ", "\t"])).map(lambda parts: parts[0].replace(" ", "  ") + parts[1])
+texts = st.lists(st.sampled_from(["a", "b", "c", "d", "é", "longer-word"]), max_size=6).map(
+    " ".join
+)
+spaced = st.tuples(texts, st.sampled_from(["", " ", "\t"])).map(
+    lambda parts: parts[0].replace(" ", "  ") + parts[1]
+)
 pairs = st.tuples(texts | spaced, texts | spaced)
 
 
@@ -38,11 +42,17 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def learn(train: ParallelText, degree_side: str = "target") -> tuple[KnownNgrams, Vocabulary]:
-    ours, other = (train.target, train.source) if degree_side == "target" else (train.source, train.target)
-    return KnownNgrams.learn(ours.path, min_count=2, jobs=1), Vocabulary.learn(other.path, min_count=2)
+    ours, other = (
+        (train.target, train.source) if degree_side == "target" else (train.source, train.target)
+    )
+    return KnownNgrams.learn(ours.path, min_count=2, jobs=1), Vocabulary.learn(
+        other.path, min_count=2
+    )
 
 
-def scan_all(folder: Path, train: ParallelText, pools: Sequence[ParallelText], jobs: int = 1, **options: Any) -> Any:
+def scan_all(
+    folder: Path, train: ParallelText, pools: Sequence[ParallelText], jobs: int = 1, **options: Any
+) -> Any:
     ngrams, words = learn(train, options.get("degree_side", "target"))
     parts, counts = [], []
     for number, pool in enumerate(pools):
@@ -61,7 +71,13 @@ def read(parts: Sequence[Path], pools: Sequence[ParallelText] = ()) -> list[dict
     return rows
 
 
-TRAIN: list[Pair] = [("a b c", "a b c d"), ("a b d", "b c d"), ("d c a", "a b"), ("c b", "d a é"), ("é a", "é a é")]
+TRAIN: list[Pair] = [
+    ("a b c", "a b c d"),
+    ("a b d", "b c d"),
+    ("d c a", "a b"),
+    ("c b", "d a é"),
+    ("é a", "é a é"),
+]
 
 
 @settings(deadline=None, max_examples=40)
@@ -73,12 +89,18 @@ def test_rows_are_the_pairs_of_known_words_with_their_degrees(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         train, pool = write_pairs(folder, "train", TRAIN), write_pairs(folder, "pool", corpus)
-        parts, [counts] = scan_all(folder, train, [pool], degree_side=degree_side, filter_sides=filter_sides)
+        parts, [counts] = scan_all(
+            folder, train, [pool], degree_side=degree_side, filter_sides=filter_sides
+        )
         rows = read(parts)
         raw = [path.read_bytes() for path in (pool.source.path, pool.target.path)]
 
     usable = [
-        {word for word, count in twins.count_words(pair[side] for pair in TRAIN).items() if count >= 2}
+        {
+            word
+            for word, count in twins.count_words(pair[side] for pair in TRAIN).items()
+            if count >= 2
+        }
         for side in (0, 1)
     ]
     ours = 1 if degree_side == "target" else 0
@@ -97,7 +119,10 @@ def test_rows_are_the_pairs_of_known_words_with_their_degrees(
             words = [twins.words_of(text) for text in pair]
             pieces = twins.least_pieces(words[ours], known)
             expected.append((line, len(words[0]), len(words[1]), pieces, pieces / len(words[ours])))
-    found = [tuple(row[key] for key in ("line", "source_length", "target_length", "pieces", "degree")) for row in rows]
+    found = [
+        tuple(row[key] for key in ("line", "source_length", "target_length", "pieces", "degree"))
+        for row in rows
+    ]
     assert found == expected
     expected_counts = {"pairs": len(corpus), "empty": empty, "rare": rare, "kept": len(expected)}
     assert {name: counts[name] for name in expected_counts} == expected_counts
@@ -112,13 +137,20 @@ def test_rows_are_the_pairs_of_known_words_with_their_degrees(
 
 
 def expected_cut(
-    corpus: list[Pair], rows: list[dict[str, Any]], size: int, min_length: int, seed: int, seen: list[Pair]
+    corpus: list[Pair],
+    rows: list[dict[str, Any]],
+    size: int,
+    min_length: int,
+    seed: int,
+    seen: list[Pair],
 ):
     """The cut by its definition, on all rows at once."""
     text = [[" ".join(twins.words_of(side)) for side in corpus[row["line"]]] for row in rows]
     salt = pool_module.mix(np.array([seed], np.uint64))
     ties = pool_module.mix(np.array([row["content"] for row in rows], np.uint64) ^ salt).tolist()
-    order = sorted(range(len(rows)), key=lambda i: (-rows[i]["degree"], ties[i], text[i], rows[i]["line"]))
+    order = sorted(
+        range(len(rows)), key=lambda i: (-rows[i]["degree"], ties[i], text[i], rows[i]["line"])
+    )
     sources = {" ".join(twins.words_of(source)) for source, _ in seen}
     targets = {" ".join(twins.words_of(target)) for _, target in seen}
     taken: list[int] = []
@@ -141,21 +173,36 @@ def expected_cut(
     st.integers(1, 3),
     st.integers(0, 3),
 )
-def test_the_cut_is_its_definition(corpus: list[Pair], exclude: list[Pair], size: int, min_length: int, seed: int):
+def test_the_cut_is_its_definition(
+    corpus: list[Pair], exclude: list[Pair], size: int, min_length: int, seed: int
+):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        train, excluded = write_pairs(folder, "train", TRAIN), write_pairs(folder, "exclude", exclude)
+        train, excluded = (
+            write_pairs(folder, "train", TRAIN),
+            write_pairs(folder, "exclude", exclude),
+        )
         half = max(1, len(corpus) // 2)
-        pools = [write_pairs(folder, str(i), some) for i, some in enumerate((corpus[:half], corpus[half:])) if some]
+        pools = [
+            write_pairs(folder, str(i), some)
+            for i, some in enumerate((corpus[:half], corpus[half:]))
+            if some
+        ]
         parts, scanned = scan_all(folder, train, pools)
         rows = read(parts, pools)
-        result = cut(parts, pools, size=size, bounds=Bounds(min_length), seed=seed, seen=[train, excluded])
+        result = cut(
+            parts, pools, size=size, bounds=Bounds(min_length), seed=seed, seen=[train, excluded]
+        )
     first = np.cumsum([0] + [pool.lines for pool in pools])  # lines are counted through all pools
     lines = (result.rows["line"] + first[result.rows["pool"]]).tolist()
     assert lines == expected_cut(corpus, rows, size, min_length, seed, TRAIN + exclude)
     chosen = [corpus[line] for line in lines]
-    assert [text.decode() for text in result.sources] == [" ".join(twins.words_of(source)) for source, _ in chosen]
-    assert [text.decode() for text in result.targets] == [" ".join(twins.words_of(target)) for _, target in chosen]
+    assert [text.decode() for text in result.sources] == [
+        " ".join(twins.words_of(source)) for source, _ in chosen
+    ]
+    assert [text.decode() for text in result.targets] == [
+        " ".join(twins.words_of(target)) for _, target in chosen
+    ]
     lengths = [row["target_length"] for row in rows]
     max_length = min_length + 1
     counted = count_lengths([one["lengths"] for one in scanned], Bounds(min_length, max_length))
@@ -168,7 +215,9 @@ def test_the_cut_is_its_definition(corpus: list[Pair], exclude: list[Pair], size
     counts = result.counts | count_lengths([one["lengths"] for one in scanned], Bounds(min_length))
     assert counts["candidates"] == len(chosen) and counts["too_long"] == 0
     if len(chosen) < size:
-        assert counts["within_length"] == counts["candidates"] + counts["seen"] + counts["duplicates"]
+        assert (
+            counts["within_length"] == counts["candidates"] + counts["seen"] + counts["duplicates"]
+        )
 
 
 def many(count: int, seed: int) -> list[Pair]:
@@ -189,7 +238,9 @@ def texts_of(result: Cut) -> list[tuple[bytes, bytes, float]]:
     return list(zip(result.sources, result.targets, result.rows["degree"].tolist(), strict=True))
 
 
-def test_the_cut_holds_few_rows_and_looks_again_when_too_few_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_cut_holds_few_rows_and_looks_again_when_too_few_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     corpus = many(400, 0) * 3
     train, pool = known_train(tmp_path), write_pairs(tmp_path, "pool", corpus)
     parts, _ = scan_all(tmp_path, train, [pool])
@@ -296,7 +347,10 @@ def test_a_last_line_without_newline_and_long_lines(tmp_path: Path):
     (tmp_path / "p.1").write_text("a b c d\nd\n" + "é " * 70_000)
     pool = index_pair(tmp_path / "p.0", tmp_path / "p.1")
     parts, _ = scan_all(tmp_path, known_train(tmp_path), [pool])
-    found = [(row["line"], row["source_length"], row["target_length"], row["pieces"]) for row in read(parts)]
+    found = [
+        (row["line"], row["source_length"], row["target_length"], row["pieces"])
+        for row in read(parts)
+    ]
     assert found == [(0, 2, 4, 1), (1, 100_000, 1, 1), (2, 3, 70_000, 70_000)]
     result = cut(parts, [pool], size=3)
     assert result.targets[0] == b"d"

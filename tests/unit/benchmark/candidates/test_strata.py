@@ -72,9 +72,16 @@ def test_no_other_whole_numbers_are_nearer_to_the_shares():
     for _ in range(40):
         sizes, deviations = rng.integers(4, 25, 3), rng.random(3)
         total = int(rng.integers(6, sizes.sum() + 1))
-        every = [np.array([a, b, total - a - b]) for a, b in itertools.product(*(range(2, n + 1) for n in sizes[:2]))]
+        every = [
+            np.array([a, b, total - a - b])
+            for a, b in itertools.product(*(range(2, n + 1) for n in sizes[:2]))
+        ]
         weights = (2 * sizes / sizes.sum() + sizes * deviations / (sizes @ deviations)) ** 2
-        best = min((weights * (1 / draws - 1 / sizes)).sum() for draws in every if 2 <= draws[2] <= sizes[2])
+        best = min(
+            (weights * (1 / draws - 1 / sizes)).sum()
+            for draws in every
+            if 2 <= draws[2] <= sizes[2]
+        )
         draws = allocate(sizes, deviations, total, "neyman")
         assert (weights * (1 / draws - 1 / sizes)).sum() == pytest.approx(best)
 
@@ -121,7 +128,9 @@ def test_the_order_of_the_candidates_does_not_matter():
     order = np.random.default_rng(4).permutation(200)
     other = {name: np.array(values)[order] for name, values in columns.items()}
     one, two = (
-        draw_columns(some, {"seed": 1, "strata": 5, "uncertainty": "rmi"}, {"select": 10, "sample": 40})
+        draw_columns(
+            some, {"seed": 1, "strata": 5, "uncertainty": "rmi"}, {"select": 10, "sample": 40}
+        )
         for some in (columns, other)
     )
     for name in COLUMNS:

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.candidates import uncertainty as candidate_uncertainty
-from cgbench.benchmark.candidates.uncertainty import read_uncertainty, shard_size, uncertainty_of_candidates
+from cgbench.benchmark.candidates.uncertainty import (
+    read_uncertainty,
+    shard_size,
+    uncertainty_of_candidates,
+)
 from cgbench.engines import Local
 from cgbench.models.checkpoints import member_folders
 
@@ -27,14 +31,21 @@ def opened(monkeypatch):
 
         def translate(self, lines, beam, **limits):
             said = " ".join(map(str, (beam, *limits.items())))
-            return [ensemble.Translation(f"{line.upper()} {said}", np.zeros(1, np.int32), 0.0, 0.0) for line in lines]
+            return [
+                ensemble.Translation(f"{line.upper()} {said}", np.zeros(1, np.int32), 0.0, 0.0)
+                for line in lines
+            ]
 
         def score(self, lines, tokens):
-            return {"rmi": np.arange(len(lines)) / 4 if len(tokens[0]) else np.full(len(lines), 7.0)}
+            return {
+                "rmi": np.arange(len(lines)) / 4 if len(tokens[0]) else np.full(len(lines), 7.0)
+            }
 
         @property
         def subwords(self):
-            return SimpleNamespace(encode_target=lambda lines: [np.zeros(0, np.int32) for _ in lines])
+            return SimpleNamespace(
+                encode_target=lambda lines: [np.zeros(0, np.int32) for _ in lines]
+            )
 
     monkeypatch.setattr(ensemble, "Ensemble", Fake)
     monkeypatch.setattr(candidate_uncertainty, "SHARD", 2)
@@ -55,14 +66,31 @@ def test_an_ensemble_is_opened_once_whatever_the_number_of_shards(tmp_path, open
     assert measures["hypothesis"] == [f"S{number} 3" for number in range(7)]
     assert measures["rmi"] == [0, 0.25, 0, 0.25, 0, 0.25, 0]
     assert {*measures["reference_rmi"]} == {7}
-    assert candidate_uncertainty.open_ensemble.cache_info().currsize == 0  # the models do not stay in memory
+    assert (
+        candidate_uncertainty.open_ensemble.cache_info().currsize == 0
+    )  # the models do not stay in memory
 
 
 def test_shards_are_small_where_there_are_few_candidates():
     """64 places have work, whoever works; large builds have the shards that they always had."""
-    sizes = {60_000: 500, 32_000: 500, 31_999: 500, 31_936: 499, 10_000: 157, 6_400: 100, 2_000: 100, 400: 100, 7: 100}
+    sizes = {
+        60_000: 500,
+        32_000: 500,
+        31_999: 500,
+        31_936: 499,
+        10_000: 157,
+        6_400: 100,
+        2_000: 100,
+        400: 100,
+        7: 100,
+    }
     assert {count: shard_size(count) for count in sizes} == sizes
-    assert -(-60_000 // 500) == 120 and -(-10_000 // 157) == 64 and -(-6_400 // 100) == 64 and -(-400 // 100) == 4
+    assert (
+        -(-60_000 // 500) == 120
+        and -(-10_000 // 157) == 64
+        and -(-6_400 // 100) == 64
+        and -(-400 // 100) == 4
+    )
 
 
 def test_shards_that_are_there_are_kept(tmp_path, opened):
@@ -75,7 +103,9 @@ def test_shards_that_are_there_are_kept(tmp_path, opened):
 def test_a_length_limit_reaches_the_search(tmp_path, opened):
     write(tmp_path, "a\n")
     search = {"beam": 1, "max_length_ratio": 4.0}
-    uncertainty_of_candidates([tmp_path], tmp_path, tmp_path, device="cpu", engine=Local(1), **search)
+    uncertainty_of_candidates(
+        [tmp_path], tmp_path, tmp_path, device="cpu", engine=Local(1), **search
+    )
     assert read_uncertainty(tmp_path)["hypothesis"] == ["A 1 ('max_length_ratio', 4.0)"]
 
 
@@ -103,7 +133,9 @@ def test_what_is_said_of_the_reference_is_what_the_definition_gives(tmp_path):
         for name, value in expected.items():
             assert row[f"reference_{name}"] == pytest.approx(value, abs=1e-4), name
         length = len(ensemble.subwords.encode_target([target])[0])
-        assert row["reference_log_prob"] == pytest.approx(-row["reference_pe_stu"] * length, abs=1e-6)
+        assert row["reference_log_prob"] == pytest.approx(
+            -row["reference_pe_stu"] * length, abs=1e-6
+        )
         # Those of the hypothesis are what they are without a reference; so is their order.
         assert {name: row[name] for name in own} == own
         assert list(row) == [*own, *(f"reference_{name}" for name in expected)]

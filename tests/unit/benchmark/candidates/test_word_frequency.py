@@ -21,7 +21,10 @@ def test_words_are_counted_in_training(words):
     lines = [" ".join(line) for line in words]
     rarest = [min((counts.get(word, 0) for word in line), default=0) for line in words]
     means = [twins.covariates(line, line, [counts, counts])[2] if line else 0.0 for line in lines]
-    for vocabulary in (Vocabulary.learn(training, min_count=2), KnownNgrams.learn(training, min_count=2).words):
+    for vocabulary in (
+        Vocabulary.learn(training, min_count=2),
+        KnownNgrams.learn(training, min_count=2).words,
+    ):
         found = word_frequency(vocabulary, lines)
         assert found.rarest.tolist() == rarest and found.log_count.tolist() == means
 
@@ -29,6 +32,9 @@ def test_words_are_counted_in_training(words):
 def test_logarithms_of_counts_by_whole_numbers():
     counts = np.array([0, 1, 2, 3, 1024, 10**12, 3])
     found = covariates_of({"source_rarest": counts})["source_rarest"]
-    assert found[:3].tolist() == [0.0, 0.0, pytest.approx(math.log(2), abs=1e-15)] and found[3] == found[6]
+    assert (
+        found[:3].tolist() == [0.0, 0.0, pytest.approx(math.log(2), abs=1e-15)]
+        and found[3] == found[6]
+    )
     for count, value in zip(counts[1:].tolist(), found[1:].tolist(), strict=True):
         assert math.log(count) - 0.011 < value <= math.log(count) + 1e-12

@@ -41,7 +41,9 @@ def test_one_run_of_right_and_wrong_has_wilsons_interval(right):
     found = interval([1] * right + [0] * (50 - right))
     assert found == pytest.approx(wilson(right, 50), abs=0.7)  # the variance is that of samples
     if right in (0, 50):
-        assert found == pytest.approx(wilson(right, 50), abs=1e-9)  # nothing is drawn: the formula alone
+        assert found == pytest.approx(
+            wilson(right, 50), abs=1e-9
+        )  # nothing is drawn: the formula alone
         assert found[0] == 0 or found[1] == 100
 
 
@@ -57,7 +59,9 @@ def test_the_quantile_is_that_of_so_few_runs():
     """Runs that all examples agree in: the interval of the mean is Student's, bent by the range."""
     runs = [[1] * 400 + [0] * 600, [1] * 440 + [0] * 560, [1] * 420 + [0] * 580]
     low, high = interval(*runs)
-    assert (high - low) / 2 == pytest.approx(math.hypot(4.303 * 2 / math.sqrt(3), 1.962 * 1.51), rel=0.05)
+    assert (high - low) / 2 == pytest.approx(
+        math.hypot(4.303 * 2 / math.sqrt(3), 1.962 * 1.51), rel=0.05
+    )
     low, high = interval(*runs[:2])
     assert (high - low) / 2 == pytest.approx(12.706 * 2, rel=0.15)  # |40 - 44| / 2
 
@@ -66,10 +70,13 @@ def test_equal_runs_are_as_wide_as_one():
     one = [1, 0, 0, 1, 1] * 20
     assert interval(one, one, one) == pytest.approx(interval(one))
     assert interval([1] * 60, [1] * 60) == pytest.approx(wilson(60, 60))
-    # as many right in each run, but not the same ones: the spread of the runs is 0, and the interval is no point
+    # as many right in each run, but not the same ones: the spread of the runs is 0, and the
+    # interval is no point
     low, high = interval([1, 0] * 50, [0, 1] * 50, [1, 1, 0, 0] * 25)
     assert high - low > 5
-    assert interval([1, 0] * 50, [0, 1] * 50) == pytest.approx(wilson(50, 100))  # the mean of an example is always 50
+    assert interval([1, 0] * 50, [0, 1] * 50) == pytest.approx(
+        wilson(50, 100)
+    )  # the mean of an example is always 50
 
 
 def test_ter_may_exceed_100():
@@ -96,7 +103,8 @@ def test_undefined_figures_have_none():
 
 
 @pytest.mark.parametrize(
-    ("degrees", "quantile"), [(1, 12.7062), (2, 4.30265), (30, 2.04227), (500, 1.96472), (1e7, 1.95996)]
+    ("degrees", "quantile"),
+    [(1, 12.7062), (2, 4.30265), (30, 2.04227), (500, 1.96472), (1e7, 1.95996)],
 )
 def test_students_quantiles_are_those_of_tables(degrees, quantile):
     assert student_quantile(degrees) == pytest.approx(quantile, abs=1e-5)
@@ -117,7 +125,9 @@ def test_runs_that_are_right_where_the_other_is_wrong_have_no_interval_of_a_poin
 def test_score_of_several_runs_stays_within_0_and_100():
     metric = ExactMatch([["1"]] * 200)
     runs = tuple(["1"] * right + ["0"] * (200 - right) for right in (200, 198, 150))
-    figure = compare(metric, [System("a", runs)], Comparison(confidence=True))[0].whole.figures["exact"]
+    figure = compare(metric, [System("a", runs)], Comparison(confidence=True))[0].whole.figures[
+        "exact"
+    ]
     assert figure.ci_low < figure.value < figure.ci_high < 100
 
 

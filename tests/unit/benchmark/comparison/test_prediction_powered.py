@@ -25,7 +25,9 @@ def case(judged=80, examples=580, seed=0):
 
 
 def test_estimates_and_errors_by_hand():
-    """The definition, written out with numpy alone; with the weight of PPI++ glide-py 0.11.0 has the same estimate."""
+    """The definition, written out with numpy alone; with the weight of PPI++ glide-py 0.11.0 has
+    the same estimate.
+    """
     human, metric = case()
     judged, others = slice(80), slice(80, None)
     slope, _ = np.polyfit(metric[judged], human[judged], 1)
@@ -35,14 +37,18 @@ def test_estimates_and_errors_by_hand():
     assert estimate.weight[0] == pytest.approx(weight)
     residuals = human[judged] - weight * metric[judged]
     assert estimate.powered == pytest.approx(residuals.mean() + weight * metric[others].mean())
-    variance = ((residuals - residuals.mean()) ** 2).sum() / 78 / 80 + weight**2 * metric[others].var() / 500
+    variance = ((residuals - residuals.mean()) ** 2).sum() / 78 / 80 + weight**2 * metric[
+        others
+    ].var() / 500
     half = 1.990847 * np.sqrt(variance)  # Student's t, 78 degrees of freedom
     assert (estimate.powered_high - estimate.powered_low) / 2 == pytest.approx(half, rel=1e-6)
     assert len(human_means({"a": human}, {"a": metric}, strata=np.arange(580) % 3)[0].weight) == 3
 
 
 def test_rare_errors_that_happen_to_be_judged_do_not_mislead():
-    """2% of 2,000 are wrong, two of the 30 judged are, and the metric is the human label: PPI++ gave -8.7."""
+    """2% of 2,000 are wrong, two of the 30 judged are, and the metric is the human label: PPI++
+    gave -8.7.
+    """
     truth = np.zeros(2_000)
     truth[:40] = 100
     judged = np.full(2_000, np.nan)
@@ -65,12 +71,22 @@ def test_intervals_stay_within_the_scale(scale):
 
 
 def test_a_useless_metric_is_mostly_not_used_and_never_harms():
-    """Squared errors over 400 draws; PPI++ without a limit has 1.3 times that of the judgements with 10 of them."""
+    """Squared errors over 400 draws; PPI++ without a limit has 1.3 times that of the judgements
+    with 10 of them.
+    """
     rng, errors = np.random.default_rng(1), []
     for _ in range(400):
         human = rng.normal(size=500)
-        estimate = human_means({"a": np.where(np.arange(500) < 30, human, np.nan)}, {"a": rng.random(500)})[0]
-        errors.append((estimate.powered - human.mean(), estimate.alone - human.mean(), estimate.weight[0] == 0))
+        estimate = human_means(
+            {"a": np.where(np.arange(500) < 30, human, np.nan)}, {"a": rng.random(500)}
+        )[0]
+        errors.append(
+            (
+                estimate.powered - human.mean(),
+                estimate.alone - human.mean(),
+                estimate.weight[0] == 0,
+            )
+        )
     powered, alone, unused = np.array(errors).T
     assert np.sqrt((powered**2).mean() / (alone**2).mean()) < 1.02 and unused.mean() > 0.9
 
@@ -78,7 +94,9 @@ def test_a_useless_metric_is_mostly_not_used_and_never_harms():
 def test_a_metric_on_another_scale_or_upside_down_helps_as_much():
     human, metric = case()
     plain, scaled = (human_means({"a": human}, {"a": one})[0] for one in (metric, 7 - 40 * metric))
-    assert scaled.powered == pytest.approx(plain.powered) and scaled.narrower == pytest.approx(plain.narrower)
+    assert scaled.powered == pytest.approx(plain.powered) and scaled.narrower == pytest.approx(
+        plain.narrower
+    )
     assert scaled.weight[0] == pytest.approx(-plain.weight[0] / 40)
 
 
@@ -94,13 +112,19 @@ def test_clusters_widen_the_interval():
     documents = np.arange(580) // 10
     human, metric = human + 2 * np.sin(documents), metric
     alone = human_means({"a": human}, {"a": metric})[0]
-    clustered = human_means({"a": human}, {"a": metric}, clusters=Clusters(("document",), (documents,)))[0]
+    clustered = human_means(
+        {"a": human}, {"a": metric}, clusters=Clusters(("document",), (documents,))
+    )[0]
     assert clustered.powered == alone.powered
-    assert clustered.powered_high - clustered.powered_low > 1.5 * (alone.powered_high - alone.powered_low)
+    assert clustered.powered_high - clustered.powered_low > 1.5 * (
+        alone.powered_high - alone.powered_low
+    )
 
 
 def test_degrees_of_freedom_are_those_of_the_judged_clusters():
-    """Five judged documents of 500: Student's t with at most 4 degrees, not with 499; fewer are refused."""
+    """Five judged documents of 500: Student's t with at most 4 degrees, not with 499; fewer are
+    refused.
+    """
     rng = np.random.default_rng(0)
     documents = np.repeat(np.arange(500), 4)
     human = rng.normal(size=500)[documents] + 0.1 * rng.normal(size=2_000)
@@ -110,7 +134,9 @@ def test_degrees_of_freedom_are_those_of_the_judged_clusters():
     half = 2.776445 * means.std(ddof=1) / np.sqrt(5)  # Student's t, 4 degrees of freedom
     assert (estimate.alone_high - estimate.alone_low) / 2 >= 0.99 * half
     with pytest.raises(InputError, match=r"are in 4 cluster\(s\) .*at least 5"):
-        human_means({"a": np.where(documents < 4, human, np.nan)}, {"a": np.ones(2_000)}, clusters=clusters)
+        human_means(
+            {"a": np.where(documents < 4, human, np.nan)}, {"a": np.ones(2_000)}, clusters=clusters
+        )
 
 
 def test_differences_are_of_examples_judged_for_both():
@@ -126,9 +152,16 @@ def test_differences_are_of_examples_judged_for_both():
 def test_judgements_are_joined_by_row_or_by_id(tmp_path):
     rng = np.random.default_rng(2)
     right = (rng.random(200) < 0.7).astype(int)
-    scores = write_lines(tmp_path / "s.tsv", ["id\tscore", *(f"x{row}\t{one}" for row, one in enumerate(right))])
-    blank = write_lines(tmp_path / "b.tsv", ["human", *(str(one) if row < 50 else "" for row, one in enumerate(right))])
-    some = write_lines(tmp_path / "h.tsv", ["id\thuman", *(f"x{row}\t{right[row]}" for row in rng.permutation(50))])
+    scores = write_lines(
+        tmp_path / "s.tsv", ["id\tscore", *(f"x{row}\t{one}" for row, one in enumerate(right))]
+    )
+    blank = write_lines(
+        tmp_path / "b.tsv",
+        ["human", *(str(one) if row < 50 else "" for row, one in enumerate(right))],
+    )
+    some = write_lines(
+        tmp_path / "h.tsv", ["id\thuman", *(f"x{row}\t{right[row]}" for row in rng.permutation(50))]
+    )
     by_row = import_scores({"a": f"{scores}:score"}, judgements={"people": {"a": f"{blank}:human"}})
     people = {"people": {"a": f"{some}:human"}}
     by_id = import_scores({"a": f"{scores}:score"}, judgements=people, examples={"ids": "id"})
@@ -142,13 +175,23 @@ def test_judgements_are_joined_by_row_or_by_id(tmp_path):
 def test_what_people_cannot_tell_is_one_line(tmp_path):
     scores = [float(number) for number in range(30)]
     few = [1.0] * 5 + [float("nan")] * 25
-    with pytest.raises(InputError, match="people='a': 5 of 30 examples have a judgement; at least 10 are needed"):
+    with pytest.raises(
+        InputError, match="people='a': 5 of 30 examples have a judgement; at least 10 are needed"
+    ):
         import_scores({"a": scores}, judgements={"people": {"a": few}})
     half = scores[:15] + [float("nan")] * 15
-    (path := tmp_path / "t.tsv").write_text("document\n" + "".join(f"d{number // 15}\n" for number in range(30)))
+    (path := tmp_path / "t.tsv").write_text(
+        "document\n" + "".join(f"d{number // 15}\n" for number in range(30))
+    )
     with pytest.raises(InputError, match="0 of 15 examples of stratum d1 have a judgement"):
-        import_scores({"a": scores}, judgements={"people": {"a": half}, "strata": "document"}, examples={"table": path})
-    with pytest.raises(InputError, match=r"examples with a judgement are in 1 cluster\(s\) .*document.*; intervals"):
+        import_scores(
+            {"a": scores},
+            judgements={"people": {"a": half}, "strata": "document"},
+            examples={"table": path},
+        )
+    with pytest.raises(
+        InputError, match=r"examples with a judgement are in 1 cluster\(s\) .*document.*; intervals"
+    ):
         options = {"comparison": {"cluster": ["document"]}, "examples": {"table": path}}
         import_scores({"a": scores}, judgements={"people": {"a": half}}, **options)
     with pytest.raises(InputError, match="no scores of a system of that name"):
@@ -168,7 +211,10 @@ def test_judgements_that_never_vary_have_no_interval(cluster):
     judged = [3.0 if number % 2 else float("nan") for number in range(60)]
     sources = [f"s{number // 4}" for number in range(60)]
     found = import_scores(
-        {"a": scores}, judgements={"people": {"a": judged}}, comparison={"cluster": cluster}, texts={"sources": sources}
+        {"a": scores},
+        judgements={"people": {"a": judged}},
+        comparison={"cluster": cluster},
+        texts={"sources": sources},
     )
     one = found.scored.people[0]
     assert (one.alone, one.alone_low, one.powered_high, one.narrower) == (3, None, None, None)
@@ -187,20 +233,29 @@ def test_examples_without_a_score_are_left_out_of_the_mean(cluster):
     missing = np.full(60, np.nan)
     missing[kept] = scores[kept]
     found = import_scores(
-        {"a": missing.tolist()}, judgements={"people": {"a": judged.tolist()}}, metric={"drop_missing": True},
-        texts={"sources": sources.tolist()}, comparison={"cluster": cluster},
-    )  # fmt: skip
+        {"a": missing.tolist()},
+        judgements={"people": {"a": judged.tolist()}},
+        metric={"drop_missing": True},
+        texts={"sources": sources.tolist()},
+        comparison={"cluster": cluster},
+    )
     alone = import_scores(
-        {"a": scores[kept].tolist()}, judgements={"people": {"a": judged[kept].tolist()}},
-        texts={"sources": sources[kept].tolist()}, comparison={"cluster": cluster},
-    )  # fmt: skip
+        {"a": scores[kept].tolist()},
+        judgements={"people": {"a": judged[kept].tolist()}},
+        texts={"sources": sources[kept].tolist()},
+        comparison={"cluster": cluster},
+    )
     assert found.scored.people == alone.scored.people and found.scored.people[0].examples == 57
 
 
 def test_skewed_scores_are_named_with_the_number_needed():
-    """Cochran's rule: 25 times the squared skewness; 3% of -25 in 100 scores are too few, in 1,000 not."""
+    """Cochran's rule: 25 times the squared skewness; 3% of -25 in 100 scores are too few, in 1,000
+    not.
+    """
     scores = [-25.0 if row % 33 == 0 else float(-(row % 4 == 0)) for row in range(2_000)]
-    with pytest.warns(InputWarning, match=r"skewed; with 100 examples, .* \(about \d\d\d are needed"):
+    with pytest.warns(
+        InputWarning, match=r"skewed; with 100 examples, .* \(about \d\d\d are needed"
+    ):
         import_scores(scores[:100])
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".*skewed.*")

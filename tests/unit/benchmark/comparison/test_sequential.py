@@ -8,7 +8,10 @@ import pytest
 from cgbench import InputError, sequential
 from cgbench.benchmark.comparison.sequential import STAKES, log_capitals, sequential_clusters
 
-VALUES = {"ties": ([-1.0, 0.0, 1.0], [0.1, 0.7, 0.2]), "skewed": ([-0.2, 0.0, 0.9], [0.5, 0.3, 0.2])}
+VALUES = {
+    "ties": ([-1.0, 0.0, 1.0], [0.1, 0.7, 0.2]),
+    "skewed": ([-0.2, 0.0, 0.9], [0.5, 0.3, 0.2]),
+}
 
 
 def draw(name, n, seed=3):
@@ -17,13 +20,21 @@ def draw(name, n, seed=3):
 
 
 def capital(values, mean, size):
-    """The mean over the stakes of the product of all bets that values are above ``mean``, by plain loops."""
+    """The mean over the stakes of the product of all bets that values are above ``mean``, by plain
+    loops.
+    """
     total, spent = [1.0] * len(STAKES), 0.0
     for t, value in enumerate(values):
         claimed = mean if size is None else (size * mean - spent) / (size - t)
         spent += value
         for number, stake in enumerate(STAKES):
-            total[number] *= 1 - stake + stake * value / claimed if claimed > 1e-9 else math.inf if value > 1e-9 else 1
+            total[number] *= (
+                1 - stake + stake * value / claimed
+                if claimed > 1e-9
+                else math.inf
+                if value > 1e-9
+                else 1
+            )
         if size is not None and size * mean < spent - 1e-9 * size:
             return math.inf
     starts = [math.sqrt(stake) for stake in STAKES]
@@ -31,7 +42,9 @@ def capital(values, mean, size):
 
 
 def plain(values, size, level):
-    """p and the interval after the last value, from -1 to 1: every claim is tried after every value."""
+    """p and the interval after the last value, from -1 to 1: every claim is tried after every
+    value.
+    """
 
     def most(units, mean):
         return max(capital(units[:stop], mean, size) for stop in range(1, len(units) + 1))
@@ -57,15 +70,25 @@ def test_equals_plain_loops(name, size):
         p, low, high = plain(values[:stop].tolist(), size, 0.2)
         assert result.p[stop - 1] == pytest.approx(p, abs=1e-12)
         # Rounded outwards, by less than a cell of the finest grid.
-        assert -1e-6 < low - result.low[stop - 1] < 2 / 1728 and -1e-6 < result.high[stop - 1] - high < 2 / 1728
+        assert (
+            -1e-6 < low - result.low[stop - 1] < 2 / 1728
+            and -1e-6 < result.high[stop - 1] - high < 2 / 1728
+        )
 
 
 def test_what_is_known_does_not_depend_on_what_comes():
     values = draw("ties", 500)
-    whole, part = sequential(values, -1, 1, margin=0.05), sequential(values[:173], -1, 1, margin=0.05)
+    whole, part = (
+        sequential(values, -1, 1, margin=0.05),
+        sequential(values[:173], -1, 1, margin=0.05),
+    )
     for name in ("p", "low", "high"):
         np.testing.assert_allclose(getattr(part, name), getattr(whole, name)[:173], atol=1e-12)
-    assert (np.diff(whole.p) <= 0).all() and (np.diff(whole.low) >= 0).all() and (np.diff(whole.high) <= 0).all()
+    assert (
+        (np.diff(whole.p) <= 0).all()
+        and (np.diff(whole.low) >= 0).all()
+        and (np.diff(whole.high) <= 0).all()
+    )
     assert whole.decision == "better" and part.decision in ("better", "undecided")
     assert whole.p[whole.decided_after - 1] <= 0.05 < whole.p[whole.decided_after - 2]
 
@@ -87,7 +110,10 @@ def test_the_interval_of_a_share():
     values = (np.random.default_rng(4).random(400) < 0.1) * 1.0
     for size in (None, 400):
         result = sequential(values, 0, 1, size=size)
-        assert 0 < result.low[200] < values.mean() < result.high[200] < 0.2 and result.decision == "better"
+        assert (
+            0 < result.low[200] < values.mean() < result.high[200] < 0.2
+            and result.decision == "better"
+        )
     assert sequential(values, 0, 1, margin=2).decision == "equivalent"
 
 
@@ -102,7 +128,9 @@ def test_level_under_peeking():
     """800 true nulls of 400 values, looked at after each one: at most 5%, and not much below."""
     rng = np.random.default_rng(1)
     values = rng.choice([0.0, 0.5, 1.0], p=[0.15, 0.7, 0.15], size=(800, 400))
-    either = np.maximum(log_capitals(values, 0.5).max(axis=1), log_capitals(1 - values, 0.5).max(axis=1))
+    either = np.maximum(
+        log_capitals(values, 0.5).max(axis=1), log_capitals(1 - values, 0.5).max(axis=1)
+    )
     assert 0.01 < (either >= math.log(2 / 0.05)).mean() < 0.05
     # A bet on values that were seen already would win: the test can fail.
     ahead = np.sort(values, axis=1)[:, ::-1]

@@ -53,18 +53,24 @@ def three():
     references = [" ".join(rng.choices(words, k=rng.randrange(4, 20))) for _ in range(300)]
 
     def noisy(line, noise):
-        return " ".join(rng.choice(words) if rng.random() < noise else word for word in line.split())
+        return " ".join(
+            rng.choice(words) if rng.random() < noise else word for word in line.split()
+        )
 
     systems = [[noisy(line, noise) for line in references] for noise in (0.20, 0.22, 0.30)]
     return references, systems
 
 
-@pytest.mark.parametrize(("test", "code", "samples"), [("bootstrap", "bs", 300), ("randomization", "ar", 500)])
+@pytest.mark.parametrize(
+    ("test", "code", "samples"), [("bootstrap", "bs", 300), ("randomization", "ar", 500)]
+)
 def test_p_values_of_bleu_are_those_of_sacrebleu(three, test, code, samples):
     references, systems = three
     names = ["a", "b", "c"]
     metric = BLEU(references=[references])
-    paired = PairedTest(list(zip(names, systems, strict=True)), {"BLEU": metric}, None, code, samples)
+    paired = PairedTest(
+        list(zip(names, systems, strict=True)), {"BLEU": metric}, None, code, samples
+    )
     theirs = paired()[1]["BLEU"]
     ours = compare(
         Bleu([[one] for one in references]),
@@ -76,9 +82,13 @@ def test_p_values_of_bleu_are_those_of_sacrebleu(three, test, code, samples):
         assert estimate.value == pytest.approx(other.score)
         assert estimate.p_value == other.p_value
         if test == "bootstrap":
-            assert estimate.ci_mean == pytest.approx(other.mean, abs=1e-4)  # theirs sums in single precision
+            assert estimate.ci_mean == pytest.approx(
+                other.mean, abs=1e-4
+            )  # theirs sums in single precision
             assert (estimate.ci_high - estimate.ci_low) / 2 == pytest.approx(other.ci, abs=1e-4)
-    assert 0.01 < ours[1].whole.figures["score"].p_value < 0.9  # a test of what is neither certain nor hopeless
+    assert (
+        0.01 < ours[1].whole.figures["score"].p_value < 0.9
+    )  # a test of what is neither certain nor hopeless
 
 
 def test_draws_do_not_depend_on_their_blocks(monkeypatch):
@@ -102,7 +112,10 @@ def test_the_bootstrap_interval_of_a_share():
     low, high = percentile_interval(values)
     deviation = 100 * math.sqrt(0.6 * 0.4 / 100)
     assert values.mean() == pytest.approx(60, abs=0.5)
-    assert (low, high) == (pytest.approx(60 - 1.96 * deviation, abs=1.5), pytest.approx(60 + 1.96 * deviation, abs=1.5))
+    assert (low, high) == (
+        pytest.approx(60 - 1.96 * deviation, abs=1.5),
+        pytest.approx(60 + 1.96 * deviation, abs=1.5),
+    )
 
 
 def test_randomization_agrees_with_the_exact_permutation_test():
@@ -110,9 +123,14 @@ def test_randomization_agrees_with_the_exact_permutation_test():
     observed = abs(sum(first) - sum(second))
     extreme = 0
     for mask in range(256):
-        distance = sum((a - b) * (-1 if mask >> place & 1 else 1) for place, (a, b) in enumerate(zip(first, second)))  # noqa: B905
+        distance = sum(
+            (a - b) * (-1 if mask >> place & 1 else 1)
+            for place, (a, b) in enumerate(zip(first, second))
+        )
         extreme += abs(distance) >= observed
-    assert randomization_p(ones(first), ones(second), 20_000, 3)[0] == pytest.approx(extreme / 256, abs=0.01)
+    assert randomization_p(ones(first), ones(second), 20_000, 3)[0] == pytest.approx(
+        extreme / 256, abs=0.01
+    )
 
 
 def test_equal_systems_do_not_differ():
@@ -146,10 +164,13 @@ def test_holm_by_hand():
 
 
 def test_several_runs_widen_the_interval():
-    """Two runs that disagree: the hierarchical bootstrap draws runs, too, so the spread between them counts."""
+    """Two runs that disagree: the hierarchical bootstrap draws runs, too, so the spread between
+    them counts.
+    """
     runs = ones([1] * 90 + [0] * 10, [1] * 50 + [0] * 50)
     values = bootstrap([runs], share, 4000, 2)[0][:, 0]
-    # the runs' own deviation is 28.3, their mean's 28.3 / sqrt(2); the noise of the examples comes on top
+    # the runs' own deviation is 28.3, their mean's 28.3 / sqrt(2); the noise of the examples comes
+    # on top
     assert values.std() == pytest.approx(math.sqrt(400 + 100 * 0.25 * 0.7), abs=1.5)
     single = bootstrap([runs[:1]], share, 4000, 2)[0][:, 0]
     assert single.std() < 5
@@ -166,7 +187,9 @@ def test_the_two_sided_p_value_of_the_bootstrap_by_hand():
     system, baseline = np.array([3.0, 1.0, 2.0, 6.0]), np.zeros(4)  # mean 3: distances 0, 2, 1, 3
     assert bootstrap_p(system, baseline, 2.0) == (2 + 1) / 5
     assert bootstrap_p(-system, baseline, -2.0) == (2 + 1) / 5
-    assert bootstrap_p(system, baseline, 3.0, as_sacrebleu=True) == (1 + 1) / 5  # 0, -2, -1, 3 reach 3 once
+    assert (
+        bootstrap_p(system, baseline, 3.0, as_sacrebleu=True) == (1 + 1) / 5
+    )  # 0, -2, -1, 3 reach 3 once
 
 
 def test_the_units_of_one_run_are_drawn_alike_beside_several():
@@ -176,7 +199,8 @@ def test_the_units_of_one_run_are_drawn_alike_beside_several():
     assert np.array_equal(alone, beside)
 
 
-# --- put together ---------------------------------------------------------------------------------------------------
+# --- put together
+# ---------------------------------------------------------------------------------------------------
 
 
 def exact(outcomes):
@@ -195,7 +219,9 @@ def test_runs_have_a_mean_and_a_sample_deviation():
 def test_bins_have_intervals_differences_and_holm_over_bins_and_systems():
     metric = ExactMatch([["1"]] * 40)
     bins = [Bin("low", np.arange(20)), Bin("high", np.arange(20, 40))]
-    systems = exact({"base": ["0" * 40], "a": ["1" * 10 + "0" * 30], "b": ["0" * 20 + "1" * 6 + "0" * 14]})
+    systems = exact(
+        {"base": ["0" * 40], "a": ["1" * 10 + "0" * 30], "b": ["0" * 20 + "1" * 6 + "0" * 14]}
+    )
     results = compare(metric, systems, Comparison(paired="mcnemar"), bins)
     low, high = (results[1].bins[number][1].figures["exact"] for number in (0, 1))
     assert (low.value, low.difference, low.p_value) == (50.0, 50.0, pytest.approx(2 / 2**10))
@@ -205,20 +231,38 @@ def test_bins_have_intervals_differences_and_holm_over_bins_and_systems():
     adjusted = [result.bins[n][1].figures["exact"].p_holm for n in (0, 1) for result in results[1:]]
     assert adjusted == holm(raw) and adjusted[0] == pytest.approx(4 * raw[0])
     assert [result.whole.figures["exact"].p_value for result in results] == [
-        None, pytest.approx(2 / 2**10), pytest.approx(2 / 2**6),
-    ]  # fmt: skip
+        None,
+        pytest.approx(2 / 2**10),
+        pytest.approx(2 / 2**6),
+    ]
 
 
-THREE = {"a": ["1" * 10 + "0" * 30], "b": ["0" * 4 + "1" * 26 + "0" * 10], "c": ["1" * 12 + "01" * 14]}
+THREE = {
+    "a": ["1" * 10 + "0" * 30],
+    "b": ["0" * 4 + "1" * 26 + "0" * 10],
+    "c": ["1" * 12 + "01" * 14],
+}
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "randomization", "mcnemar"])
 def test_all_pairs_have_the_p_values_of_two_systems_alone(test):
-    """Each pair as if the other system were the baseline of a comparison of its own; Holm's family is all pairs."""
-    metric, bins = ExactMatch([["1"]] * 40), [Bin("low", np.arange(20)), Bin("high", np.arange(20, 40))]
-    together = compare(metric, exact(THREE), Comparison(paired=test, samples=2000, all_pairs=True), bins)
+    """Each pair as if the other system were the baseline of a comparison of its own; Holm's family
+    is all pairs.
+    """
+    metric, bins = (
+        ExactMatch([["1"]] * 40),
+        [
+            Bin("low", np.arange(20)),
+            Bin("high", np.arange(20, 40)),
+        ],
+    )
+    together = compare(
+        metric, exact(THREE), Comparison(paired=test, samples=2000, all_pairs=True), bins
+    )
     for number in range(3):
-        parts = [(one.bins[number - 1][1] if number else one.whole).figures["exact"] for one in together]
+        parts = [
+            (one.bins[number - 1][1] if number else one.whole).figures["exact"] for one in together
+        ]
         assert [[pair.against for pair in part.pairs] for part in parts] == [[], ["a"], ["a", "b"]]
         assert all(part.difference is None and part.p_value is None for part in parts)
         for name, part in zip("abc", parts, strict=True):
@@ -229,7 +273,12 @@ def test_all_pairs_have_the_p_values_of_two_systems_alone(test):
                 assert (pair.difference, pair.p_value) == (estimate.difference, estimate.p_value)
     whole = [pair for one in together for pair in one.whole.figures["exact"].pairs]
     assert [pair.p_holm for pair in whole] == holm([pair.p_value for pair in whole])
-    binned = [pair for number in (0, 1) for one in together for pair in one.bins[number][1].figures["exact"].pairs]
+    binned = [
+        pair
+        for number in (0, 1)
+        for one in together
+        for pair in one.bins[number][1].figures["exact"].pairs
+    ]
     assert [pair.p_holm for pair in binned] == holm([pair.p_value for pair in binned])
     assert len(whole) == 3 and len(binned) == 6 and min(pair.p_value for pair in whole) < 0.1
 
@@ -237,17 +286,28 @@ def test_all_pairs_have_the_p_values_of_two_systems_alone(test):
 def test_all_pairs_draw_the_samples_once(monkeypatch):
     drawn = []
     blocks = significance._blocks
-    monkeypatch.setattr(significance, "_blocks", lambda *given: drawn.append(given) or blocks(*given))
+    monkeypatch.setattr(
+        significance, "_blocks", lambda *given: drawn.append(given) or blocks(*given)
+    )
     systems = exact({str(number): ["10" * number + "0" * (40 - 2 * number)] for number in range(8)})
-    for test, times in (("bootstrap", 1), ("randomization", 2)):  # randomization: one bootstrap for intervals
+    for test, times in (
+        ("bootstrap", 1),
+        ("randomization", 2),
+    ):  # randomization: one bootstrap for intervals
         drawn.clear()
-        compare(ExactMatch([["1"]] * 40), systems, Comparison(paired=test, samples=100, all_pairs=True))
+        compare(
+            ExactMatch([["1"]] * 40), systems, Comparison(paired=test, samples=100, all_pairs=True)
+        )
         assert len(drawn) == times
 
 
 def test_holm_leaves_clear_differences_significant_among_many_systems():
-    """With 100 samples no p-value is below 1 / 101, and Holm's correction for 28 pairs made that 0.28."""
-    systems = exact({str(number): ["1" * (8 * number) + "0" * (60 - 8 * number)] for number in range(8)})
+    """With 100 samples no p-value is below 1 / 101, and Holm's correction for 28 pairs made that
+    0.28.
+    """
+    systems = exact(
+        {str(number): ["1" * (8 * number) + "0" * (60 - 8 * number)] for number in range(8)}
+    )
     comparison = Comparison(paired="randomization", samples=100, all_pairs=True)
     results = compare(ExactMatch([["1"]] * 60), systems, comparison)
     pairs = [pair for result in results for pair in result.whole.figures["exact"].pairs]
@@ -258,16 +318,27 @@ def test_holm_leaves_clear_differences_significant_among_many_systems():
 
 def test_the_bound_of_the_tail_is_above_the_exact_p_value():
     first, second = [1] * 20 + [0] * 20, [0] * 40
-    p = randomization_of_pairs([ones(first), ones(second)], [(0, 1)], share, 200, 1, tests=1000)[0][0]
+    p = randomization_of_pairs([ones(first), ones(second)], [(0, 1)], share, 200, 1, tests=1000)[0][
+        0
+    ]
     assert 2.0**-19 < p < 1 / 201
-    assert randomization_of_pairs([ones(first), ones(second)], [(0, 1)], share, 200, 1)[0] == [1 / 201]
+    assert randomization_of_pairs([ones(first), ones(second)], [(0, 1)], share, 200, 1)[0] == [
+        1 / 201
+    ]
 
 
 def test_one_example_has_no_interval_and_no_test():
     metric = ExactMatch([["1"]])
-    results = compare(metric, exact({"a": ["1"], "b": ["0"]}), Comparison(paired="bootstrap", confidence=True))
+    results = compare(
+        metric, exact({"a": ["1"], "b": ["0"]}), Comparison(paired="bootstrap", confidence=True)
+    )
     estimate = results[1].whole.figures["exact"]
-    assert (estimate.value, estimate.difference, estimate.ci_low, estimate.p_value) == (0.0, -100.0, None, None)
+    assert (estimate.value, estimate.difference, estimate.ci_low, estimate.p_value) == (
+        0.0,
+        -100.0,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -275,10 +346,22 @@ def test_one_example_has_no_interval_and_no_test():
     [
         (Comparison(baseline="c"), {"a": ["1"]}, "baseline='c': no such system; there is a"),
         (Comparison(paired="bootstrap"), {"a": ["1"]}, "give a second systems"),
-        (Comparison(paired="bootstrap", baseline="a", all_pairs=True), {"a": ["1"], "b": ["0"]}, "leave baseline out"),
+        (
+            Comparison(paired="bootstrap", baseline="a", all_pairs=True),
+            {"a": ["1"], "b": ["0"]},
+            "leave baseline out",
+        ),
         (Comparison(paired="bootstrap", all_pairs=True), {"a": ["1"]}, "give a second systems"),
-        (Comparison(paired="mcnemar"), {"a": ["1", "0"], "b": ["1"]}, r"one run with one run \(runs: a 2, b 1\)"),
-        (Comparison(paired="randomization"), {"a": ["1", "0"], "b": ["1"]}, r"one run with one run \(runs: a 2, b 1\)"),
+        (
+            Comparison(paired="mcnemar"),
+            {"a": ["1", "0"], "b": ["1"]},
+            r"one run with one run \(runs: a 2, b 1\)",
+        ),
+        (
+            Comparison(paired="randomization"),
+            {"a": ["1", "0"], "b": ["1"]},
+            r"one run with one run \(runs: a 2, b 1\)",
+        ),
     ],
 )
 def test_tests_that_do_not_fit(comparison, systems, message):
@@ -293,7 +376,9 @@ def test_mcnemar_is_for_right_and_wrong_only():
 
 
 def test_cter_aggregate_resamples_groups(tmp_path):
-    """Two groups of five rows, one right and one wrong: samples of groups have an aggregate of 0, 50 or 100."""
+    """Two groups of five rows, one right and one wrong: samples of groups have an aggregate of 0,
+    50 or 100.
+    """
     from cgbench.benchmark.metrics.cter import Cter
     from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
     from cgbench.text.columns import Column
@@ -301,7 +386,10 @@ def test_cter_aggregate_resamples_groups(tmp_path):
     (tmp_path / "lexicon").write_text("dog\tD\ncat\tC\n")
     (tmp_path / "atoms").write_text("N\tdog\tdog\nN\tcat\tcat\n")
     compounds = Column("compounds", ["dog"] * 5 + ["cat"] * 5)
-    lexicon, atoms = TranslationLexicon.read(str(tmp_path / "lexicon")), Atoms.read(str(tmp_path / "atoms"))
+    lexicon, atoms = (
+        TranslationLexicon.read(str(tmp_path / "lexicon")),
+        Atoms.read(str(tmp_path / "atoms")),
+    )
     metric = Cter(compounds, compounds, lexicon, atoms)
     statistics = metric.statistics(["D"] * 5 + ["x"] + ["C"] * 4)
     units = metric.collect(statistics, np.arange(10))[None]

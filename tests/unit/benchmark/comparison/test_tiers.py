@@ -13,11 +13,20 @@ SCORES = {"middle": [row % 2 for row in range(200)], "best": [1] * 200, "worst":
 SCORES["like the middle"] = [(row + 1) % 2 for row in range(200)]
 
 
-@pytest.mark.parametrize(("lower", "order"), [(False, ["best", "worst"]), (True, ["worst", "best"])])
+@pytest.mark.parametrize(
+    ("lower", "order"), [(False, ["best", "worst"]), (True, ["worst", "best"])]
+)
 def test_ranges_and_tiers(lower, order):
-    found = import_scores(SCORES, comparison={"all_pairs": True, "samples": 200}, metric={"lower_is_better": lower})
+    found = import_scores(
+        SCORES, comparison={"all_pairs": True, "samples": 200}, metric={"lower_is_better": lower}
+    )
     rows = {row["system"]: (row["rank"], row["tier"]) for row in found.to_json()}
-    assert rows == {order[0]: ([1, 1], 1), "middle": ([2, 3], 2), "like the middle": ([2, 3], 2), order[1]: ([4, 4], 3)}
+    assert rows == {
+        order[0]: ([1, 1], 1),
+        "middle": ([2, 3], 2),
+        "like the middle": ([2, 3], 2),
+        order[1]: ([4, 4], 3),
+    }
     lines = found.report().splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("best first"))
     assert lines[start + 1].split() == [order[0], "0.0" if lower else "100.0", "1", "1"]

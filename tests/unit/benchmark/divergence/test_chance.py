@@ -1,4 +1,6 @@
-"""Divergences of random splits: against all splits of a small corpus, and the same for any number of threads."""
+"""Divergences of random splits: against all splits of a small corpus, and the same for any number
+of threads.
+"""
 
 import itertools
 import json
@@ -16,7 +18,9 @@ LINES = ["a b c", "a c b", "b b a", "c d", "d c a b", "a b", "b c d", "a d"]
 
 
 def every_split(train, test, fixed):
-    """Bigram divergence of every split of LINES with these sizes; the lines ``fixed`` stay in training."""
+    """Bigram divergence of every split of LINES with these sizes; the lines ``fixed`` stay in
+    training.
+    """
     rows = [list(zip(line.split(), line.split()[1:], strict=False)) for line in LINES]
     names = sorted({one for row in rows for one in row})
     free = [row for row in range(len(LINES)) if row not in fixed]
@@ -25,13 +29,16 @@ def every_split(train, test, fixed):
         rest = [row for row in free if row not in tests]
         for trains in itertools.combinations(rest, train):
             counts = [
-                [sum(rows[row].count(name) for row in side) for name in names] for side in ((*trains, *fixed), tests)
+                [sum(rows[row].count(name) for row in side) for name in names]
+                for side in ((*trains, *fixed), tests)
             ]
             found.append(1 - chernoff(*counts, 0.1))
     return np.array(found)
 
 
-@pytest.mark.parametrize(("train", "test", "fixed"), [(5, 3, ()), (3, 2, (0, 4)), (0, 3, (0, 1, 2))])
+@pytest.mark.parametrize(
+    ("train", "test", "fixed"), [(5, 3, ()), (3, 2, (0, 4)), (0, 3, (0, 1, 2))]
+)
 def test_random_splits_are_drawn_from_all_splits_of_these_sizes(train, test, fixed):
     kind = element_type("words:2", "count")
     found = elements_of(kind, [("text", LINES)])
@@ -53,7 +60,9 @@ def test_the_same_for_any_number_of_threads_and_another_for_another_seed(monkeyp
     monkeypatch.setattr(measure, "usable_cores", lambda: 1)
     assert text_divergences(*texts, kind, splits=50) == first
     found, train = elements_of(kind, texts), np.arange(len(LINES)) < 5
-    again, other = (divergences(found, train, ~train, kind, splits=50, seed=seed) for seed in (1, 2))
+    again, other = (
+        divergences(found, train, ~train, kind, splits=50, seed=seed) for seed in (1, 2)
+    )
     assert again == first and other.compound_chance != first.compound_chance
 
 
@@ -68,10 +77,22 @@ def test_no_z_if_random_splits_do_not_differ():
 def test_stats_shows_them(run, tmp_path):
     for name, lines in (("train", LINES[:5] * 2), ("test", LINES[5:])):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-    words = ["stats", "--train", tmp_path / "train", "--test", tmp_path / "test", "--divergence", "words"]
-    chance = json.loads(run(*words, "--format", "json", "--random-splits", "20").stdout)["divergence"]["atom_chance"]
+    words = [
+        "stats",
+        "--train",
+        tmp_path / "train",
+        "--test",
+        tmp_path / "test",
+        "--divergence",
+        "words",
+    ]
+    chance = json.loads(run(*words, "--format", "json", "--random-splits", "20").stdout)[
+        "divergence"
+    ]["atom_chance"]
     assert chance["splits"] == 20
-    assert f"{chance['mean']:.4f} ± {chance['sd']:.4f}" in run(*words, "--random-splits", "20").stdout
+    assert (
+        f"{chance['mean']:.4f} ± {chance['sd']:.4f}" in run(*words, "--random-splits", "20").stdout
+    )
     table = run(*words, "--random-splits", "20", "--format", "tsv").stdout
     cells = [line.split("\t") for line in table.splitlines()]
     assert float(dict(zip(*cells[-2:], strict=True))["random atom sd"]) == chance["sd"]

@@ -35,14 +35,20 @@ def test_words_and_their_ngrams():
 
 
 def test_without_larger_compounds_a_specific_weight_is_1_however_often_it_occurs():
-    """The weight in an example is the greatest of its occurrences, not their sum: of one order all weigh 1."""
+    """The weight in an example is the greatest of its occurrences, not their sum: of one order all
+    weigh 1.
+    """
     atoms, compounds = words_and_ngrams(["a b a b", "c", ""], (2,), specific=True)
     assert rows(atoms) == [{"a": 2, "b": 2}, {"c": 1}, {}]
     assert rows(compounds) == [{"a b": 1, "b a": 1}, {}, {}]
     # "a b" has 2 of the 3 weights of training, not 3 of 4.
-    found = text_divergences(("train", ["a b a b", "a b"]), ("test", ["a b"]), element_type("words"))
+    found = text_divergences(
+        ("train", ["a b a b", "a b"]), ("test", ["a b"]), element_type("words")
+    )
     assert found.compound == pytest.approx(1 - (2 / 3) ** 0.1)
-    counted = text_divergences(("train", ["a b a b", "a b"]), ("test", ["a b"]), element_type("words", "count"))
+    counted = text_divergences(
+        ("train", ["a b a b", "a b"]), ("test", ["a b"]), element_type("words", "count")
+    )
     assert counted.compound == pytest.approx(1 - (3 / 4) ** 0.1)
 
 
@@ -72,7 +78,10 @@ def test_triples_and_lemmas(tmp_path):
     file.write_text(CONLLU)
     text = [("x", ["Cats saw cats", "Go"])]
     found = elements_of(element_type(f"triples:{file}"), text)
-    assert rows(found.atoms) == [{"cat": 2, "see": 1, "nsubj": 1, "root": 1, "obj": 1}, {"go": 1, "root": 1}]
+    assert rows(found.atoms) == [
+        {"cat": 2, "see": 1, "nsubj": 1, "root": 1, "obj": 1},
+        {"go": 1, "root": 1},
+    ]
     assert rows(found.compounds) == [{"see nsubj cat": 1, "see obj cat": 1}, {}]
     found = elements_of(element_type(f"lemmas:{file}"), text)
     assert rows(found.atoms)[0] == {"cat": 2, "see": 1, "Number=Plur": 2, "Tense=Past": 1}
@@ -83,7 +92,9 @@ def test_triples_and_lemmas(tmp_path):
 
 def test_the_rest_of_a_word_that_is_written_apart_has_no_lemma(tmp_path):
     file = tmp_path / "x.conllu"
-    file.write_text("1\tbe\tbefore\tADV\tRB\t_\t0\troot\t_\t_\n2\tfore\t_\tX\tRB\t_\t1\tgoeswith\t_\t_\n\n")
+    file.write_text(
+        "1\tbe\tbefore\tADV\tRB\t_\t0\troot\t_\t_\n2\tfore\t_\tX\tRB\t_\t1\tgoeswith\t_\t_\n\n"
+    )
     found = elements_of(element_type(f"lemmas:{file}"), [("x", ["be fore"])])
     assert rows(found.compounds) == [{"before|ADV": 1}]
 
@@ -97,7 +108,9 @@ def test_a_table_of_ones_own(tmp_path):
 
 
 def test_divergences_of_two_texts():
-    found = text_divergences(("train", ["a b", "b a"]), ("test", ["a b", "a d"]), element_type("words"))
+    found = text_divergences(
+        ("train", ["a b", "b a"]), ("test", ["a b", "a d"]), element_type("words")
+    )
     # atoms: train a 2 b 2, test a 2 b 1 d 1; compounds: train "a b" 1 "b a" 1, test "a b" 1 "a d" 1
     assert found.atom == pytest.approx(1 - ((0.5 * 0.5) ** 0.5 + (0.5 * 0.25) ** 0.5))
     assert found.compound == pytest.approx(1 - 0.5)

@@ -46,4 +46,9 @@ def test_texts_have_the_papers_alphas_and_training_comes_first():
     found = text_divergences(("train", ["a b", "a b", "c d"]), ("test", ["a b", "e f"]), kind)
     assert found.atom == pytest.approx(1 - 2 * (1 / 3) ** 0.5 * (1 / 4) ** 0.5)
     assert found.compound == pytest.approx(1 - (2 / 3) ** 0.1 * (1 / 2) ** 0.9)
-    assert (found.atoms, found.compounds, found.novel_compounds, set(found.lone_atoms)) == (4, 2, 1, {"e", "f"})
+    assert (found.atoms, found.compounds, found.novel_compounds, set(found.lone_atoms)) == (
+        4,
+        2,
+        1,
+        {"e", "f"},
+    )

@@ -12,8 +12,21 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 
-# Few words, so that long n-grams repeat: short, of 8 and 9 bytes, long, accented, and not of the Latin alphabet.
-WORDS = ["a", "b", "c", "eightbyt", "ninebytes", "Straße", "é", "日本語", "x" * 70, "\x1f", "\u00a0"]
+# Few words, so that long n-grams repeat: short, of 8 and 9 bytes, long, accented, and not of the
+# Latin alphabet.
+WORDS = [
+    "a",
+    "b",
+    "c",
+    "eightbyt",
+    "ninebytes",
+    "Straße",
+    "é",
+    "日本語",
+    "x" * 70,
+    "\x1f",
+    "\u00a0",
+]
 words = st.sampled_from(WORDS)
 gaps = st.sampled_from([" ", "  ", "\t", " \x0b"])
 
@@ -41,7 +54,9 @@ def test_covers_are_least_and_made_of_known_ngrams(training, sentences, min_coun
     assert ngrams.longest == max(map(len, known), default=0)
     counts = twins.count_words(training)
     for word in [*WORDS, "unseen"]:
-        assert (ngrams.words.ids([word])[0] >= ngrams.words.usable) == (counts[word] < word_min_count)
+        assert (ngrams.words.ids([word])[0] >= ngrams.words.usable) == (
+            counts[word] < word_min_count
+        )
     for sentence in [*sentences, *training[:3]]:
         expected = twins.words_of(sentence)
         cover = ngrams.cover(sentence)
@@ -56,7 +71,11 @@ def test_covers_are_least_and_made_of_known_ngrams(training, sentences, min_coun
 
 def test_an_example_to_check_by_eye():
     ngrams = KnownNgrams.learn(["the cat sat on the mat", "the dog sat on the mat"], min_count=2)
-    assert ngrams.cover("the mat sat on the cat") == [("the", "mat"), ("sat", "on", "the"), ("cat",)]
+    assert ngrams.cover("the mat sat on the cat") == [
+        ("the", "mat"),
+        ("sat", "on", "the"),
+        ("cat",),
+    ]
     assert ngrams.degree("the mat sat on the cat") == 0.5
     assert ngrams.degree("") == 0.0
     assert "sat on the mat" in ngrams and "the cat" not in ngrams
@@ -100,13 +119,20 @@ def test_saved_ngrams_are_mapped_and_equal(tmp_path: Path):
     ngrams.save(tmp_path / "one")
     loaded = KnownNgrams.load(tmp_path / "one")
     assert loaded.cover("the dog sat on the cat") == ngrams.cover("the dog sat on the cat")
-    assert (len(loaded), loaded.longest, loaded.min_count, loaded.words.min_count) == (len(ngrams), 10, 3, 2)
+    assert (len(loaded), loaded.longest, loaded.min_count, loaded.words.min_count) == (
+        len(ngrams),
+        10,
+        3,
+        2,
+    )
     loaded.save(tmp_path / "two")
     for path in sorted((tmp_path / "one").iterdir()):
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
 
-def test_the_bytes_do_not_depend_on_the_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_bytes_do_not_depend_on_the_number_of_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("cgbench.benchmark.known_ngrams.learning._PARTITION", 100)
     rng = np.random.default_rng(1)
     lines = [" ".join(f"w{number}" for number in rng.integers(0, 30, 12)) for _ in range(500)]
@@ -128,7 +154,9 @@ def test_a_vocabulary_is_saved_and_counts(tmp_path: Path):
 def test_both_sides_are_learnt_side_by_side(tmp_path: Path):
     (tmp_path / "ours").write_text("a b\n" * 3)
     (tmp_path / "other").write_text("x y x\n" * 2)
-    ngrams, words = learn_sides(tmp_path / "ours", tmp_path / "other", min_count=3, word_min_count=4)
+    ngrams, words = learn_sides(
+        tmp_path / "ours", tmp_path / "other", min_count=3, word_min_count=4
+    )
     assert "a b" in ngrams and ngrams.words.usable == 0
     assert (words.usable, words.word(0)) == (1, "x")
 
@@ -168,8 +196,14 @@ def test_equality_hash_and_repr(tmp_path):
     assert {one: 1}[same] == 1
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in lines))
     one.save(str(tmp_path / "saved"))
-    assert KnownNgrams.load(str(tmp_path / "saved")) == one == KnownNgrams.learn(str(tmp_path / "text"), min_count=2)
-    assert one == KnownNgrams.learn(["a b c", "a b c", "b a d"], min_count=2)  # the same is known of it
+    assert (
+        KnownNgrams.load(str(tmp_path / "saved"))
+        == one
+        == KnownNgrams.learn(str(tmp_path / "text"), min_count=2)
+    )
+    assert one == KnownNgrams.learn(
+        ["a b c", "a b c", "b a d"], min_count=2
+    )  # the same is known of it
     others = (
         KnownNgrams.learn(lines, min_count=1),
         KnownNgrams.learn(["a b x", "a b x", "a b d"], min_count=2),  # sizes are the same

@@ -1,4 +1,6 @@
-"""Saved known n-grams: every flipped bit is found by its digest; without digests none harms a compiled loop."""
+"""Saved known n-grams: every flipped bit is found by its digest; without digests none harms a
+compiled loop.
+"""
 
 import contextlib
 import json
@@ -15,7 +17,11 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 
-LINES = ["the cat sat on the mat with the other cat"] * 3 + ["the dog sat on the mat"] * 2 + ["a dog"] * 3
+LINES = (
+    ["the cat sat on the mat with the other cat"] * 3
+    + ["the dog sat on the mat"] * 2
+    + ["a dog"] * 3
+)
 
 
 def save(folder: Path) -> KnownNgrams:
@@ -136,12 +142,18 @@ def survive(folder: Path) -> None:
         for _ in range(60):
             flip(path, *divmod(chance.randrange(8 * len(before)), 8))
             with contextlib.suppress(InputError):
-                KnownNgrams.load(folder).measure([*LINES, "the dog sat with a zebra of 17 or more bytes"])
+                KnownNgrams.load(folder).measure(
+                    [*LINES, "the dog sat with a zebra of 17 or more bytes"]
+                )
             path.unlink()
             path.write_bytes(before)
 
 
 def test_no_flipped_bit_ends_the_process(tmp_path: Path):
-    program = USE.format(path=[str(Path(__file__).parent), *sys.path], folder=str(tmp_path / "ngrams"))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    program = USE.format(
+        path=[str(Path(__file__).parent), *sys.path], folder=str(tmp_path / "ngrams")
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr

@@ -24,8 +24,12 @@ def shown(ids):
 
 def learn_example():
     """What the example is made of: (text, weights, ends, starts, groups, nodes)."""
-    tokens = np.array([i for line in LINES for i in [*map(WORDS.index, line.split()), LINE_END]], np.int32)
-    text, weights, ends = trie_kernels.collapse(tokens, np.array([0, 1, 2, 3, 4, -1]), False)  # x occurs once
+    tokens = np.array(
+        [i for line in LINES for i in [*map(WORDS.index, line.split()), LINE_END]], np.int32
+    )
+    text, weights, ends = trie_kernels.collapse(
+        tokens, np.array([0, 1, 2, 3, 4, -1]), False
+    )  # x occurs once
     starts = np.zeros(6, np.int64)
     trie_kernels.count_places(text, starts)
     np.cumsum(starts, out=starts)
@@ -35,7 +39,9 @@ def learn_example():
     nodes, stack = np.empty((20, 4), np.int32), np.empty((20, 5), np.int64)
     tally, free, touched = np.zeros(5, np.int64), np.zeros(5, np.int32), np.empty(5, np.int32)
     given = text, weights, ends, groups, starts
-    word, _, filled = trie_kernels.grow_trie(*given, 0, 5, 2, nodes, 0, stack, 0, tally, free, touched)
+    word, _, filled = trie_kernels.grow_trie(
+        *given, 0, 5, 2, nodes, 0, stack, 0, tally, free, touched
+    )
     assert word == 5
     return text, weights, ends, starts, before, nodes[:filled]
 
@@ -81,7 +87,10 @@ def test_the_example_of_the_table():
     for row in (
         f"entry of (node 0, word 1)      0 << 32 | 2 << 1     in slot {first}",
         f"node of the n-gram 0 1         {words} + {first} = {words + first}",
-        f"entry of (node {words + first}, word 2)      {words + first} << 32 | 3 << 1     in slot {second}",
+        (
+            f"entry of (node {words + first}, word 2)      {words + first} << 32 | 3 << 1     in"
+            f" slot {second}"
+        ),
         f"node of the n-gram 0 1 2       {words} + {second} = {words + second}",
     ):
         assert f"    {row}\n" in trie_table.__doc__, row

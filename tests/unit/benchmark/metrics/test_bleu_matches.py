@@ -11,7 +11,8 @@ from cgbench.benchmark.metrics import bleu
 from cgbench.benchmark.metrics.bleu import Bleu
 from cgbench.benchmark.metrics.bleu_matches import bleu_statistics
 
-# What 13a's rules look at, blanks of every kind, letters whose lower case depends on their neighbours.
+# What 13a's rules look at, blanks of every kind, letters whose lower case depends on their
+# neighbours.
 PIECES = [*"ab.,-09 &;\t\u00a0\u03a3\u03c3\"'`<>~{/\n", "&quot;", "&amp;", "&lt;"]
 PIECES += ["<skipped>", "-\n", " 1.5", " a.", "  ", ".,."]
 
@@ -26,16 +27,28 @@ def test_statistics_are_those_of_sacrebleu(tokenize, lowercase):
     rng = random.Random(f"{tokenize} {lowercase}")
     matched = 0.0
     for number in range(40):
-        references = [[text(rng) for _ in range(rng.randrange(1, 4))] for _ in range(rng.randrange(1, 12))]
+        references = [
+            [text(rng) for _ in range(rng.randrange(1, 4))] for _ in range(rng.randrange(1, 12))
+        ]
         runs = [
-            [rng.choice([text(rng), one[0], one[-1] + one[0], one[0][:9] + text(rng)]) for one in references]
+            [
+                rng.choice([text(rng), one[0], one[-1] + one[0], one[0][:9] + text(rng)])
+                for one in references
+            ]
             for _ in range(1 + number % 3)
         ]
-        options = {"tokenize": tokenize, "lowercase": lowercase, "max_ngram_order": 1 + number % 5, "force": True}
+        options = {
+            "tokenize": tokenize,
+            "lowercase": lowercase,
+            "max_ngram_order": 1 + number % 5,
+            "force": True,
+        }
         found = bleu_statistics(BLEU(**options), references, runs)
         plain = BLEU(**options, references=[list(column) for column in zip_longest(*references)])
         for ours, run in zip(found, runs, strict=True):
-            np.testing.assert_array_equal(ours, np.array(plain._extract_corpus_statistics(run, None), np.float64))
+            np.testing.assert_array_equal(
+                ours, np.array(plain._extract_corpus_statistics(run, None), np.float64)
+            )
             matched += ours[:, -1].sum()
     assert matched > 0  # n-grams of the highest order, too
 
@@ -54,6 +67,8 @@ def test_parts_change_nothing(monkeypatch):
     monkeypatch.setattr(bleu, "_TOGETHER", 7)
     sizes = []
     extract = bleu._extract
-    monkeypatch.setattr(bleu, "_extract", lambda *given: (sizes.append(len(given[2][0])), extract(*given))[1])
+    monkeypatch.setattr(
+        bleu, "_extract", lambda *given: (sizes.append(len(given[2][0])), extract(*given))[1]
+    )
     np.testing.assert_array_equal(Bleu(references).statistics(hypotheses), whole)
     assert len(sizes) > 10 and sum(sizes) == 50

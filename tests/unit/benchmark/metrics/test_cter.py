@@ -17,12 +17,12 @@ from cgbench.errors import InputError
 from cgbench.text.columns import Column, read_column
 
 LEXICON = (
-    "the\t/\nsmall\t小\nred\t红\ndog\t狗/犬\nsaw\t看到/看\ndid\t/\non\t/\nnear\t附近/近\nliked\t喜欢/\nmod0\t他喜欢的\n"
-    "old\tx\nold\t老\u3000 \neven\t狗\n"
+    "the\t/\nsmall\t小\nred\t红\ndog\t狗/犬\nsaw\t看到/看\ndid\t/\non\t/\nnear\t附近/近\nliked\t喜欢/\nmod0\t他喜欢的\nold\tx\nold\t老\u3000"
+    " \neven\t狗\n"
 )
 ATOMS = (
-    "DET\tthe\tthe\nADJ\tsmall\tsmall\nADJ\tred\tred\nADJ\told\told\nADJ\teven\teven\nN\tdog\tdog\nV\tsaw\tsaw\nV\tdid\tdid\nV\tliked\tliked\n"
-    "P\ton\ton\nP\tnear\tnear\nMOD\tmod0\the liked\n"
+    "DET\tthe\tthe\nADJ\tsmall\tsmall\nADJ\tred\tred\nADJ\told\told\nADJ\teven\teven\nN\tdog\tdog\nV\tsaw\tsaw\nV\tdid\tdid\nV\tliked\tliked\nP\ton\ton\nP\tnear\tnear\nMOD\tmod0\the"
+    " liked\n"
 )
 
 
@@ -41,7 +41,11 @@ def atoms(tmp_path):
 def cter(lexicon, atoms, compounds, size=1):
     column = Column("compounds", compounds)
     return Cter(
-        Column("sources", [f"well , {one} ran ." for one in compounds]), column, lexicon, atoms, group_size=size
+        Column("sources", [f"well , {one} ran ." for one in compounds]),
+        column,
+        lexicon,
+        atoms,
+        group_size=size,
     )
 
 
@@ -54,12 +58,28 @@ def cter(lexicon, atoms, compounds, size=1):
         ("the small dog", "狗 小", "P1-P1-P1/P1-P0-P1"),  # the adjective stands behind its noun
         ("the small dog", "狗 小 犬", "P1-P1-P1/P1-P1-P1"),  # the last place of the noun counts
         ("the even dog", "狗", "P1-P1-P1/P1-P0-P1"),  # at the same place is not before it
-        ("the red small dog", "小 狗", "P1-P1-P1/P1-P1-P1"),  # a later atom of a type replaces an earlier one
+        (
+            "the red small dog",
+            "小 狗",
+            "P1-P1-P1/P1-P1-P1",
+        ),  # a later atom of a type replaces an earlier one
         ("the dog he liked", "他 喜欢 的 狗", "P1-P1-P1/P1-P1-P1"),
         ("the dog he liked", "狗 他 喜欢 的", "P1-P1-P1/P1-P1-P0"),
-        ("saw the dog he liked", "看 狗 他 喜欢 的", "P1-P1-P1-P1/P1-P1"),  # with a verb the modifier may follow
-        ("saw the liked dog", "看 狗", "P1-P1-P1/P1-P1"),  # "the liked" holds no modifier; its verb replaces "saw"
-        ("did the dog he liked", "狗 他 喜欢 的", "P1-P1-P1-P1/P1-P1-P0"),  # not with one that has no place
+        (
+            "saw the dog he liked",
+            "看 狗 他 喜欢 的",
+            "P1-P1-P1-P1/P1-P1",
+        ),  # with a verb the modifier may follow
+        (
+            "saw the liked dog",
+            "看 狗",
+            "P1-P1-P1/P1-P1",
+        ),  # "the liked" holds no modifier; its verb replaces "saw"
+        (
+            "did the dog he liked",
+            "狗 他 喜欢 的",
+            "P1-P1-P1-P1/P1-P1-P0",
+        ),  # not with one that has no place
         ("the small dog", "小 狗@@ ", "P1-P1-P1/P1-P1-P1"),
         ("the", "@@ ", "P1/P1-P1-P1"),  # the end goes before marks of BPE do: this one stays
         ("near the dog", "在 狗 附 近", "P1-P1-P1/P1-P1-P1"),  # blanks go first
@@ -93,25 +113,39 @@ def test_instance_and_aggregate(lexicon, atoms):
     assert metric.value(statistics) == pytest.approx([100 / 6, 100 / 3])
     assert metric.kinds == ["NP"] * 4 + ["VP"] * 2
     divided = metric.collect(statistics, np.array([0, 1, 2])).sum(axis=0, keepdims=True)
-    assert metric.compute(divided)[0] == pytest.approx([100 / 3, np.nan], nan_ok=True)  # a group is not whole
+    assert metric.compute(divided)[0] == pytest.approx(
+        [100 / 3, np.nan], nan_ok=True
+    )  # a group is not whole
 
 
 def test_kinds_by_the_form_of_the_compound(lexicon, atoms):
-    compounds = ["the dog he liked", "saw the dog he liked", "near the dog he liked", "near the dog liked"]
+    compounds = [
+        "the dog he liked",
+        "saw the dog he liked",
+        "near the dog he liked",
+        "near the dog liked",
+    ]
     metric = cter(lexicon, atoms, compounds)
     assert metric.kinds == ["NP", "VP", "PP", "PP"]
-    material = FeatureInputs(metric.sources, metric=cter(lexicon, atoms, ["the dog", "the dog he liked"]))
+    material = FeatureInputs(
+        metric.sources, metric=cter(lexicon, atoms, ["the dog", "the dog he liked"])
+    )
     assert make_feature("modifier", 2, material).labels == ("without", "with")
 
 
 def test_places_agree_with_a_slow_search():
     rng = random.Random(4)
     for _ in range(2000):
-        entry = "/".join("".join(rng.choices("ab", k=rng.randrange(1, 4))) for _ in range(rng.randrange(1, 4)))
+        entry = "/".join(
+            "".join(rng.choices("ab", k=rng.randrange(1, 4))) for _ in range(rng.randrange(1, 4))
+        )
         entry += rng.choice(["", "", "/"])
         text = "".join(rng.choices("ab", k=rng.randrange(9)))
         slow = places(entry, text)
-        assert Translations.parse(entry).find(text) == ((min(slow), max(slow)) if slow else None), (entry, text)
+        assert Translations.parse(entry).find(text) == ((min(slow), max(slow)) if slow else None), (
+            entry,
+            text,
+        )
 
 
 def test_places_of_words_agree_with_a_slow_search(tmp_path):
@@ -119,7 +153,8 @@ def test_places_of_words_agree_with_a_slow_search(tmp_path):
     alphabet = ["a", "b", "ab", "A", " ", " ", " "]
     for _ in range(2000):
         entry = "/".join(
-            "".join(rng.choices(alphabet, k=rng.randrange(1, 6))).strip() for _ in range(rng.randrange(1, 4))
+            "".join(rng.choices(alphabet, k=rng.randrange(1, 6))).strip()
+            for _ in range(rng.randrange(1, 4))
         )
         entry = "a/" if entry == "/" else entry
         text = "".join(rng.choices(alphabet, k=rng.randrange(12)))
@@ -128,32 +163,50 @@ def test_places_of_words_agree_with_a_slow_search(tmp_path):
         slow = places(entry, words_of(text), words_of)
         numbers = [-1, *(at for at, character in enumerate(searched) if character == " ")]
         if found and searched:
-            found = tuple(numbers.index(at) - 1 if at < len(searched) else len(numbers) - 2 for at in found)
+            found = tuple(
+                numbers.index(at) - 1 if at < len(searched) else len(numbers) - 2 for at in found
+            )
             assert found == (min(slow), max(slow)), (entry, text)
         else:
             assert bool(found) == bool(slow), (entry, text)
 
 
 def test_flags_agree_with_the_rules_on_random_compounds(tmp_path):
-    """All six types, repeated ones, any order; atoms without positions, empty alternatives, blanks and marks of BPE."""
+    """All six types, repeated ones, any order; atoms without positions, empty alternatives, blanks
+    and marks of BPE.
+    """
     rng = random.Random(6)
     atoms = Atoms.read("cognition")
-    names = {kind: [name for name, own in atoms.types.items() if own == kind] for kind in set(atoms.types.values())}
+    names = {
+        kind: [name for name, own in atoms.types.items() if own == kind]
+        for kind in set(atoms.types.values())
+    }
     phrases = {name: " ".join(words) for words, name in atoms.forms.items()}
     flags = set()
     for _ in range(20):
-        entries = {name: rng.choice(["/", random_entry(rng), random_entry(rng)]) for name in atoms.types}
-        (tmp_path / "lexicon").write_text("".join(f"{name}\t{entry}\n" for name, entry in entries.items()))
+        entries = {
+            name: rng.choice(["/", random_entry(rng), random_entry(rng)]) for name in atoms.types
+        }
+        (tmp_path / "lexicon").write_text(
+            "".join(f"{name}\t{entry}\n" for name, entry in entries.items())
+        )
         chosen = [
-            [rng.choice(names[kind]) for kind in rng.choices(sorted(names), k=rng.randrange(1, 9))] for _ in range(100)
+            [rng.choice(names[kind]) for kind in rng.choices(sorted(names), k=rng.randrange(1, 9))]
+            for _ in range(100)
         ]
         compounds = [" ".join(phrases[name] for name in row) for row in chosen]
         metric = cter(TranslationLexicon.read(str(tmp_path / "lexicon")), atoms, compounds)
         for row, compound in zip(chosen, compounds, strict=True):
-            text = "".join(rng.choices(["a", "b", "c", " ", "@@ "], k=rng.randrange(12))) + rng.choice(["a", "c", "@@"])
+            text = "".join(
+                rng.choices(["a", "b", "c", " ", "@@ "], k=rng.randrange(12))
+            ) + rng.choice(["a", "c", "@@"])
             text += rng.choice(["", "", " ", "\u3000"])
             flag = cter_flag({atoms.types[name]: name for name in row}, entries, text)
-            assert metric.judge(compound, text).flag == flag, (compound, text, [entries[name] for name in row])
+            assert metric.judge(compound, text).flag == flag, (
+                compound,
+                text,
+                [entries[name] for name in row],
+            )
             flags.add(flag)
     assert len(flags) > 60
 
@@ -167,10 +220,16 @@ def test_languages_with_blanks(tmp_path, atoms):
     (tmp_path / "german").write_text("the\t/\ndog\tder Hund/Hund\n")
     german = TranslationLexicon.read(str(tmp_path / "german"))
     column = Column("c", ["the dog"])
-    with pytest.raises(InputError, match="german: a translation of 'dog' contains a blank.*give keep_blanks"):
+    with pytest.raises(
+        InputError, match="german: a translation of 'dog' contains a blank.*give keep_blanks"
+    ):
         Cter(column, column, german, atoms, group_size=1)
     metric = Cter(column, column, german, atoms, group_size=1, keep_blanks=True)
-    assert [metric.judge("the dog", text).wrong for text in ("der Hund bellt", "Hu nd", " ")] == [False, True, True]
+    assert [metric.judge("the dog", text).wrong for text in ("der Hund bellt", "Hu nd", " ")] == [
+        False,
+        True,
+        True,
+    ]
     assert "blanks:keep" in str(metric.signature())
 
 
@@ -179,9 +238,13 @@ def test_translations_stand_as_they_are(tmp_path, atoms):
     assert not Translations.parse("/").literals
     (tmp_path / "lexicon").write_text("the\t/\ndog\tD/[DE]\n")
     column = Column("c", ["the dog"])
-    metric = Cter(column, column, TranslationLexicon.read(str(tmp_path / "lexicon")), atoms, group_size=1)
+    metric = Cter(
+        column, column, TranslationLexicon.read(str(tmp_path / "lexicon")), atoms, group_size=1
+    )
     assert metric.judge("the dog", "E").wrong
-    assert "|match:substring|" in str(metric.signature())  # the lexicon reads otherwise in CoGnition's evaluator
+    assert "|match:substring|" in str(
+        metric.signature()
+    )  # the lexicon reads otherwise in CoGnition's evaluator
 
 
 def test_signatures_say_what_is_not_as_in_cognition(tmp_path, atoms):
@@ -206,12 +269,21 @@ def test_signatures_say_what_is_not_as_in_cognition(tmp_path, atoms):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"source": ["the cat ran"]}, "compounds, row 1: 'the dog' is not in its source 'the cat ran'"),
+        (
+            {"source": ["the cat ran"]},
+            "compounds, row 1: 'the dog' is not in its source 'the cat ran'",
+        ),
         ({"compound": [""]}, "compounds, row 1: the compound is empty"),
         ({"source": ["a", "b"]}, "sources has 2 rows but compounds has 1"),
         ({"source": [], "compound": []}, "no rows"),
-        ({"source": ["the cat"], "compound": ["the cat"]}, "row 1: 'cat' of 'the cat' is not an atom of atoms"),
-        ({"source": ["the rare dog"], "compound": ["rare dog"]}, "the atom 'rare' of 'rare dog' is not in"),
+        (
+            {"source": ["the cat"], "compound": ["the cat"]},
+            "row 1: 'cat' of 'the cat' is not an atom of atoms",
+        ),
+        (
+            {"source": ["the rare dog"], "compound": ["rare dog"]},
+            "the atom 'rare' of 'rare dog' is not in",
+        ),
         ({"group_size": 2}, "row 1: 'the dog' has 1 rows from here, but a group has 2 rows"),
     ],
 )
@@ -220,9 +292,12 @@ def test_bad_input(lexicon, tmp_path, change, message):
     given = {"source": ["the dog ran"], "compound": ["the dog"], "group_size": 1} | change
     with pytest.raises(InputError, match=message):
         Cter(
-            Column("sources", given["source"]), Column("compounds", given["compound"]), lexicon,
-            Atoms.read(str(tmp_path / "atoms")), group_size=given["group_size"],
-        )  # fmt: skip
+            Column("sources", given["source"]),
+            Column("compounds", given["compound"]),
+            lexicon,
+            Atoms.read(str(tmp_path / "atoms")),
+            group_size=given["group_size"],
+        )
 
 
 @pytest.mark.parametrize(
@@ -263,11 +338,17 @@ def test_agreement_with_human_judgements():
     assert agreement(rows[:1], Column("human", ["1"]), groups[:1])["precision"] is None
 
 
-# --- CoGnition's own evaluator, on the hypotheses of the paper (Li et al. 2021) --------------------------------------
+# --- CoGnition's own evaluator, on the hypotheses of the paper (Li et al. 2021)
+# --------------------------------------
 
 FIGURES = {"NP": (19.306, 49.028, 0.9971, 0.8761), "VP": (22.361, 53.889, 0.9292, 0.9338)}
 HUMAN = {"NP": (21.972, 54.028), "VP": (22.250, 55.556)}
-FLOOR = {"NP": (0.889, 3.333), "VP": (1.361, 5.694), "PP": (5.611, 20.417), "cg-test": (2.620, 9.815)}
+FLOOR = {
+    "NP": (0.889, 3.333),
+    "VP": (1.361, 5.694),
+    "PP": (5.611, 20.417),
+    "cg-test": (2.620, 9.815),
+}
 
 
 @needs("cognition/lexicon", "cognition/paper_results_reference_evaluator.tsv.gz")
@@ -276,7 +357,10 @@ def test_every_flag_of_the_published_evaluator(kind):
     with gzip.open(SHARED / "cognition/paper_results_reference_evaluator.tsv.gz", "rt") as file:
         theirs = [row for row in csv.DictReader(file, delimiter="\t") if row["set"] == kind]
     table = SHARED / f"cognition/paper_results_{kind}.tsv.gz"
-    lexicon, atoms = TranslationLexicon.read(str(SHARED / "cognition/lexicon")), Atoms.read("cognition")
+    lexicon, atoms = (
+        TranslationLexicon.read(str(SHARED / "cognition/lexicon")),
+        Atoms.read("cognition"),
+    )
     metric = Cter(read_column(table, "source"), read_column(table, "compound"), lexicon, atoms)
     hypotheses = read_column(table, "hypothesis").values
     statistics = metric.statistics(hypotheses)
@@ -286,7 +370,9 @@ def test_every_flag_of_the_published_evaluator(kind):
     instance, aggregate, precision, recall = FIGURES[kind]
     assert metric.value(statistics) == pytest.approx([instance, aggregate], abs=5e-4)
     found = agreement(rows, read_column(f"{table}:human_correct"), metric.groups)
-    assert (100 * found["instance"], 100 * found["aggregate"]) == pytest.approx(HUMAN[kind], abs=5e-4)
+    assert (100 * found["instance"], 100 * found["aggregate"]) == pytest.approx(
+        HUMAN[kind], abs=5e-4
+    )
     assert [found["precision"], found["recall"]] == pytest.approx([precision, recall], abs=5e-5)
     assert set(metric.kinds) == {kind}
     # the same errors as rules
@@ -300,8 +386,10 @@ def test_every_flag_of_the_published_evaluator(kind):
 def test_the_references_as_hypotheses(name):
     folder = SHARED / "cognition"
     metric = Cter(
-        read_column(folder / f"{name}.en"), read_column(folder / f"{name}.compound"),
-        TranslationLexicon.read(str(folder / "lexicon")), Atoms.read("cognition"),
-    )  # fmt: skip
+        read_column(folder / f"{name}.en"),
+        read_column(folder / f"{name}.compound"),
+        TranslationLexicon.read(str(folder / "lexicon")),
+        Atoms.read("cognition"),
+    )
     value = metric.value(metric.statistics(read_column(folder / f"{name}.zh").values))
     assert value == pytest.approx(FLOOR[name], abs=5e-4)

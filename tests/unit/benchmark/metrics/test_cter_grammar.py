@@ -20,7 +20,11 @@ def read(folder, text):
 def test_the_grammar_of_cognition():
     grammar = cognition()
     assert grammar.types == ("P", "V", "DET", "ADJ", "N", "MOD")
-    assert grammar.rules == (OrderRule("DET", "N"), OrderRule("ADJ", "N"), OrderRule("MOD", "N", "V"))
+    assert grammar.rules == (
+        OrderRule("DET", "N"),
+        OrderRule("ADJ", "N"),
+        OrderRule("MOD", "N", "V"),
+    )
     assert (grammar.modifiers, grammar.repeated) == (("MOD",), False)
     compounds = [{"N"}, {"N", "V"}, {"N", "P"}, {"V", "P"}]
     assert [grammar.kind(types) for types in compounds] == ["NP", "VP", "PP", "PP"]
@@ -68,25 +72,27 @@ def test_the_grammars_of_the_documentation(tmp_path):
     assert french.rules[-1] == OrderRule("N", "POST") and french.repeated
 
 
-# --- German and French: small test sets of our own, with lexicon, atoms and grammar -----------------------------------
+# --- German and French: small test sets of our own, with lexicon, atoms and grammar
+# -----------------------------------
 
 EN = (
-    "DET\tthe\tthe\nDET\tevery\tevery\nADJ\tsmall\tsmall\nADJ\told\told\nN\tdog\tdog\nN\thouse\thouse\n"
-    "N\tfarm-dog\tfarm dog\nV\tsaw\tsaw\nV\tcalled\tcalled\nP\tbehind\tbehind\nREL\tliked\the liked\n"
+    "DET\tthe\tthe\nDET\tevery\tevery\nADJ\tsmall\tsmall\nADJ\told\told\nN\tdog\tdog\nN\thouse\thouse\nN\tfarm-dog\tfarm"
+    " dog\nV\tsaw\tsaw\nV\tcalled\tcalled\nP\tbehind\tbehind\nREL\tliked\the liked\n"
 )
 GERMAN = (
-    "the\t/\nevery\tjeder/jede/jedes/jeden/jedem\nsmall\tkleine/kleiner/kleines/kleinen\nold\talte/alter/altes/alten\n"
-    "dog\tHund/Hundes\nhouse\tHaus/Hauses\nfarm-dog\tHofhund/Hund vom Hof\nsaw\tsah\ncalled\trief an/anrief\n"
-    "behind\thinter\nliked\tden er mochte/das er mochte\n"
+    "the\t/\nevery\tjeder/jede/jedes/jeden/jedem\nsmall\tkleine/kleiner/kleines/kleinen\nold\talte/alter/altes/alten\ndog\tHund/Hundes\nhouse\tHaus/Hauses\nfarm-dog\tHofhund/Hund"
+    " vom Hof\nsaw\tsah\ncalled\trief an/anrief\nbehind\thinter\nliked\tden er mochte/das er"
+    " mochte\n"
 )
-# No rule for verbs: last in a clause with "dass", second else. Adjectives before their noun, a relative clause behind.
+# No rule for verbs: last in a clause with "dass", second else. Adjectives before their noun, a
+# relative clause behind.
 GERMAN_ORDER = (
     "type\tP\ntype\tV\ntype\tDET\ntype\tADJ\ntype\tN\ntype\tREL\nbefore\tP\tN\nbefore\tDET\tN\nbefore\tADJ\tN\n"
     "before\tN\tREL\nphrase\tNP\nphrase\tVP\tV\nphrase\tPP\tP\nmodifier\tREL\nrepeated\tall\n"
 )
 FRENCH = (
-    "the\t/\nevery\tchaque\nsmall\tpetit/petite\nold\tvieux/vieil/vieille\nred\trouge\ndog\tchien\nhouse\tmaison\n"
-    "behind\tderrière\nsaw\ta vu/vit\n"
+    "the\t/\nevery\tchaque\nsmall\tpetit/petite\nold\tvieux/vieil/vieille\nred\trouge\ndog\tchien\nhouse\tmaison\nbehind\tderrière\nsaw\ta"
+    " vu/vit\n"
 )
 EN_FRENCH = (
     "DET\tthe\tthe\nDET\tevery\tevery\nPRE\tsmall\tsmall\nPRE\told\told\nPOST\tred\tred\nN\tdog\tdog\nN\thouse\thouse\n"
@@ -107,7 +113,9 @@ def judge(tmp_path):
         for name, text in zip(("lexicon", "atoms", "grammar"), tables, strict=True):
             (tmp_path / name).write_text(text)
         atoms = Atoms.read(str(tmp_path / "atoms"), Grammar.read(str(tmp_path / "grammar")))
-        lexicon = TranslationLexicon.read(str(tmp_path / "lexicon"), match, given.pop("lowercase", False))
+        lexicon = TranslationLexicon.read(
+            str(tmp_path / "lexicon"), match, given.pop("lowercase", False)
+        )
         columns = Column("source", [source]), Column("compound", [compound])
         return Cter(*columns, lexicon, atoms, group_size=1, **given).judge(compound, hypothesis)
 
@@ -122,7 +130,12 @@ IN_GERMAN = [
     ("the small dog", "gestern bellte der kleine Hund .", "", ""),
     ("the small dog", "gestern bellte der Hund , der kleine .", "", "ADJ<N"),
     ("the small dog", "gestern bellte der Hund .", "small", ""),
-    ("the small dog", "gestern bellten hundert kleine Hunde .", "dog", ""),  # forms that the lexicon lacks
+    (
+        "the small dog",
+        "gestern bellten hundert kleine Hunde .",
+        "dog",
+        "",
+    ),  # forms that the lexicon lacks
     ("every old dog", "Jeder alte Hund bellt .", "every", ""),  # the case of letters counts
     ("the small old dog", "der alte Hund", "small", ""),  # each adjective counts: repeated all
     ("the small old dog", "der kleine alte Hund", "", ""),
@@ -145,7 +158,12 @@ IN_FRENCH = [
     ("every old house", "une vieille maison", "every", ""),
     ("behind the old house", "derrière la vieille maison", "", ""),
     ("saw the red dog", "il a vu le chien rouge", "", ""),
-    ("saw the red dog", "il a souvent vu le chien rouge", "saw", ""),  # a word between the two of a form
+    (
+        "saw the red dog",
+        "il a souvent vu le chien rouge",
+        "saw",
+        "",
+    ),  # a word between the two of a form
     ("the dog", "les chiens", "dog", ""),  # as words; "chien" is in "chiens" as characters
 ]
 
@@ -166,12 +184,15 @@ def test_german_limits(judge):
     assert judge(DE, compound, compound, "dass er den Hund anrief").missing == ()
     separated = judge(DE, compound, compound, "er rief gestern den Hund an")
     assert separated.missing == ("called",)  # a verb in two parts
-    # A compound noun is one word: the dog in it is no word of its own, and as characters it is one by its letters.
+    # A compound noun is one word: the dog in it is no word of its own, and as characters it is one
+    # by its letters.
     assert judge(DE, "the farm dog", "the farm dog", "der Hofhund bellt").missing == ()
     assert judge(DE, "the dog", "the dog", "der Hofhund bellt").missing == ("dog",)
     inside = {"match": "substring", "keep_blanks": True, "lowercase": True}
     assert judge(DE, "the dog", "the dog", "der Hofhund bellt", **inside).missing == ()
-    assert judge(DE, "the dog", "the dog", "hundert Katzen", **inside).missing == ()  # a dog that is none
+    assert (
+        judge(DE, "the dog", "the dog", "hundert Katzen", **inside).missing == ()
+    )  # a dog that is none
     assert judge(DE, "the dog", "the dog", "hundert Katzen").missing == ("dog",)
     # Inflected forms are translations of their own, and so are words that touch a full stop.
     assert judge(DE, "the dog", "the dog", "die Hunde bellen").missing == ("dog",)
@@ -197,10 +218,16 @@ def test_a_last_atom_of_a_type_replaces_the_first_unless_the_grammar_says_all(ju
 
 
 def test_a_word_between_breaks_no_order_of_repeated_types(judge):
-    """Each left atom is before the last place of some right one: two phrases side by side are right."""
+    """Each left atom is before the last place of some right one: two phrases side by side are
+    right.
+    """
     compound = "saw every small dog behind every old house"
-    assert judge(DE, compound, compound, "sah jeden kleinen Hund hinter jedem alten Haus").flag.endswith("/P1-P1-P1-P1")
-    assert judge(DE, compound, compound, "sah Hund kleinen hinter jeden jedem Haus alten").order == ("ADJ<N",)
+    assert judge(
+        DE, compound, compound, "sah jeden kleinen Hund hinter jedem alten Haus"
+    ).flag.endswith("/P1-P1-P1-P1")
+    assert judge(
+        DE, compound, compound, "sah Hund kleinen hinter jeden jedem Haus alten"
+    ).order == ("ADJ<N",)
 
 
 def test_modifiers_and_phrases_are_the_grammars(tmp_path):
@@ -208,7 +235,13 @@ def test_modifiers_and_phrases_are_the_grammars(tmp_path):
         (tmp_path / name).write_text(text)
     atoms = Atoms.read(str(tmp_path / "atoms"), Grammar.read(str(tmp_path / "grammar")))
     column = Column("c", ["the dog", "saw the dog he liked", "behind the dog"])
-    metric = Cter(column, column, TranslationLexicon.read(str(tmp_path / "lexicon"), "word"), atoms, group_size=1)
+    metric = Cter(
+        column,
+        column,
+        TranslationLexicon.read(str(tmp_path / "lexicon"), "word"),
+        atoms,
+        group_size=1,
+    )
     assert metric.kinds == ["NP", "VP", "PP"]
     labels = make_feature("modifier", 3, FeatureInputs(column, metric=metric)).labels
     assert labels == ("without", "with", "without")

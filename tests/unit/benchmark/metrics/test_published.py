@@ -15,28 +15,52 @@ def test_every_row_has_a_number_and_a_known_paper():
 def test_a_figure_by_its_table():
     """R-Dangle's Table 5: BLEU 12.3 on ReaCT."""
     rows = published_scores("react", "BLEU cg-test")
-    assert [row.value for row in rows if row.system == "R-Dangle_sep o=1" and row.source == "r-dangle T5"] == ["12.3"]
+    assert [
+        row.value
+        for row in rows
+        if row.system == "R-Dangle_sep o=1" and row.source == "r-dangle T5"
+    ] == ["12.3"]
 
 
 def test_fractions_are_percent():
-    """Akyürek and Andreas print 0.82 ± 0.01 for COGS, Csordás et al. 0.8 ± 0; others print percent."""
-    found = {(row.system, row.source): (row.value, row.spread) for row in published_scores("COGS gen", "exact match")}
+    """Akyürek and Andreas print 0.82 ± 0.01 for COGS, Csordás et al. 0.8 ± 0; others print
+    percent.
+    """
+    found = {
+        (row.system, row.source): (row.value, row.spread)
+        for row in published_scores("COGS gen", "exact match")
+    }
     assert found["LSTM+Lex Simple", "lexicon T3"] == ("82", "1")
     assert found["LSTM+Lex PMI", "lexicon T3"] == ("82", "1")
     assert found["Transformer", "devil T3"] == ("80", "0")
-    assert {row.value for row in published_scores("SCAN length cutoff 40", "exact match")} >= {"100"}
-    assert max(float(row.value) for row in published_scores("SMCalFlow-CS 8-C", "exact match")) == 51.6
+    assert {row.value for row in published_scores("SCAN length cutoff 40", "exact match")} >= {
+        "100"
+    }
+    assert (
+        max(float(row.value) for row in published_scores("SMCalFlow-CS 8-C", "exact match")) == 51.6
+    )
     assert min(float(row.value) for row in published_scores("Tatoeba en-zh", "BLEU")) == 17.47
 
 
 def test_runs_are_those_that_a_paper_says_of_a_row():
     """Table 6 of R-Dangle: means of three runs are BART's and R-Dangle's; others are quoted."""
     table = [row for row in all_published() if row.source == "r-dangle T6"]
-    assert {row.system for row in table if row.runs == "3"} == {"BART-large", "BART-large + R-Dangle_shr o=6"}
+    assert {row.system for row in table if row.runs == "3"} == {
+        "BART-large",
+        "BART-large + R-Dangle_shr o=6",
+    }
     assert {row.runs for row in table} == {"", "3"}
     quoted = [row for row in all_published() if row.system == "R-Dangle_sep [70M]"]
-    own = [row for row in all_published() if row.system == "R-Dangle_sep o=1" and row.source == "r-dangle T5"]
-    assert {row.runs for row in quoted} == {row.runs for row in own if row.benchmark == "CoGnition"} == {"5"}
+    own = [
+        row
+        for row in all_published()
+        if row.system == "R-Dangle_sep o=1" and row.source == "r-dangle T5"
+    ]
+    assert (
+        {row.runs for row in quoted}
+        == {row.runs for row in own if row.benchmark == "CoGnition"}
+        == {"5"}
+    )
 
 
 def test_names():
@@ -58,13 +82,23 @@ def values(source, metric="exact match"):
 
 def test_tables_of_csordas_et_al_agree_with_each_other():
     """Table 3 has the best scaling of Table 7; Table 8 has rows of Table 3."""
-    best, scalings, iid = values("devil T3"), values("devil T7"), values("devil T8", "IID exact match")
+    best, scalings, iid = (
+        values("devil T3"),
+        values("devil T7"),
+        values("devil T8", "IID exact match"),
+    )
     for model in ("Transformer", "Universal"):
         for benchmark in {name for name, system in best if system == model}:
-            own = max(value for key, value in scalings.items() if key[0] == benchmark and key[1].startswith(model))
+            own = max(
+                value
+                for key, value in scalings.items()
+                if key[0] == benchmark and key[1].startswith(model)
+            )
             assert own == best[benchmark, model], (benchmark, model)
     assert len(scalings) == 48 and len(iid) == 15 and iid.keys() <= best.keys()
-    assert {key for key, value in iid.items() if value != 100} == {("Mathematics place_value", "Transformer")}
+    assert {key for key, value in iid.items() if value != 100} == {
+        ("Mathematics place_value", "Transformer")
+    }
 
 
 def test_small_batches_are_worse_but_where_the_paper_says_otherwise():

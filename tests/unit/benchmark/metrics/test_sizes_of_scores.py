@@ -1,4 +1,6 @@
-"""Every metric says what is wrong when hypotheses, references, runs, bins or features do not belong together."""
+"""Every metric says what is wrong when hypotheses, references, runs, bins or features do not belong
+together.
+"""
 
 import numpy as np
 import pytest
@@ -22,12 +24,18 @@ def cter(folder):
     (folder / "lexicon").write_text("dog\t狗\nthe\t/\n")
     (folder / "atoms").write_text("N\tdog\tdog\nDET\tthe\tthe\n")
     sources = ["the dog ran", "he saw the dog"]
-    lexicon, atoms = TranslationLexicon.read(str(folder / "lexicon")), Atoms.read(str(folder / "atoms"))
+    lexicon, atoms = (
+        TranslationLexicon.read(str(folder / "lexicon")),
+        Atoms.read(str(folder / "atoms")),
+    )
     return Cter(Column("s", sources), Column("c", ["the dog"] * 2), lexicon, atoms, group_size=2)
 
 
 METRICS = {
-    **{kind: lambda folder, kind=kind: metric_class(kind)(REFERENCES) for kind in ("bleu", "chrf", "ter")},
+    **{
+        kind: lambda folder, kind=kind: metric_class(kind)(REFERENCES)
+        for kind in ("bleu", "chrf", "ter")
+    },
     "exact": lambda folder: ExactMatch(REFERENCES),
     "cter": cter,
 }
@@ -41,7 +49,9 @@ def metric(request, tmp_path):
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_a_hypothesis_is_needed_for_each_example(metric, number):
     hypotheses = ["a b c d e"] * number
-    message = f"hypotheses has {number} strings, but {metric.name} has 2 examples: give one for each"
+    message = (
+        f"hypotheses has {number} strings, but {metric.name} has 2 examples: give one for each"
+    )
     for call in (metric.statistics, lambda given: metric.all_statistics([["x", "y"], given])):
         with pytest.raises(InputError) as caught:
             call(hypotheses)
@@ -65,5 +75,7 @@ def test_references_are_lists_one_an_example(make):
 def test_features_are_of_the_examples():
     metric, systems = ExactMatch(REFERENCES), [System("mine", (["x", "y"],))]
     for feature in (Feature("length", np.zeros(3)), Feature("type", labels=("a",))):
-        with pytest.raises(InputError, match=f"the feature {feature.name} has . values for 2 examples"):
+        with pytest.raises(
+            InputError, match=f"the feature {feature.name} has . values for 2 examples"
+        ):
             score(metric, systems, Comparison(), Binning(feature))

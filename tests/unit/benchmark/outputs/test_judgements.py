@@ -1,4 +1,6 @@
-"""Human judgements: Pearmut's annotations, MQM, ratings of mt-metrics-eval; raters and documents."""
+"""Human judgements: Pearmut's annotations, MQM, ratings of mt-metrics-eval; raters and
+documents.
+"""
 
 import json
 import statistics
@@ -15,12 +17,18 @@ from cgbench.errors import InputError
 
 def entry(user, page, items, annotation):
     """A page as Pearmut 1.1.6 stores it."""
-    shown = [{"item_id": one, "src": "Quelle", "tgt": {"a": "x", "b": "y"}, **more} for one, more in items]
+    shown = [
+        {"item_id": one, "src": "Quelle", "tgt": {"a": "x", "b": "y"}, **more}
+        for one, more in items
+    ]
     return {"annotation": annotation, "actions": [], "item": shown, "user_id": user, "item_i": page}
 
 
 def scored(**scores):
-    return {name: {"score": score, "error_spans": [], "textfield": None} for name, score in scores.items()}
+    return {
+        name: {"score": score, "error_spans": [], "textfield": None}
+        for name, score in scores.items()
+    }
 
 
 ANNOTATIONS = [
@@ -30,10 +38,14 @@ ANNOTATIONS = [
     entry("tom", 1, [], "__RESET__"),
     entry("tom", 1, [("11", {"document": "talk"})], [scored(a=30, b=70)]),
     entry("tom", "random_0", [("check", {})], [scored(a=1, b=1)]),
-    entry("tom", 2, [("12", {"document": "talk"})],
-          [{"a": {"sliders": {"Fluency": 40, "Adequacy": 60, "Other": None}}, "b": {"score": None}}]),
+    entry(
+        "tom",
+        2,
+        [("12", {"document": "talk"})],
+        [{"a": {"sliders": {"Fluency": 40, "Adequacy": 60, "Other": None}}, "b": {"score": None}}],
+    ),
     entry("eva", 0, [("10", {}), ("9", {})], [scored(a=55, b=60), None]),
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -48,10 +60,20 @@ def test_pearmut_scores_are_those_of_its_own_results(pearmut):
     assert list(columns) == ["a", "b"]
     (a,), (b,) = columns.values()
     assert a.ids == b.ids == ["9", "10", "11", "12"]
-    assert list(map(float, a.values)) == [10, 55, 30, 50]  # later scores replace earlier ones; 50: of sliders
+    assert list(map(float, a.values)) == [
+        10,
+        55,
+        30,
+        50,
+    ]  # later scores replace earlier ones; 50: of sliders
     assert b.values == ["20.0", "60.0", "70.0", "nan"]
     assert a.columns["rater"] == ["eva", "eva", "tom", "tom"]
-    assert a.columns["document"] == ["10", "10", "talk", "talk"]  # without a name: the first item of the page
+    assert a.columns["document"] == [
+        "10",
+        "10",
+        "talk",
+        "talk",
+    ]  # without a name: the first item of the page
 
 
 def test_several_campaigns_need_a_name(tmp_path):
@@ -66,12 +88,16 @@ def test_several_campaigns_need_a_name(tmp_path):
 
 HEAD = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"
 ERRORS = [
-    ("a", "d1", 1, "r1", "Accuracy/Mistranslation", "Major"), ("a", "d1", 1, "r1", "Fluency/Punctuation", "Minor"),
-    ("a", "d1", 1, "r2", "No-error", "No-error"), ("a", "d1", 2, "r1", "Non-translation!", "Major"),
-    ("a", "d2", 3, "r2", "Style/Awkward", "minor"), ("b", "d1", 1, "r1", "Fluency/Punctuation", "Major"),
-    ("b", "d1", 1, "r2", "Other", "Neutral"), ("b", "d1", 2, "r1", "No-error", "No-error"),
+    ("a", "d1", 1, "r1", "Accuracy/Mistranslation", "Major"),
+    ("a", "d1", 1, "r1", "Fluency/Punctuation", "Minor"),
+    ("a", "d1", 1, "r2", "No-error", "No-error"),
+    ("a", "d1", 2, "r1", "Non-translation!", "Major"),
+    ("a", "d2", 3, "r2", "Style/Awkward", "minor"),
+    ("b", "d1", 1, "r1", "Fluency/Punctuation", "Major"),
+    ("b", "d1", 1, "r2", "Other", "Neutral"),
+    ("b", "d1", 2, "r1", "No-error", "No-error"),
     ("b", "d2", 3, "r2", "No-error", "No-error"),
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -85,8 +111,9 @@ def mqm(tmp_path):
 def test_mqm_is_minus_the_weights_of_the_errors(mqm):
     columns = read_score_columns({"": mqm})
     assert {name: list(map(float, one.values)) for name, (one,) in columns.items()} == {
-        "a": [pytest.approx(-5.1 / 2), -25, -1], "b": [-2.5, 0, 0],
-    }  # fmt: skip
+        "a": [pytest.approx(-5.1 / 2), -25, -1],
+        "b": [-2.5, 0, 0],
+    }
     (a,) = columns["a"]
     assert a.ids == ["1", "2", "3"] and a.columns["document"] == ["d1", "d1", "d2"]
     assert "rater" not in a.columns  # segment 1 has two
@@ -104,7 +131,10 @@ def test_a_severity_without_a_weight_is_named(mqm):
     mqm.write_text(mqm.read_text().replace("Neutral", "Fatal"))
     with pytest.raises(InputError, match=r"mqm.tsv, row 8: the severity 'fatal' has no weight"):
         read_score_columns({"": mqm})
-    assert error_weight("Non-translation!", "Minor", "") == 1 and error_weight("Fluency/Punctuation", "major", "") == 5
+    assert (
+        error_weight("Non-translation!", "Minor", "") == 1
+        and error_weight("Fluency/Punctuation", "major", "") == 5
+    )
 
 
 def test_z_scores_are_those_of_each_rater(mqm):
@@ -119,13 +149,17 @@ def test_z_scores_are_those_of_each_rater(mqm):
 
 
 def rated(path, raters, judged_by):
-    """60 segments of 12 documents, each judged for two systems by those of the raters that ``judged_by`` names."""
+    """60 segments of 12 documents, each judged for two systems by those of the raters that
+    ``judged_by`` names.
+    """
     random = np.random.default_rng(4)
     severity = {rater: random.normal(0, 3) for rater in raters}
     rows = [
         f"{system}\td{number // 5}\t{number + 1}\t{rater}\t{severity[rater] + random.normal(0, 1):.3f}"
-        for number in range(60) for rater in judged_by(number) for system in "ab"
-    ]  # fmt: skip
+        for number in range(60)
+        for rater in judged_by(number)
+        for system in "ab"
+    ]
     path.write_text("\n".join(["system\tdoc\tseg_id\trater\tscore", *rows]) + "\n")
     return {"": path}
 
@@ -146,14 +180,18 @@ def test_one_rater_for_an_example_is_a_cluster_of_examples(tmp_path):
 
 def test_several_raters_for_an_example_make_a_row_of_each_judgement(tmp_path):
     raters = [f"r{number}" for number in range(6)]
-    given = rated(tmp_path / "sqm.tsv", raters, lambda number: [raters[number % 6], raters[(number + 1) % 6]])
+    given = rated(
+        tmp_path / "sqm.tsv", raters, lambda number: [raters[number % 6], raters[(number + 1) % 6]]
+    )
     scored = import_scores(given, comparison={"cluster": ["rater"]}, paired=True).scored
     assert scored.metric.n == 120 and scored.sampling.clusters.counts == {"rater": 6, "example": 60}
     assert "a row is the judgement of one rater" in scored.metric.notes
     named = import_scores(given, comparison={"cluster": ["rater", "document"]}).scored
     assert named.sampling.clusters.counts == {"rater": 6, "document": 12}
     assert import_scores(given, comparison={"cluster": ["document"]}).scored.metric.n == 60
-    (tmp_path / "more.tsv").write_text("seg_id\tkind\n" + "".join(f"{n + 1}\tk\n" for n in range(60)))
+    (tmp_path / "more.tsv").write_text(
+        "seg_id\tkind\n" + "".join(f"{n + 1}\tk\n" for n in range(60))
+    )
     kinds = {"by": "column:kind", "examples": {"table": tmp_path / "more.tsv", "ids": "seg_id"}}
     with pytest.raises(InputError, match="a row is a judgement, which cannot be joined"):
         import_scores(given, comparison={"cluster": ["rater"]}, **kinds)
@@ -163,9 +201,15 @@ def test_several_raters_for_an_example_make_a_row_of_each_judgement(tmp_path):
 def test_judgements_are_joined_with_texts_by_id(pearmut, tmp_path):
     (tmp_path / "table.tsv").write_text("line\tkind\n12\tq\n9\tp\n10\tp\n11\tq\n")
     table = tmp_path / "table.tsv"
-    found = import_scores({"a": pearmut}, by="column:kind", examples={"table": table, "ids": "line"})
-    assert [part["value"] for part in json.loads(found.report("json"))["bins"]] == pytest.approx([32.5, 40])
-    with pytest.raises(InputError, match="judgements are joined with other texts and scores by the example"):
+    found = import_scores(
+        {"a": pearmut}, by="column:kind", examples={"table": table, "ids": "line"}
+    )
+    assert [part["value"] for part in json.loads(found.report("json"))["bins"]] == pytest.approx(
+        [32.5, 40]
+    )
+    with pytest.raises(
+        InputError, match="judgements are joined with other texts and scores by the example"
+    ):
         import_scores({"a": pearmut}, by="column:kind", examples={"table": table})
 
 
@@ -177,17 +221,27 @@ def test_some_judgements_and_a_metric_of_all_rows(tmp_path):
     rows = "".join(f"{n}\t{truth[n] / 100 + random.normal(0, 0.01)}\n" for n in range(40))
     (tmp_path / "comet.tsv").write_text(f"line\tscore\n{rows}")
     people = {"people": {"a": tmp_path / "annotations.json"}}
-    found = import_scores({"a": tmp_path / "comet.tsv"}, judgements=people, examples={"ids": "line"})
+    found = import_scores(
+        {"a": tmp_path / "comet.tsv"}, judgements=people, examples={"ids": "line"}
+    )
     (mean,) = found.scored.people
-    assert mean.judged == 14 and mean.alone == pytest.approx(truth[::3].mean()) and mean.narrower > 0.2
+    assert (
+        mean.judged == 14 and mean.alone == pytest.approx(truth[::3].mean()) and mean.narrower > 0.2
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda one: one.pop("user_id"), "entry 2 of c: not an annotation with a user_id"),
-        (lambda one: one.update(item={"item_id": "x"}), "entry 2 of c: its item and annotation are not lists"),
-        (lambda one: one.update(annotation=[scored(a="good")] * 2), "entry 2 of c, item 10, a: 'good' is not a score"),
+        (
+            lambda one: one.update(item={"item_id": "x"}),
+            "entry 2 of c: its item and annotation are not lists",
+        ),
+        (
+            lambda one: one.update(annotation=[scored(a="good")] * 2),
+            "entry 2 of c, item 10, a: 'good' is not a score",
+        ),
     ],
 )
 def test_damaged_annotations_are_one_line(tmp_path, change, said):

@@ -55,7 +55,9 @@ def test_as_counted(test, parts, min_count):
         found[name] = np.zeros(size, np.int32)
     kernels.measure_overlap(ends, lengths, np.array(ORDERS, np.int32), *found.values())
     for i, words in enumerate(test):
-        assert {name: values[i].tolist() for name, values in found.items()} == figures(words, counts, min_count, ORDERS)
+        assert {name: values[i].tolist() for name, values in found.items()} == figures(
+            words, counts, min_count, ORDERS
+        )
 
 
 def test_by_eye():
@@ -92,7 +94,8 @@ def test_saved_and_damaged(tmp_path):
             if name == "firsts" and len(wrong) < len(kept):
                 continue  # is for check_words to see
             if name == "pairs" and wrong.dtype == kept.dtype:
-                continue  # any bits will do for the loops; that they are the right ones, digests say
+                # any bits will do for the loops; that they are the right ones, digests say
+                continue
             np.save(tmp_path / f"automaton.{name}.npy", wrong)
             with pytest.raises(InputError, match="invalid n-grams of the test text|is needed"):
                 Automaton.load(tmp_path)

@@ -16,7 +16,9 @@ WRITES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir")
 def write(folder):
     (folder / "test").write_text("the dog ate the cat\nthe dog slept\na cat\n")
     for number in range(3):
-        (folder / f"corpus.{number}").write_text(f"the cat slept {number}\na dog ate the cake\nthe dog slept\n" * 3)
+        (folder / f"corpus.{number}").write_text(
+            f"the cat slept {number}\na dog ate the cake\nthe dog slept\n" * 3
+        )
     return folder / "test", [folder / f"corpus.{number}" for number in range(3)]
 
 
@@ -28,7 +30,8 @@ def held(out):
 
 
 def in_a_child(given, out, moment):
-    """Run it in a process that is killed before it writes, renames or removes for the ``moment``-th time.
+    """Run it in a process that is killed before it writes, renames or removes for the ``moment``-th
+    time.
 
     :returns: whether it was.
     """
@@ -38,7 +41,11 @@ def in_a_child(given, out, moment):
 
         def kill(event, details):
             nonlocal count
-            opened = event == "open" and str(out) in str(details[0]) and (details[2] or 0) & (os.O_WRONLY | os.O_RDWR)
+            opened = (
+                event == "open"
+                and str(out) in str(details[0])
+                and (details[2] or 0) & (os.O_WRONLY | os.O_RDWR)
+            )
             if opened or (event in WRITES and str(out) in str(details[0])):
                 count += 1
                 if count == moment:
@@ -64,7 +71,9 @@ def test_killed_at_every_write(tmp_path, step):
     assert {"overlap.json", "examples.tsv"} <= set(expected) and len(expected) > 4
     moment = killed = 0
     while True:
-        moment += step if moment > 76 else 10 * step  # many of the last, which write what there is to look at
+        moment += (
+            step if moment > 76 else 10 * step
+        )  # many of the last, which write what there is to look at
         if not in_a_child(given, out := tmp_path / f"killed-{moment}", moment):
             break
         killed += 1

@@ -1,4 +1,6 @@
-"""What a corpus knows of a pool, out of ``cgbench overlap``: the same as n-grams learned from all of that corpus."""
+"""What a corpus knows of a pool, out of ``cgbench overlap``: the same as n-grams learned from all
+of that corpus.
+"""
 
 import shutil
 
@@ -25,7 +27,9 @@ from cgbench.errors import InputError
 from cgbench.report.release_data import find_material
 from cgbench.text.blocks import join_blocks
 
-LINE = st.lists(st.sampled_from(["a", "b", "c", "é", "long-word-of-17-b"]), max_size=9).map(" ".join)
+LINE = st.lists(st.sampled_from(["a", "b", "c", "é", "long-word-of-17-b"]), max_size=9).map(
+    " ".join
+)
 MOST = 3
 
 
@@ -56,7 +60,10 @@ def test_of_the_pool_it_is_what_is_learned_from_the_corpus(pool, corpus, min_cou
     words = words_of_pool(known, [("pool", join_blocks(pool))], word_min_count)
     usual = Vocabulary.learn(corpus, min_count=word_min_count)
     for word in {word for line in pool for word in line.split()}:
-        rare = [vocabulary.ids([word])[0] >= vocabulary.usable for vocabulary in (found.words, words, learned.words)]
+        rare = [
+            vocabulary.ids([word])[0] >= vocabulary.usable
+            for vocabulary in (found.words, words, learned.words)
+        ]
         assert len(set(rare)) == 1
         assert found.words.count(word) == min(MOST, learned.words.count(word))
         assert words.count(word) == min(MOST, usual.count(word))
@@ -82,14 +89,21 @@ SMALL = {"preset": "demo", "until": "candidates", "candidates": 200, "jobs": 1}
 def results(demo, tmp_path_factory):
     """What the two sides of the demo's training text know of its pool."""
     folder = tmp_path_factory.mktemp("results")
-    for side, text, corpus in zip(("source", "target"), pair(demo, "pool"), pair(demo, "train"), strict=True):
+    for side, text, corpus in zip(
+        ("source", "target"), pair(demo, "pool"), pair(demo, "train"), strict=True
+    ):
         overlap(text, corpus, out=folder / side, engine=Local(1))
     return folder
 
 
 @pytest.fixture(scope="module")
 def arguments(demo):
-    return {"train": pair(demo, "train"), "pools": pair(demo, "pool"), "exclude": [pair(demo, "valid")], **SMALL}
+    return {
+        "train": pair(demo, "train"),
+        "pools": pair(demo, "pool"),
+        "exclude": [pair(demo, "valid")],
+        **SMALL,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +112,18 @@ def usual(arguments, tmp_path_factory):
 
 
 def same_choice(one, other):
-    """The same candidates with the same figures but for counts of words, which a result has up to a number."""
+    """The same candidates with the same figures but for counts of words, which a result has up to a
+    number.
+    """
     left = [f"{side}_rarest" for side in ("source", "target")]
     tables = [release.table().drop_columns(left) for release in (one, other)]
     texts = [[release.lines(side) for side in ("source", "target")] for release in (one, other)]
     capped = np.minimum(one.table()[left[0]].to_numpy(), MOST).tolist()
-    return tables[0].equals(tables[1]) and texts[0] == texts[1] and capped == other.table()[left[0]].to_pylist()
+    return (
+        tables[0].equals(tables[1])
+        and texts[0] == texts[1]
+        and capped == other.table()[left[0]].to_pylist()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +137,11 @@ def test_a_build_selects_the_same(usual, built, arguments, results, tmp_path):
     assert built.manifest["counts"] == usual.manifest["counts"]
     # One side alone; a folder without a side is of the side of the degree.
     alone = build_react(out=tmp_path / "out", known_from=results / "target", **arguments)
-    assert alone.table().drop_columns(["target_rarest"]).equals(usual.table().drop_columns(["target_rarest"]))
+    assert (
+        alone.table()
+        .drop_columns(["target_rarest"])
+        .equals(usual.table().drop_columns(["target_rarest"]))
+    )
     assert list(alone.manifest["inputs"]["known_from"]) == ["target"]
 
 
@@ -125,7 +149,11 @@ def test_another_corpus_another_choice(usual, arguments, demo, results, tmp_path
     """What is in the result decides, not the training text."""
     corpus = [demo / "train.en", demo / "pool.en"]
     overlap(demo / "pool.en", corpus, out=tmp_path / "more", engine=Local(1))
-    found = build_react(out=tmp_path / "out", known_from=tmp_path / "more", **{**arguments, "filter_sides": "target"})
+    found = build_react(
+        out=tmp_path / "out",
+        known_from=tmp_path / "more",
+        **{**arguments, "filter_sides": "target"},
+    )
     assert found.manifest["counts"]["known_words"] > usual.manifest["counts"]["known_words"]
     assert found.manifest["figures"]["degree"]["mean"] < usual.manifest["figures"]["degree"]["mean"]
 
@@ -160,9 +188,18 @@ def test_statistics_of_such_a_release(built, tmp_path):
         ({"known_from": {"middle": "{}/target"}}, "middle={}/target.: give a side and a folder"),
         ({"known_from": 7}, "a folder, or one per side"),
         ({"known_from": ["source={}/source", "source={}/target"]}, "one folder per side"),
-        ({"known_from": "{}/target", "ngram_min_count": 4}, "counts are known up to 3, but ngram_min_count=4"),
-        ({"known_from": "source={}/source", "word_min_count": 5}, "counts are known up to 3, but word_min_count=5"),
-        ({"known_from": "{}/target", "lowercase": True}, r"its words were separated differently \(lowercase\)"),
+        (
+            {"known_from": "{}/target", "ngram_min_count": 4},
+            "counts are known up to 3, but ngram_min_count=4",
+        ),
+        (
+            {"known_from": "source={}/source", "word_min_count": 5},
+            "counts are known up to 3, but word_min_count=5",
+        ),
+        (
+            {"known_from": "{}/target", "lowercase": True},
+            r"its words were separated differently \(lowercase\)",
+        ),
         ({"known_from": "{}/target", "anonymise": "cogs"}, "replaces names pair by pair"),
         ({"known_from": "{}/source"}, "row 1 of the target of .*pool.en is not in the text"),
     ],
@@ -195,7 +232,9 @@ def test_several_corpora_of_a_pool_are_one_text(usual, arguments, demo, results,
         build_react(out=tmp_path / "out", known_from=known, **{**arguments, "pools": pools})
 
 
-@pytest.mark.parametrize("name", ["known.json", "matches.npy", "words.counts.npy", "automaton.links.npy"])
+@pytest.mark.parametrize(
+    "name", ["known.json", "matches.npy", "words.counts.npy", "automaton.links.npy"]
+)
 def test_a_damaged_result_is_refused(arguments, results, tmp_path, name):
     shutil.copytree(results / "target", tmp_path / "target")
     flip(tmp_path / "target/known" / name, -1)
@@ -207,13 +246,22 @@ def test_the_command_and_a_file_of_settings(built, arguments, corpora, results, 
     """The same bytes, whoever names the results."""
     known = {side: results / side for side in ("source", "target")}
     (tmp_path / "settings.yaml").write_text(
-        "candidates: 200\nknown_from:\n" + "".join(f"- {side}={folder}\n" for side, folder in known.items())
+        "candidates: 200\nknown_from:\n"
+        + "".join(f"- {side}={folder}\n" for side, folder in known.items())
     )
     words = ["build-react", *corpora, "--preset", "demo", "--until", "candidates"]
     run(*words, "--config", tmp_path / "settings.yaml", "--out", tmp_path / "one")
     given = [f"{side}={folder}" for side, folder in known.items()]
     run(
-        *words, "--set", "candidates=200", "--known-from", given[0], "--known-from", given[1], "--out", tmp_path / "two"
+        *words,
+        "--set",
+        "candidates=200",
+        "--known-from",
+        given[0],
+        "--known-from",
+        given[1],
+        "--out",
+        tmp_path / "two",
     )
     for name in ("manifest.json", "candidates.en", "README.md"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()

@@ -1,4 +1,6 @@
-"""overlap() against the definition, against known n-grams and novelty, and against itself in other pieces."""
+"""overlap() against the definition, against known n-grams and novelty, and against itself in other
+pieces.
+"""
 
 import json
 
@@ -27,7 +29,11 @@ def rows(found):
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5), st.lists(WORDS, max_size=9), st.integers(1, 4))
+@given(
+    st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5),
+    st.lists(WORDS, max_size=9),
+    st.integers(1, 4),
+)
 def test_as_defined(tmp_path_factory, pairs, corpus, min_count):
     path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
     path.write_text("".join(line + "\n" for line in corpus))
@@ -38,13 +44,18 @@ def test_as_defined(tmp_path_factory, pairs, corpus, min_count):
         words = sides[number % 2][number // 2].split()
         expected = figures(words, counts, min_count, (1, 2, 5))
         span = words[expected["longest_end"] - expected["longest"] : expected["longest_end"]]
-        assert [row["example"], row["side"]] == [str(number // 2 + 1), ("source", "target")[number % 2]]
+        assert [row["example"], row["side"]] == [
+            str(number // 2 + 1),
+            ("source", "target")[number % 2],
+        ]
         assert [int(row[f"known_{order}"]) for order in (1, 2, 5)] == expected["known"]
         assert [int(row[name]) for name in ("pieces", "covered", "longest")] == [
             expected[name] for name in ("pieces", "covered", "longest")
         ]
         assert row["longest_text"].split() == span
-    again = overlap(tuple(sides), path, orders=(1, 2, 5), min_count=min_count, engine=ONE, shard_bytes=7)
+    again = overlap(
+        tuple(sides), path, orders=(1, 2, 5), min_count=min_count, engine=ONE, shard_bytes=7
+    )
     assert again.table() == found.table()
     assert again.report("json") == found.report("json")
 
@@ -54,11 +65,18 @@ def texts(tmp_path_factory):
     """A corpus in three files and a test text of sentences that are partly made of it."""
     folder = tmp_path_factory.mktemp("texts")
     rng = np.random.default_rng(5)
-    lines = [" ".join(f"w{word}" for word in rng.zipf(1.5, rng.integers(1, 30)) % 400) for _ in range(900)]
+    lines = [
+        " ".join(f"w{word}" for word in rng.zipf(1.5, rng.integers(1, 30)) % 400)
+        for _ in range(900)
+    ]
     for number in range(3):
-        (folder / f"{number}.txt").write_text("\n".join(lines[number * 300 : (number + 1) * 300]) + "\n")
+        (folder / f"{number}.txt").write_text(
+            "\n".join(lines[number * 300 : (number + 1) * 300]) + "\n"
+        )
     (folder / "all.txt").write_text("\n".join(lines) + "\n")
-    test = [" ".join(lines[i].split()[3:] + lines[i + 7].split()[:9]) or "w1" for i in range(0, 880, 11)]
+    test = [
+        " ".join(lines[i].split()[3:] + lines[i + 7].split()[:9]) or "w1" for i in range(0, 880, 11)
+    ]
     (folder / "test.txt").write_text("\n".join(test) + "\n")
     return folder
 
@@ -75,7 +93,9 @@ def test_files_and_shards_and_workers_change_nothing(texts, monkeypatch):
 
 def test_as_known_ngrams_and_novelty_have_it(texts, tmp_path):
     out = tmp_path / "out"
-    found = overlap(texts / "test.txt", texts / "all.txt", orders=(2, 3), min_count=1, out=out, engine=ONE)
+    found = overlap(
+        texts / "test.txt", texts / "all.txt", orders=(2, 3), min_count=1, out=out, engine=ONE
+    )
     test = (texts / "test.txt").read_text().splitlines()
     known = KnownOfTest.load(out)
     for min_count in (1, 2, 3):
@@ -110,14 +130,19 @@ def test_a_stopped_run_goes_on(texts, tmp_path):
     assert json.loads((out / "overlap.json").read_text())["corpus"]["documents"] == 301
     # another text, other counts
     bad.write_bytes(b"w3 w4\n")
-    assert overlap(texts / "test.txt", corpus, out=out, engine=ONE).corpus["words"] == found.corpus["words"]
+    assert (
+        overlap(texts / "test.txt", corpus, out=out, engine=ONE).corpus["words"]
+        == found.corpus["words"]
+    )
     assert len(list(out.glob(".cgbench/corpus-*/*/step.json"))) == 3
 
 
 def test_lower_case_and_tokens(tmp_path):
     (tmp_path / "corpus.txt").write_text("Das ist gut. Oder?\n")
     plain, lower, tokens = (
-        overlap(["das ist gut . oder ?"], tmp_path / "corpus.txt", engine=ONE, **settings_).sides[0].spans[0]
+        overlap(["das ist gut . oder ?"], tmp_path / "corpus.txt", engine=ONE, **settings_)
+        .sides[0]
+        .spans[0]
         for settings_ in ({}, {"lowercase": True}, {"lowercase": True, "tokenize": "13a"})
     )
     assert (plain, lower, tokens) == ("ist", "das ist", "das ist gut . oder ?")
@@ -138,10 +163,19 @@ def test_two_sides_need_rules_of_two_languages(tmp_path):
     (tmp_path / "corpus.txt").write_text("l'homme dort.\nthe man's asleep.\n")
     pair = (["l'homme dort."], ["the man's asleep."])
     for more in ({"tokenize": "moses"}, {"detokenize": True}, {"tokenize": "source=moses"}):
-        with pytest.raises(InputError, match="two sides; run each side alone, with its own language"):
+        with pytest.raises(
+            InputError, match="two sides; run each side alone, with its own language"
+        ):
             overlap(pair, tmp_path / "corpus.txt", engine=ONE, **more)
-    assert len(overlap(pair, tmp_path / "corpus.txt", tokenize="13a", lowercase=True, engine=ONE).sides) == 2
-    french = overlap(pair[0], tmp_path / "corpus.txt", tokenize="moses", language="fr", engine=ONE).sides[0]
+    assert (
+        len(
+            overlap(pair, tmp_path / "corpus.txt", tokenize="13a", lowercase=True, engine=ONE).sides
+        )
+        == 2
+    )
+    french = overlap(
+        pair[0], tmp_path / "corpus.txt", tokenize="moses", language="fr", engine=ONE
+    ).sides[0]
     assert french.lengths.tolist() == [4]  # l' homme dort .
 
 
@@ -165,7 +199,10 @@ def test_a_kept_result_that_does_not_serve(texts, tmp_path):
     known = KnownOfTest.load(out)
     with pytest.raises(InputError, match="row 2 of the text is not in the text"):
         ngrams_of_lines(known, [(texts / "test.txt").read_text().splitlines()[4], "w1 q"], 1)
-    with pytest.raises(InputError, match="counts are known up to 3, but min_count=4 needs more; run cgbench overlap"):
+    with pytest.raises(
+        InputError,
+        match="counts are known up to 3, but min_count=4 needs more; run cgbench overlap",
+    ):
         ngrams_of_lines(known, ["w1"], 4)
     with pytest.raises(InputError, match="not a result of cgbench overlap"):
         KnownOfTest.load(tmp_path)

@@ -7,11 +7,21 @@ from parts_manifest import MANIFEST
 from small_build import rewrite
 from text_files import replace_text
 
-from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, check_output_folder, write_parts
+from cgbench.benchmark.parts.folder import (
+    PartsFolder,
+    Piece,
+    Place,
+    check_output_folder,
+    write_parts,
+)
 from cgbench.errors import InputError
 from cgbench.steps import hash_file
 
-PIECES = [Piece("the house", 4, (0, 1)), Piece("of ice", 3, (1,), "few"), Piece("zebra", 0, (), "absent")]
+PIECES = [
+    Piece("the house", 4, (0, 1)),
+    Piece("of ice", 3, (1,), "few"),
+    Piece("zebra", 0, (), "absent"),
+]
 PROBES = [("ein Haus", "in the house"), ("das Haus\tist Eis", "the house of ice")]
 ROWS = [(Place(0, 0, 2), Place(1, 2, 4)), (Place(2, -1, -1),), ()]
 
@@ -27,12 +37,20 @@ def test_a_folder_is_read_as_it_was_written(tmp_path):
     )  # as it is printed
     assert (found.side, found.k, found.match) == ("target", 2, "words")
     assert found.manifest["counts"] == {
-        "rows": 3, "pieces": 3, "probed": 2, "full": 1, "rows_probed": 1, "probes": 2, "trained": 0,
-    }  # fmt: skip
+        "rows": 3,
+        "pieces": 3,
+        "probed": 2,
+        "full": 1,
+        "rows_probed": 1,
+        "probes": 2,
+        "trained": 0,
+    }
     assert found.manifest["reasons"] == {"absent": 1, "few": 1}
     rows = [json.loads(line) for line in (tmp_path / "parts/rows.jsonl").read_text().splitlines()]
     assert rows == [[[1, 0, 2], [2, 2, 4]], [[3, -1, -1]], []]
-    table = [json.loads(line) for line in (tmp_path / "parts/pieces.jsonl").read_text().splitlines()]
+    table = [
+        json.loads(line) for line in (tmp_path / "parts/pieces.jsonl").read_text().splitlines()
+    ]
     assert [row["probes"] for row in table] == [[1, 2], [2], []]  # lines of probes.source
     write_parts(tmp_path / "parts", PIECES, PROBES, ROWS, MANIFEST)  # an earlier one is replaced
 
@@ -65,13 +83,17 @@ def test_what_is_no_such_folder_is_refused(tmp_path):
         ("manifest.json", '"probes.source"', '"probes.other"', "there is no files.probes.source"),
     ],
 )
-def test_a_folder_that_is_listed_right_but_makes_no_sense_is_refused(tmp_path, name, old, new, said):
+def test_a_folder_that_is_listed_right_but_makes_no_sense_is_refused(
+    tmp_path, name, old, new, said
+):
     folder = tmp_path / "p"
     write_parts(folder, PIECES[:2], PROBES, [ROWS[0], ()], MANIFEST)
     path = folder / name
     replace_text(path, old, new)
     manifest = json.loads((folder / "manifest.json").read_text())
-    files = {name: hash_file(folder / name.replace("other", "source")) for name in manifest["files"]}
+    files = {
+        name: hash_file(folder / name.replace("other", "source")) for name in manifest["files"]
+    }
     rewrite(folder, {**manifest, "files": files})
     with pytest.raises(InputError, match=said) as caught:
         PartsFolder.open(folder)
@@ -84,7 +106,12 @@ def test_a_folder_that_is_listed_right_but_makes_no_sense_is_refused(tmp_path, n
         ("pieces.jsonl", '"count": 4', '"count": 3', "pieces.jsonl: is damaged"),
         ("probes.source", "ein", "kein", "probes.source: is damaged"),
         ("manifest.json", '"k": 2', '"k": 1', "its digest differs"),
-        ("manifest.json", '"format": 4', '"format": 3', "format 3, but this version reads 4; run cgbench parts again"),
+        (
+            "manifest.json",
+            '"format": 4',
+            '"format": 3',
+            "format 3, but this version reads 4; run cgbench parts again",
+        ),
     ],
 )
 def test_a_changed_file_is_named(tmp_path, name, old, new, said):

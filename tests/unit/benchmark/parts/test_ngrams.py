@@ -13,7 +13,15 @@ from cgbench.benchmark.parts.folder import PartsFolder
 from cgbench.errors import InputError
 from cgbench.text import corpus as corpus_module
 
-TRAIN = ["the old man", "an old man", "my old man sleeps", "the man sleeps", "a man sleeps", "the cat sleeps", "a cat"]
+TRAIN = [
+    "the old man",
+    "an old man",
+    "my old man sleeps",
+    "the man sleeps",
+    "a man sleeps",
+    "the cat sleeps",
+    "a cat",
+]
 
 
 def _pair(folder, name, targets, sources=None):
@@ -23,7 +31,9 @@ def _pair(folder, name, targets, sources=None):
 
 
 def _parts(tmp_path, test, corpus, train=TRAIN, sources=None, **more):
-    texts = {name: _pair(tmp_path, name, lines) for name, lines in (("train", train), ("test", test))}
+    texts = {
+        name: _pair(tmp_path, name, lines) for name, lines in (("train", train), ("test", test))
+    }
     texts["corpora"] = _pair(tmp_path, "pool", corpus, sources)
     return cgbench.parts(**texts, out=tmp_path / "parts", **{"min_count": 2, **more})
 
@@ -33,11 +43,14 @@ def _probes_of(found):
 
 
 def test_an_example_to_read(tmp_path):
-    """``old man`` and ``man sleeps`` are known, ``old man sleeps`` is not: the test has a new neighbour."""
+    """``old man`` and ``man sleeps`` are known, ``old man sleeps`` is not: the test has a new
+    neighbour.
+    """
     corpus = [
         "old man",  # a whole sentence
         "the old man sleeps",  # neither "the old man" nor "old man sleeps" is known
-        "the cat and the old man",  # the edge of the sentence is known with "old man" and with "the"
+        # the edge of the sentence is known with "old man" and with "the"
+        "the cat and the old man",
         "man sleeps",  # known with "sleeps"
         "old man sleeps the cat",  # the test sentence itself
         "the dog",  # "dog" is rare
@@ -60,8 +73,12 @@ def test_why_there_are_none(tmp_path):
     corpus = ["cat sleeps", "old " + 30 * "the ", "man the sleeps man"]
     found = _parts(tmp_path, test, corpus)
     assert {piece.text: piece.reason for piece in found.pieces} == {
-        "man sleeps": "absent", "old": "absent", "cat": "absent", "sleeps": "few", "zebra": "unknown",
-    }  # fmt: skip
+        "man sleeps": "absent",
+        "old": "absent",
+        "cat": "absent",
+        "sleeps": "few",
+        "zebra": "unknown",
+    }
     assert found.manifest["reasons"] == {"unknown": 1, "absent": 3, "few": 1}
     assert _probes_of(_parts(tmp_path, test, ["sleeps", *corpus], k=1))["sleeps"] == ["sleeps"]
     again = _parts(tmp_path, test, ["sleeps", *corpus], k=1, train=[*TRAIN, "sleeps"])
@@ -74,16 +91,22 @@ WORDS = list("abcdef")
 
 
 def _sentences(draw, size, longest=6):
-    return [" ".join(draw.choices(WORDS, range(1, 7), k=draw.randint(1, longest))) for _ in range(size)]
+    return [
+        " ".join(draw.choices(WORDS, range(1, 7), k=draw.randint(1, longest))) for _ in range(size)
+    ]
 
 
 def _neighbours(piece, words, known):
-    """The most neighbours that are known with the piece at one of its places; None if it is not there."""
+    """The most neighbours that are known with the piece at one of its places; None if it is not
+    there.
+    """
     found = []
     for i in range(len(words) - len(piece) + 1):
         j = i + len(piece)
         if tuple(words[i:j]) == piece:
-            found.append((tuple(words[max(0, i - 1) : j]) in known) + (tuple(words[i : j + 1]) in known))
+            found.append(
+                (tuple(words[max(0, i - 1) : j]) in known) + (tuple(words[i : j + 1]) in known)
+            )
     return max(found, default=None)
 
 
@@ -91,7 +114,9 @@ def _neighbours(piece, words, known):
 def test_against_the_definition(tmp_path, seed, monkeypatch):
     draw = random.Random(seed)
     train, test, corpus = _sentences(draw, 25), _sentences(draw, 4), _sentences(draw, 60, 9)
-    sources = [draw.choice(["u", "v w", f"s {line}"]) + f" {draw.randint(0, 40)}" for line in corpus]
+    sources = [
+        draw.choice(["u", "v w", f"s {line}"]) + f" {draw.randint(0, 40)}" for line in corpus
+    ]
     most, k, need = draw.randint(4, 20), draw.randint(1, 4), draw.randint(0, 2)
     monkeypatch.setattr(corpus_module, "CHUNK", 32)  # of the places where a chunk may begin
     monkeypatch.setattr(scan, "CHUNK", 100)  # many chunks
@@ -115,7 +140,9 @@ def test_against_the_definition(tmp_path, seed, monkeypatch):
             continue
         assert words in known
         assert piece.count == sum(
-            tuple(line.split()[i : i + len(words)]) == words for line in train for i in range(len(line.split()))
+            tuple(line.split()[i : i + len(words)]) == words
+            for line in train
+            for i in range(len(line.split()))
         )
         # The best that each source offers.
         offers = {}
@@ -146,7 +173,9 @@ def test_against_the_definition(tmp_path, seed, monkeypatch):
     monkeypatch.setattr(ngrams, "usable_cores", lambda: 1)
     cgbench.parts(**texts, corpora=pool, out=tmp_path / "other", **settings)
     for name in ("probes.source", "probes.target", "pieces.jsonl", "rows.jsonl"):
-        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "other" / name).read_bytes(), name
+        assert (tmp_path / "parts" / name).read_bytes() == (
+            tmp_path / "other" / name
+        ).read_bytes(), name
 
 
 def test_few_choices_bound_what_is_kept_not_who_is_served(tmp_path, monkeypatch):
@@ -162,8 +191,13 @@ def test_few_choices_bound_what_is_kept_not_who_is_served(tmp_path, monkeypatch)
 
 
 def test_a_source_of_the_test_set_is_no_probe_and_an_empty_side_neither(tmp_path):
-    test, train = _pair(tmp_path, "test", ["old man sleeps"], ["u v"]), _pair(tmp_path, "train", TRAIN)
-    pool = _pair(tmp_path, "pool", ["old man", "", "sleeps", "old man", "sleeps"], ["u v", "x", "", "y", "z"])
+    test, train = (
+        _pair(tmp_path, "test", ["old man sleeps"], ["u v"]),
+        _pair(tmp_path, "train", TRAIN),
+    )
+    pool = _pair(
+        tmp_path, "pool", ["old man", "", "sleeps", "old man", "sleeps"], ["u v", "x", "", "y", "z"]
+    )
     found = cgbench.parts(test=test, train=train, corpora=pool, min_count=2, out=tmp_path / "parts")
     assert sorted(found.probes) == [("y", "old man"), ("z", "sleeps")]
 
@@ -182,7 +216,14 @@ def test_what_is_not_kept_early_is_not_missed(tmp_path, monkeypatch):
     assert (early.pieces, early.probes) == (whole.pieces, whole.probes)
     # The last pair is the only one with known neighbours, but a long one.
     corpus = [*(["b d"] * 400), "a b c a b c"]
-    found = _parts(tmp_path / "c", ["b b"], corpus, ["a b", "a b", "b c", "b c", "d", "d"], k=1, sources=range(401))
+    found = _parts(
+        tmp_path / "c",
+        ["b b"],
+        corpus,
+        ["a b", "a b", "b c", "b c", "d", "d"],
+        k=1,
+        sources=range(401),
+    )
     assert found.probes == (("400", "a b c a b c"),)
 
 
@@ -193,26 +234,36 @@ def test_fewer_pieces_come_before_fewer_words(tmp_path):
     for number, best in ((2, ("u u u u", "a b")), (3, ("u u u", "b"))):
         sources, targets = zip(*offers[:number], strict=True)
         pool = _pair(tmp_path, "pool", targets, sources)
-        found = cgbench.parts(test=test, train=train, corpora=pool, min_count=2, k=1, out=tmp_path / "parts")
+        found = cgbench.parts(
+            test=test, train=train, corpora=pool, min_count=2, k=1, out=tmp_path / "parts"
+        )
         assert found.probes == (best,)
 
 
 def test_the_other_side(tmp_path):
-    found = _parts(tmp_path, ["old man sleeps the cat"], ["the old man too", "the dog"], side="source", k=1)
+    found = _parts(
+        tmp_path, ["old man sleeps the cat"], ["the old man too", "the dog"], side="source", k=1
+    )
     assert found.side == "source" and found.match == "outputs"
     assert {name: probes for name, probes in _probes_of(found).items() if probes} == {
-        "s": ["the old man too"], "old man": ["the old man too"], "the": ["the old man too"],
-    }  # fmt: skip
+        "s": ["the old man too"],
+        "old man": ["the old man too"],
+        "the": ["the old man too"],
+    }
 
 
 def test_a_release_is_needed_or_a_test_set(tmp_path):
     with pytest.raises(InputError, match="give either a release or a test set"):
         cgbench.parts(out=tmp_path / "parts")
-    with pytest.raises(InputError, match="what is known follows from the training corpus: give train"):
+    with pytest.raises(
+        InputError, match="what is known follows from the training corpus: give train"
+    ):
         cgbench.parts(test=_pair(tmp_path, "test", ["a b"]), out=tmp_path / "parts")
 
 
 def test_a_test_set_of_unknown_words_only(tmp_path):
     found = _parts(tmp_path, ["zebra yak", ""], ["the old man"])
     assert [piece.reason for piece in found.pieces] == ["unknown", "unknown"] and found.probes == ()
-    assert [len(row) for row in found.rows] == [2, 0] and found.manifest["counts"]["rows_probed"] == 0
+    assert [len(row) for row in found.rows] == [2, 0] and found.manifest["counts"][
+        "rows_probed"
+    ] == 0

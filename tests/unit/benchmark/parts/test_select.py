@@ -16,20 +16,27 @@ def _needs(served, pieces, k):
 
 
 def _covers(taken, served, needs):
-    return all(sum(piece in served[number] for number in taken) >= need for piece, need in enumerate(needs))
+    return all(
+        sum(piece in served[number] for number in taken) >= need for piece, need in enumerate(needs)
+    )
 
 
 def _fewest(served, pieces, k):
     """The smallest number of probes, by trying all subsets from the small ones on."""
     needs = _needs(served, pieces, k)
     for size in range(len(served) + 1):
-        if any(_covers(taken, served, needs) for taken in itertools.combinations(range(len(served)), size)):
+        if any(
+            _covers(taken, served, needs)
+            for taken in itertools.combinations(range(len(served)), size)
+        ):
             return size
     raise AssertionError
 
 
 def _plain_greedy(served, pieces, k):
-    """Greedy by its definition, without a queue; then without what is superfluous, from the last on."""
+    """Greedy by its definition, without a queue; then without what is superfluous, from the last
+    on.
+    """
     lacking = _needs(served, pieces, k)
     left, taken = list(range(len(served))), []
     while any(need > 0 for need in lacking):
@@ -48,7 +55,10 @@ def _plain_greedy(served, pieces, k):
 def _draw(seed):
     draw = random.Random(seed)
     pieces, k = draw.randint(1, 7), draw.randint(1, 3)
-    served = [sorted(draw.sample(range(pieces), draw.randint(0, min(4, pieces)))) for _ in range(draw.randint(1, 11))]
+    served = [
+        sorted(draw.sample(range(pieces), draw.randint(0, min(4, pieces))))
+        for _ in range(draw.randint(1, 11))
+    ]
     return served, pieces, k
 
 
@@ -69,7 +79,8 @@ def test_one_probe_for_many():
 
 
 def test_what_later_probes_make_superfluous_is_dropped():
-    # Greedy takes the first for its three pieces; the two others are needed for 3 and 4, and have the three as well.
+    # Greedy takes the first for its three pieces; the two others are needed for 3 and 4, and have
+    # the three as well.
     served = [np.array(one) for one in ([0, 1, 2], [0, 1, 3], [2, 4])]
     assert choose(served, 5, 1) == [1, 2]
 
@@ -83,7 +94,9 @@ def test_as_its_definition_and_within_its_bound_of_the_smallest(seed):
     fewest = _fewest(served, pieces, k)
     assert fewest <= len(taken) <= math.floor(bound(arrays) * fewest + 1e-9)
     given, probes = _selected(arrays, pieces, k)
-    assert probes == list(map(str, taken)) and [len(one) for one in given] == _needs(served, pieces, k)
+    assert probes == list(map(str, taken)) and [len(one) for one in given] == _needs(
+        served, pieces, k
+    )
     assert {number for one in given for number in one} == set(range(len(taken)))
     for piece, mine in enumerate(given):  # the first that serve it
         assert list(mine) == [place for place, one in enumerate(taken) if piece in served[one]][:k]

@@ -39,7 +39,10 @@ def test_it_stops_as_soon_as_it_is_certain(monkeypatch):
     assert count == known.decided_after < 60 and log["decision"] == "better"
     baseline = {name: 1.0 - value for name, value in enumerate(values)}
     assert asyncio.run(follow(StopWhenCertain(baseline), values))[0] < 60
-    assert asyncio.run(follow(StopWhenCertain(dict(enumerate(values))), values))[1]["decision"] == "equivalent"
+    assert (
+        asyncio.run(follow(StopWhenCertain(dict(enumerate(values))), values))[1]["decision"]
+        == "equivalent"
+    )
     # Good samples that finish first do not count before those that precede them.
     good_first = sorted(range(200), key=lambda row: -values[row])
     count, log = asyncio.run(follow(StopWhenCertain(0.95), values, good_first))
@@ -62,10 +65,14 @@ def test_with_the_mock_model_of_inspect(tmp_path, monkeypatch):
     encoding = SimpleNamespace(encode=lambda text, **options: list(text))
     monkeypatch.setattr(tiktoken, "get_encoding", lambda name: encoding)  # which downloads
     samples = [Sample(id=row + 1, input=f"question {row}", target="yes") for row in range(150)]
-    answers = [ModelOutput.from_content("mockllm/model", "yes" if row % 10 else "no") for row in range(150)]
+    answers = [
+        ModelOutput.from_content("mockllm/model", "yes" if row % 10 else "no") for row in range(150)
+    ]
     task = Task(MemoryDataset(samples), scorer=match(), early_stopping=StopWhenCertain(0.5))
     model = get_model("mockllm/model", custom_outputs=answers)
-    (log,) = eval(task, model, log_dir=str(tmp_path), display="none", max_samples=4, max_connections=4)
+    (log,) = eval(
+        task, model, log_dir=str(tmp_path), display="none", max_samples=4, max_connections=4
+    )
     summary = log.results.early_stopping
     assert log.status == "success" and summary.metadata["decision"] == "better"
     assert 15 < summary.metadata["samples"] < 60 and len(summary.early_stops) > 80

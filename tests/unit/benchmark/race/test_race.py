@@ -33,7 +33,9 @@ list(Race(request_for(sys.argv[1], Path(sys.argv[2]))).run())
 
 
 class Rivals(Fake):
-    """Models that are right on a share of the sentences: ``good`` 90%, ``bad`` 50%, ``worst`` 20%, ``same`` as good."""
+    """Models that are right on a share of the sentences: ``good`` 90%, ``bad`` 50%, ``worst`` 20%,
+    ``same`` as good.
+    """
 
     shares: ClassVar = {"good": 0.9, "bad": 0.5, "worst": 0.2, "same": 0.9}
 
@@ -62,15 +64,27 @@ def raced(request):
 
 def test_a_better_server_is_found_early(tmp_path):
     with serving(fake := Rivals()) as url:
-        lines, result, race = raced(request_for(url, tmp_path, plot=tmp_path / "race.svg", price=["in=1,out=2"]))
+        lines, result, race = raced(
+            request_for(url, tmp_path, plot=tmp_path / "race.svg", price=["in=1,out=2"])
+        )
         assert result["best"] == ["good"] and result["answered"] < 100
         assert lines[-2].startswith("good is better") and "USD saved" in lines[-1]
-        assert len(fake.asked) == 2 * result["answered"] and (tmp_path / "race.svg").stat().st_size > 1000
+        assert (
+            len(fake.asked) == 2 * result["answered"]
+            and (tmp_path / "race.svg").stat().st_size > 1000
+        )
         # The last line is what cgbench.sequential says of the scores.
         scores = np.loadtxt(tmp_path / "race" / "scores.tsv", skiprows=1)
         np.testing.assert_array_equal(scores[:, 0] - 1, race.order[: len(scores)])
-        last, known = result["trajectory"][-1], sequential(scores[:, 1] - scores[:, 2], -100, 100, size=200)
-        assert (last["low"], last["high"], last["p"]) == (known.low[-1], known.high[-1], known.p[-1])
+        last, known = (
+            result["trajectory"][-1],
+            sequential(scores[:, 1] - scores[:, 2], -100, 100, size=200),
+        )
+        assert (last["low"], last["high"], last["p"]) == (
+            known.low[-1],
+            known.high[-1],
+            known.p[-1],
+        )
         # The same command asks nothing again; a dry run knows the variance of the answers.
         again = raced(request_for(url, tmp_path, price=["in=1,out=2"]))[0]
         assert again == lines and len(fake.asked) == 2 * result["answered"]
@@ -81,14 +95,23 @@ def test_a_better_server_is_found_early(tmp_path):
 def test_worse_systems_are_asked_no_more(tmp_path):
     with serving(fake := Rivals()) as url:
         _, result, _ = raced(request_for(url, tmp_path, ("good", "worst", "bad")))
-        asked = {model: sum(body["model"] == model for body in fake.bodies) for model in Rivals.shares}
-    assert result["best"] == ["good"] and asked["worst"] < asked["bad"] <= asked["good"] == result["answered"]
+        asked = {
+            model: sum(body["model"] == model for body in fake.bodies) for model in Rivals.shares
+        }
+    assert (
+        result["best"] == ["good"]
+        and asked["worst"] < asked["bad"] <= asked["good"] == result["answered"]
+    )
 
 
 def test_equal_servers_are_equivalent(tmp_path):
     with serving(Rivals()) as url:
-        assert raced(request_for(url, tmp_path, ("good", "same")))[1]["answered"] == 200  # certain with all alone
-        _, result, _ = raced(request_for(url, tmp_path, ("good", "same"), margin=10, output=tmp_path / "margin"))
+        assert (
+            raced(request_for(url, tmp_path, ("good", "same")))[1]["answered"] == 200
+        )  # certain with all alone
+        _, result, _ = raced(
+            request_for(url, tmp_path, ("good", "same"), margin=10, output=tmp_path / "margin")
+        )
     assert result["best"] == ["good", "same"] and result["answered"] < 200
     assert result["end"] == "good and same are equivalent within 10 points"
 
@@ -117,8 +140,16 @@ def test_clusters_are_asked_as_a_whole(tmp_path):
 def test_runs_of_one_name_are_seeds(tmp_path):
     with serving(Rivals()) as url:
         request = request_for(url, tmp_path)
-        systems = [f"a={url}?model=good&seed=1", f"a={url}?model=bad&seed=2", f"b={url}?model=worst"]
-        race = Race(RaceRequest(**{name: getattr(request, name) for name in request.given} | {"systems": systems}))
+        systems = [
+            f"a={url}?model=good&seed=1",
+            f"a={url}?model=bad&seed=2",
+            f"b={url}?model=worst",
+        ]
+        race = Race(
+            RaceRequest(
+                **{name: getattr(request, name) for name in request.given} | {"systems": systems}
+            )
+        )
         assert race.systems == ["a", "b"]
         list(race.run())
     assert set(race.mean_scores("a")[race.order[:10]]) <= {0.0, 50.0, 100.0}
@@ -128,10 +159,15 @@ def test_runs_of_one_name_are_seeds(tmp_path):
 def test_killed_while_questions_are_in_flight(tmp_path, every):
     """The same end as without kills, and only what was in flight is asked twice."""
     draw, kills = random.Random(3), 0
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, sys.path), str(Path(__file__).parent)])}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([*map(str, sys.path), str(Path(__file__).parent)]),
+    }
     with serving(fake := Rivals(delay=0.03)) as url:
         for until in (moments := range(4, 44, every)):
-            child = subprocess.Popen([sys.executable, "-c", RUN, url, str(tmp_path)], env=environment)
+            child = subprocess.Popen(
+                [sys.executable, "-c", RUN, url, str(tmp_path)], env=environment
+            )
             while len(fake.asked) < until and child.poll() is None:
                 time.sleep(0.001)
             time.sleep(draw.random() * 0.03)
@@ -176,10 +212,17 @@ def test_bad_requests(tmp_path, change, words):
 
 
 def test_rules_are_the_metric(tmp_path):
-    rows = [{"id": row, "source": line, "rules": [{"type": "equals", "any": [translation(line)]}]}
-            for row, line in enumerate(LINES)]  # fmt: skip
+    rows = [
+        {"id": row, "source": line, "rules": [{"type": "equals", "any": [translation(line)]}]}
+        for row, line in enumerate(LINES)
+    ]
     (tmp_path / "rules.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    rules = {"sources": None, "references": None, "metric": "rules", "rules": tmp_path / "rules.jsonl"}
+    rules = {
+        "sources": None,
+        "references": None,
+        "metric": "rules",
+        "rules": tmp_path / "rules.jsonl",
+    }
     with serving(Rivals()) as url:
         by_rules = raced(request_for(url, tmp_path, output=tmp_path / "rules", **rules))[1]
         exact = raced(request_for(url, tmp_path))[1]
@@ -196,12 +239,21 @@ def test_the_command_prints_batches_and_the_end(tmp_path):
     with serving(Rivals()) as url:
         request_for(url, tmp_path)  # writes the texts
         words = ["race", "--system", f"bad={url}?model=bad", "--system", f"good={url}?model=good"]
-        words += ["--source", f"{tmp_path}/source", "--ref", f"{tmp_path}/reference", "--prompt", "Say: {source}"]
+        words += [
+            "--source",
+            f"{tmp_path}/source",
+            "--ref",
+            f"{tmp_path}/reference",
+            "--prompt",
+            "Say: {source}",
+        ]
         words += ["--batch", "20", "-o", f"{tmp_path}/race"]
         first, again = (CliRunner().invoke(main, words) for _ in range(2))
         assert first.exit_code == 0, first.stderr
         lines = first.stdout.splitlines()
-        assert lines[0].startswith("20 of 200: bad - good -") and lines[-2].startswith("good is better (after ")
+        assert lines[0].startswith("20 of 200: bad - good -") and lines[-2].startswith(
+            "good is better (after "
+        )
         assert again.stdout == first.stdout
         dry = CliRunner().invoke(main, [*words, "--dry-run"])
         assert dry.exit_code == 0 and dry.stdout.startswith("expected number of 200 examples")

@@ -16,7 +16,13 @@ def plan(tmp_path):
     corpus = tmp_path / "a.tsv"
 
     def make(**settings):
-        given = {"languages": "en,es", "preset": "demo", "device": "cpu", "until": "uncertainty", **settings}
+        given = {
+            "languages": "en,es",
+            "preset": "demo",
+            "device": "cpu",
+            "until": "uncertainty",
+            **settings,
+        }
         return plan_build(BuildRequest(corpus, corpus, tmp_path / "out", **given))
 
     return make
@@ -38,13 +44,18 @@ def test_the_default_limit_is_that_of_the_search():
     pytest.importorskip("torch")
     from cgbench.models.search import beam_search
 
-    defaults = {name: argument.default for name, argument in inspect.signature(beam_search).parameters.items()}
+    defaults = {
+        name: argument.default
+        for name, argument in inspect.signature(beam_search).parameters.items()
+    }
     config = EnsembleOptions()
     assert config.max_length_ratio == defaults["max_length_ratio"]
     assert config.max_length_extra == defaults["max_length_extra"]
 
 
-@pytest.mark.parametrize("change", [{"detokenize": True}, {"anonymise": "cogs"}, {"tokenize": "en=moses"}])
+@pytest.mark.parametrize(
+    "change", [{"detokenize": True}, {"anonymise": "cogs"}, {"tokenize": "en=moses"}]
+)
 def test_how_text_is_normalised_is_in_the_key_of_the_texts(plan, change):
     keys = [step.key for step in plan(**change).steps[:2]]
     assert not set(keys) & {step.key for step in plan().steps[:2]}
@@ -53,7 +64,10 @@ def test_how_text_is_normalised_is_in_the_key_of_the_texts(plan, change):
 def test_what_references_are_dropped_by_is_in_no_step(plan):
     usual, other = plan(), plan(drop_reference="1/20", drop_by="reference_rmi")
     assert [step.key for step in other.steps] == [step.key for step in usual.steps]
-    assert other.request.as_dict() == usual.request.as_dict() | {"drop_reference": "1/20", "drop_by": "reference_rmi"}
+    assert other.request.as_dict() == usual.request.as_dict() | {
+        "drop_reference": "1/20",
+        "drop_by": "reference_rmi",
+    }
 
 
 def test_model_settings_are_checked_against_the_model_preset(plan):

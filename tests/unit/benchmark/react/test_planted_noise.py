@@ -1,4 +1,6 @@
-"""The kinds of noise that ``perf/noise`` plants: each changes what its name says, and nothing else."""
+"""The kinds of noise that ``perf/noise`` plants: each changes what its name says, and nothing
+else.
+"""
 
 import random
 import sys
@@ -23,8 +25,14 @@ def planting(monkeypatch):
 
 def planted(planting, kind, monkeypatch):
     monkeypatch.setattr(planting, "FUNCTION_WORDS", 4)
-    pairs = [(SOURCE, TARGET), ("er schläft jetzt", "he sleeps now"), ("a b c d e f g h", "i j k l m n o p")]
-    words = Vocabulary.learn([target for _, target in pairs] * 3 + ["the do two not"] * 9, min_count=3)
+    pairs = [
+        (SOURCE, TARGET),
+        ("er schläft jetzt", "he sleeps now"),
+        ("a b c d e f g h", "i j k l m n o p"),
+    ]
+    words = Vocabulary.learn(
+        [target for _, target in pairs] * 3 + ["the do two not"] * 9, min_count=3
+    )
     text = planting.Text(pairs, [["a pair beside it"], [], []], words)
     return planting.KINDS[kind](0, text, random.Random(1))
 
@@ -46,7 +54,9 @@ def test_by_hand(planting, monkeypatch, kind, expected):
 @pytest.mark.parametrize("kind", ["wrong number", "wrong content word"])
 def test_one_word_is_another(planting, monkeypatch, kind):
     source, target = planted(planting, kind, monkeypatch)
-    changed = [(old, new) for old, new in zip(TARGET.split(), target.split(), strict=True) if old != new]
+    changed = [
+        (old, new) for old, new in zip(TARGET.split(), target.split(), strict=True) if old != new
+    ]
     assert source == SOURCE and len(changed) == 1
     old, new = changed[0]
     if kind == "wrong number":
@@ -79,4 +89,6 @@ def test_other_kinds(planting, monkeypatch):
 )
 def test_negations(planting, target, expected):
     text = planting.Text([("x", target)], [[]], Vocabulary.learn([target], min_count=1))
-    assert planting.negation(0, text, random.Random(1)) == (None if expected is None else ("x", expected))
+    assert planting.negation(0, text, random.Random(1)) == (
+        None if expected is None else ("x", expected)
+    )

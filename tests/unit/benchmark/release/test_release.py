@@ -21,7 +21,9 @@ CANDIDATES = "data/candidates-00000-of-00001.parquet"
 def build(demo, out):
     """A build that stops at the candidates."""
     train, pool = ((demo / f"{stem}.de", demo / f"{stem}.en") for stem in ("train", "pool"))
-    return build_react(train=train, pools=[pool], out=out, preset="demo", until="candidates", candidates=50, jobs=1)
+    return build_react(
+        train=train, pools=[pool], out=out, preset="demo", until="candidates", candidates=50, jobs=1
+    )
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +38,19 @@ def finished(tmp_path):
     files = {"test.de": "\ufeffa b\nc\n", "test.<b>": "x y\nz\n"}
     files["split.jsonl"] = '{"line": 3, "degree": 0.5}\n{"line": 8, "degree": 1.0}\n'
     counts = {"pool": 9, "candidates": 4, "selected": 2}
-    return write_release(tmp_path, files, languages=["de", "<b>"], signature="react|<i>", counts=counts)
+    return write_release(
+        tmp_path, files, languages=["de", "<b>"], signature="react|<i>", counts=counts
+    )
 
 
 def test_a_release_as_data_frames(finished, candidates):
     pytest.importorskip("pandas")
     release = Release.open(str(finished))
     assert list(release.test.columns) == ["source", "target", "line", "degree"]
-    assert release.test["source"].tolist() == ["\ufeffa b", "c"]  # a mark inside a pool is part of a word
+    assert release.test["source"].tolist() == [
+        "\ufeffa b",
+        "c",
+    ]  # a mark inside a pool is part of a word
     assert release.test["degree"].tolist() == [0.5, 1.0]
     frame = candidates.candidates
     assert list(frame.columns[:3]) == ["source", "target", "line"]
@@ -73,7 +80,10 @@ def test_a_short_repr_and_html_that_is_escaped(finished):
     ("break_it", "message"),
     [
         (lambda folder: (folder / "manifest.json").unlink(), "manifest.json: no such file"),
-        (lambda folder: (folder / "manifest.json").write_text("[]"), "not that of a cgbench release"),
+        (
+            lambda folder: (folder / "manifest.json").write_text("[]"),
+            "not that of a cgbench release",
+        ),
         (lambda folder: (folder / "manifest.json").write_bytes(b"\xff"), "not valid JSON"),
     ],
 )
@@ -109,7 +119,9 @@ def test_no_file_is_read_that_the_manifest_does_not_list(finished, change):
         (finished / "test.de").write_text("\ufeffa d\nc\n", encoding="utf-8")
     else:
         del release.manifest["files"]["test.de"]
-    with pytest.raises(InputError, match=r"test\.de: was changed: it does not match .*; see cgbench verify"):
+    with pytest.raises(
+        InputError, match=r"test\.de: was changed: it does not match .*; see cgbench verify"
+    ):
         release.lines("source")
     assert Release.of(release, check=False).lines("source")
 
@@ -117,7 +129,9 @@ def test_no_file_is_read_that_the_manifest_does_not_list(finished, change):
 def test_a_changed_manifest_is_not_opened(finished):
     path = finished / "manifest.json"
     path.write_text(path.read_text().replace('"pool": 9', '"pool": 8'))
-    with pytest.raises(InputError, match="manifest.json: was changed: its digest differs; see cgbench verify"):
+    with pytest.raises(
+        InputError, match="manifest.json: was changed: its digest differs; see cgbench verify"
+    ):
         Release.open(finished)
     assert Release.open(finished, check=False).manifest["counts"]["pool"] == 8
 
@@ -133,8 +147,9 @@ def test_rows_and_sentences_of_another_number(finished):
 def test_the_card_shows_markup_and_does_not_mean_it():
     text = "<b> | `x` *y* __z__ ![p](https://e.org) [l](www.e.org) ~~s~~ a\\|b \x1b[2J"
     shown = _escape(text)
-    assert shown == (
-        "&lt;b&gt; \\| \\`x\\` \\*y\\* \\_\\_z\\_\\_ \\!\\[p\\](https&#58;//e.org) "
+    assert (
+        shown
+        == "&lt;b&gt; \\| \\`x\\` \\*y\\* \\_\\_z\\_\\_ \\!\\[p\\](https&#58;//e.org) "
         "\\[l\\](www&#46;e.org) \\~\\~s\\~\\~ a\\\\\\|b \\\\x1b\\[2J".replace("\\\\x1b", "\\x1b")
     )
     assert _escape("The old man, it's 5 % - (so).") == "The old man, it's 5 % - (so)."
@@ -167,10 +182,17 @@ def test_a_damaged_record_of_releases_is_named_and_made_again(demo, tmp_path):
     path, mine = tmp_path / "out.work/.cgbench/release.json", tmp_path / "out/mine"
     mine.write_text("mine")
     whole = path.read_bytes()
-    for damaged in (whole[:-9], whole.replace(b"README.md", b"mine"), whole.replace(b'"digest"', b'"dihest"'), b"[]"):
+    for damaged in (
+        whole[:-9],
+        whole.replace(b"README.md", b"mine"),
+        whole.replace(b'"digest"', b'"dihest"'),
+        b"[]",
+    ):
         path.write_bytes(damaged)
         assert damaged != whole
-        with pytest.warns(InputWarning, match=r"release\.json is damaged; the next build writes it again"):
+        with pytest.warns(
+            InputWarning, match=r"release\.json is damaged; the next build writes it again"
+        ):
             release = build(demo, tmp_path / "out")
         assert path.read_bytes() == whole and mine.read_text() == "mine" and verify(release).ok
 
@@ -195,7 +217,9 @@ def test_a_long_text_that_every_row_names_is_refused(candidates, tmp_path, monke
     for column in ("hypothesis", "translation"):
         text = "x" * 2_000
         values = [text] * 1_000 if column == "hypothesis" else [{"de": text, "en": "y"}] * 1_000
-        pyarrow.parquet.write_table(pyarrow.table({"line": list(range(1_000)), column: values}), path)
+        pyarrow.parquet.write_table(
+            pyarrow.table({"line": list(range(1_000)), column: values}), path
+        )
         release.manifest["files"][CANDIDATES] = hash_file(path)
         with pytest.raises(InputError, match="more than 1,048,576 bytes of text"):
             release.table(text=True)

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from cgbench.benchmark.release.manifest import digest
-from cgbench.benchmark.release.work_folder import default_work, find_input, find_work, keep_private, shown_names
+from cgbench.benchmark.release.work_folder import (
+    default_work,
+    find_input,
+    find_work,
+    keep_private,
+    shown_names,
+)
 from cgbench.errors import InputError
 
 
@@ -23,9 +29,13 @@ def test_folders_that_hold_something_else(tmp_path):
     for name in ("out", "work"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "mine").touch()
-    with pytest.raises(InputError, match="out: the folder holds something else already; give a new one with out$"):
+    with pytest.raises(
+        InputError, match="out: the folder holds something else already; give a new one with out$"
+    ):
         find_work(tmp_path / "out", None)
-    with pytest.raises(InputError, match="work: the folder holds something else already; give a new one with work$"):
+    with pytest.raises(
+        InputError, match="work: the folder holds something else already; give a new one with work$"
+    ):
         find_work(tmp_path / "new", tmp_path / "work")
     with pytest.raises(InputError, match="mine: is a file, but the output needs a folder"):
         find_work(tmp_path / "out/mine", None)
@@ -61,9 +71,24 @@ def test_git_is_told_to_leave_it_alone(tmp_path):
 
 
 def test_what_a_release_calls_its_inputs():
-    given = ["/a/ted/pool.de", "/a/web/pool.de", "data/train.de", "../x.en", "/b/train.en", "/c.tsv:de"]
+    given = [
+        "/a/ted/pool.de",
+        "/a/web/pool.de",
+        "data/train.de",
+        "../x.en",
+        "/b/train.en",
+        "/c.tsv:de",
+    ]
     given.append("/q/data/train.de")
-    shown = ["ted/pool.de", "web/pool.de", "data/train.de", "../x.en", "train.en", "c.tsv:de", "q/data/train.de"]
+    shown = [
+        "ted/pool.de",
+        "web/pool.de",
+        "data/train.de",
+        "../x.en",
+        "train.en",
+        "c.tsv:de",
+        "q/data/train.de",
+    ]
     assert shown_names(given) == dict(zip(given, shown, strict=True))
 
 

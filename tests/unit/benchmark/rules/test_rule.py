@@ -23,7 +23,11 @@ def passes(output, **fields):
         ({"type": "contains", "any": ["5 %"], "whole_words": True}, "15 5 % x", "15 %"),
         ({"type": "contains", "any": ["हिन"], "whole_words": True}, "हिन", "हिन्दी"),
         ({"type": "contains", "any": ["喜欢"]}, "他 喜 欢 狗", "他欢喜狗"),
-        ({"type": "contains", "any": ["Apple"], "whole_words": True}, "买Apple手机", "买Apples手机"),
+        (
+            {"type": "contains", "any": ["Apple"], "whole_words": True},
+            "买Apple手机",
+            "买Apples手机",
+        ),
         ({"type": "contains", "any": ["e\u0301te\u0301"]}, "été", "ete"),
         ({"type": "contains", "any": ["cat"], "not": True}, "a dog", "a cat"),
         ({"type": "excludes", "any": ["a", "b"]}, "c", "cb"),
@@ -36,7 +40,11 @@ def passes(output, **fields):
         ({"type": "length", "least": 2, "most": 4}, "他喜欢 it", "他喜欢狗 it"),
         ({"type": "order", "first": ["red"], "then": ["dog"]}, "red dog", "dog red"),
         ({"type": "order", "first": ["red"], "then": ["dog"]}, "a red", "dogred"),
-        ({"type": "order", "first": ["red"], "then": ["dog"], "unless": ["is"]}, "dog is red", "dog red"),
+        (
+            {"type": "order", "first": ["red"], "then": ["dog"], "unless": ["is"]},
+            "dog is red",
+            "dog red",
+        ),
     ],
 )
 def test_what_passes(rule, right, wrong):
@@ -67,6 +75,8 @@ def test_a_pattern_is_stopped(monkeypatch):
 
 
 def test_marks():
-    rules = convert_rules([{"type": "contains", "any": ["a"]}, {"type": "verdict", "name": "polite"}])
+    rules = convert_rules(
+        [{"type": "contains", "any": ["a"]}, {"type": "verdict", "name": "polite"}]
+    )
     assert (passed(rules, "a"), passed(rules, "b"), passed(rules, "")) == ("1?", "0?", "0?")
     assert [rule.label for rule in rules] == ["contains a", "polite"]

@@ -10,7 +10,9 @@ REFERENCES = [f"a b {row}" for row in range(120)]
 
 def outputs(share, seed=0):
     right = np.random.default_rng(seed).random(120) < share
-    return [text if is_right else "x" for text, is_right in zip(REFERENCES, right, strict=True)], 100.0 * right
+    return [
+        text if is_right else "x" for text, is_right in zip(REFERENCES, right, strict=True)
+    ], 100.0 * right
 
 
 def test_rows_are_those_of_sequential():
@@ -22,7 +24,9 @@ def test_rows_are_those_of_sequential():
     assert (row.difference_low, row.difference_high) == (known.low[-1], known.high[-1])
     assert row.figure.endswith("better") and "any look: better" in result.report()
     # With three systems the level is for both differences.
-    third = evaluate("exact", {"bad": bad, "good": good, "too": good}, REFERENCES, comparison={"anytime": True})
+    third = evaluate(
+        "exact", {"bad": bad, "good": good, "too": good}, REFERENCES, comparison={"anytime": True}
+    )
     row = next(row for row in third.rows() if row.analysis == "anytime")
     assert row.p_value == pytest.approx(2 * known.p[-1]) and row.difference_low < known.low[-1]
 
@@ -37,10 +41,16 @@ def test_imported_scores_need_a_scale():
 
 def test_results_of_different_lengths(tmp_path):
     scores = {"a": [1, 0, 1, 1] * 10, "b": [1, 0, 0, 1] * 9}
-    (row,) = [row for row in import_scores(scores, comparison={"anytime": True}).rows() if row.analysis == "anytime"]
+    (row,) = [
+        row
+        for row in import_scores(scores, comparison={"anytime": True}).rows()
+        if row.analysis == "anytime"
+    ]
     assert row.n == 36
     for name, rows in {"a": range(40), "b": range(5, 50)}.items():
-        (tmp_path / f"{name}.tsv").write_text("id\tscore\n" + "".join(f"{row}\t{row % 2}\n" for row in rows))
+        (tmp_path / f"{name}.tsv").write_text(
+            "id\tscore\n" + "".join(f"{row}\t{row % 2}\n" for row in rows)
+        )
     files = {name: f"{tmp_path / name}.tsv:score" for name in "ab"}
     options = {"examples": {"ids": "id"}, "comparison": {"anytime": True}}
     (row,) = [row for row in import_scores(files, **options).rows() if row.analysis == "anytime"]

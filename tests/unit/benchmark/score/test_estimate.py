@@ -1,4 +1,6 @@
-"""Estimates for a population: textbook formulas, every possible sample of a small population, simulated draws."""
+"""Estimates for a population: textbook formulas, every possible sample of a small population,
+simulated draws.
+"""
 
 import itertools
 from pathlib import Path
@@ -60,7 +62,9 @@ def test_a_stratified_mean_has_the_variance_of_the_textbook():
         for size, own in ((size, values[strata == number]) for number, size in enumerate(sizes))
     ]  # Cochran (1977), 5.13
     assert found[0] == pytest.approx(sum(parts))
-    of = sum(parts) ** 2 / sum(part**2 / n for part, n in zip(parts, (5, 4, 2), strict=True))  # Satterthwaite
+    of = sum(parts) ** 2 / sum(
+        part**2 / n for part, n in zip(parts, (5, 4, 2), strict=True)
+    )  # Satterthwaite
     assert degrees[0] == pytest.approx(of)
 
 
@@ -73,7 +77,9 @@ def test_over_every_sample_estimate_and_variance_are_unbiased():
             drawn = np.concatenate([strata[0][list(one)], strata[1][list(other)]])
             design = stratified([4, 5], [0, 0, 1, 1, 1])
             estimate = drawn @ design.weights / design.weights.sum()
-            values.append((estimate, variance(Mean(5), np.stack([drawn, np.ones(5)], 1), design)[0][0]))
+            values.append(
+                (estimate, variance(Mean(5), np.stack([drawn, np.ones(5)], 1), design)[0][0])
+            )
     estimates, variances = map(np.array, zip(*values, strict=True))
     assert len(values) == 60 and estimates.mean() == pytest.approx(truth)
     assert variances.mean() == pytest.approx(estimates.var())
@@ -95,12 +101,17 @@ def test_a_census_has_no_variance_and_its_interval_is_the_score():
 def texts(n, seed):
     rng = np.random.default_rng(seed)
     words = [f"w{number}" for number in range(40)]
-    references = [[words[one] for one in rng.integers(0, 40, rng.integers(5, 15))] for _ in range(n)]
+    references = [
+        [words[one] for one in rng.integers(0, 40, rng.integers(5, 15))] for _ in range(n)
+    ]
     wrong = rng.random(n) * 0.7
 
     def system(extra):
         return [
-            " ".join(words[rng.integers(40)] if rng.random() < error + extra else word for word in reference)
+            " ".join(
+                words[rng.integers(40)] if rng.random() < error + extra else word
+                for word in reference
+            )
             for reference, error in zip(references, wrong, strict=True)
         ]
 
@@ -116,13 +127,19 @@ def test_corpus_scores_of_a_census_of_strata_are_those_of_the_corpus_and_interva
     stratum = (np.argsort(np.argsort(wrong)) * 4) // 600
     rng, held, tested, n = np.random.default_rng(4), [], [], np.array([15, 25, 35, 25])
     for _ in range(150):
-        rows = np.concatenate([rng.choice(np.flatnonzero(stratum == h), n[h], replace=False) for h in range(4)])
+        rows = np.concatenate(
+            [rng.choice(np.flatnonzero(stratum == h), n[h], replace=False) for h in range(4)]
+        )
         of_sample = kind([references[row] for row in rows])
         sampling = Sampling(design=stratified([150] * 4, stratum[rows]))
         named = [System(str(k), ([one[row] for row in rows],)) for k, one in enumerate(systems)]
-        scored = compare(of_sample, named, Comparison(confidence=True, paired="calibrated"), sampling=sampling)
+        scored = compare(
+            of_sample, named, Comparison(confidence=True, paired="calibrated"), sampling=sampling
+        )
         figures = [one.whole.figures[of_sample.figures[0]] for one in scored]
-        held += [one.ci_low <= value <= one.ci_high for one, value in zip(figures, truth, strict=True)]
+        held += [
+            one.ci_low <= value <= one.ci_high for one, value in zip(figures, truth, strict=True)
+        ]
         gap = figures[1]
         tested.append(gap.difference_low <= truth[1] - truth[0] <= gap.difference_high)
         assert (gap.p_value < 0.05) == (gap.difference_low > 0 or gap.difference_high < 0)
@@ -130,7 +147,10 @@ def test_corpus_scores_of_a_census_of_strata_are_those_of_the_corpus_and_interva
 
 
 def test_a_single_draw_from_a_stratum_shows_no_variance():
-    sampling, systems = Sampling(design=stratified([60, 80], [0, 0, 0, 1])), [System("a", (["3", "9", "4", "20"],))]
+    sampling, systems = (
+        Sampling(design=stratified([60, 80], [0, 0, 0, 1])),
+        [System("a", (["3", "9", "4", "20"],))],
+    )
     scored = compare(Mean(4), systems, Comparison(confidence=True), sampling=sampling)[0]
     assert scored.whole.figures["score"].ci_low is None
 
@@ -145,23 +165,32 @@ def test_whole_documents_are_the_units_of_the_variance():
 
 
 def test_a_bin_is_a_domain_whose_size_varies():
-    """The mean of a domain is a ratio: compared with Taylor linearisation of the ratio (Cochran 1977, 5A.14)."""
+    """The mean of a domain is a ratio: compared with Taylor linearisation of the ratio (Cochran
+    1977, 5A.14).
+    """
     rng = np.random.default_rng(7)
     strata, sizes, n = np.repeat([0, 1], [900, 600]), np.array([6000, 9000]), 1500
     values, inside = rng.normal(5, 1, n), rng.random(n) < 0.4
     design, metric = stratified(sizes, strata), Mean(n)
     weighted = np.stack([values, np.ones(n)], 1) * design.weights[:, None]
     found = covariance_of_design(metric, [weighted[None]], np.flatnonzero(inside), design)
-    residual = inside * (values - (values * design.weights)[inside].sum() / design.weights[inside].sum())
+    residual = inside * (
+        values - (values * design.weights)[inside].sum() / design.weights[inside].sum()
+    )
     expected = sum(
-        size**2 * (1 - (strata == h).sum() / size) * residual[strata == h].var(ddof=1) / (strata == h).sum()
+        size**2
+        * (1 - (strata == h).sum() / size)
+        * residual[strata == h].var(ddof=1)
+        / (strata == h).sum()
         for h, size in enumerate(sizes)
     )
     expected /= design.weights[inside].sum() ** 2
     assert found.variance(lambda part: part[:, 0, 0])[0][0] == pytest.approx(expected, rel=0.01)
 
 
-ONE, THREE, _, _ = document_inclusion(np.array([1, 3, 1, 1]), 3).tolist()  # documents of the window by their pairs
+ONE, THREE, _, _ = document_inclusion(
+    np.array([1, 3, 1, 1]), 3
+).tolist()  # documents of the window by their pairs
 CANDIDATES = {
     "line": [3, 5, 8, 9, 12, 14, 20, 21],
     "stage": ["rest", "window", "selected", "selected", "window", "window", "selected", "dropped"],
@@ -176,11 +205,17 @@ def design_of(monkeypatch, lines, drawn="test", pool=8, metric=None, **asked):
     """The design of the drawn lines of a release with these candidates, drawn by document."""
     config = {"window": 6, "select": 3, "draw_by": "document"}
     release = SimpleNamespace(
-        folder=Path("r"), configuration=config, manifest={"counts": {"pool": pool + 2, "empty": 2}},
+        folder=Path("r"),
+        configuration=config,
+        manifest={"counts": {"pool": pool + 2, "empty": 2}},
         table=lambda: pyarrow.table(CANDIDATES),
-    )  # fmt: skip
+    )
     monkeypatch.setattr(population, "release_files", lambda folder, name: {"table": name})
-    monkeypatch.setattr(population, "table_column", lambda *asked: SimpleNamespace(values=[str(one) for one in lines]))
+    monkeypatch.setattr(
+        population,
+        "table_column",
+        lambda *asked: SimpleNamespace(values=[str(one) for one in lines]),
+    )
     monkeypatch.setattr(ExampleOptions, "drawn_set", lambda *asked: drawn)
     test = SimpleNamespace(metric=metric or Mean(len(lines)), examples=None)
     request = ScoreRequest(**{"metric": "exact", "systems": "s", "release": release, **asked})
@@ -189,23 +224,47 @@ def design_of(monkeypatch, lines, drawn="test", pool=8, metric=None, **asked):
 
 def test_the_units_of_a_test_set_are_its_documents_and_those_of_a_sample_its_pairs(monkeypatch):
     design = design_of(monkeypatch, [20, 9, 8], estimate="window")
-    assert design.inclusion.tolist() == [ONE, THREE, THREE] and design.pairs == 6 and design.sizes.tolist() == [4]
+    assert (
+        design.inclusion.tolist() == [ONE, THREE, THREE]
+        and design.pairs == 6
+        and design.sizes.tolist() == [4]
+    )
     assert design.units.tolist() == [1, 0, 0] and design.strata.tolist() == [0, 0, 0]
     design = design_of(monkeypatch, [3, 21, 12, 5], "sample", estimate="candidates")
-    assert design.inclusion.tolist() == [0.5, 0.75, 0.75, 0.5] and design.strata.tolist() == [0, 1, 1, 0]
-    assert design.pairs == 8 and sorted(design.units) == [0, 1, 2, 3] and design.sizes.tolist() == [4, 4]
-    design = design_of(monkeypatch, [3, 21, 12, 5], "sample", estimate="pool")  # every pair is a candidate
+    assert design.inclusion.tolist() == [0.5, 0.75, 0.75, 0.5] and design.strata.tolist() == [
+        0,
+        1,
+        1,
+        0,
+    ]
+    assert (
+        design.pairs == 8
+        and sorted(design.units) == [0, 1, 2, 3]
+        and design.sizes.tolist() == [4, 4]
+    )
+    design = design_of(
+        monkeypatch, [3, 21, 12, 5], "sample", estimate="pool"
+    )  # every pair is a candidate
     assert design.pairs == 8
 
 
 def test_what_an_estimate_cannot_compare_is_refused(monkeypatch):
     groups = type("Groups", (Mean,), {"collect": lambda self, statistics, rows: statistics})
     for asked, said in (
-        ({"pool": 9, "drawn": "sample", "estimate": "pool"}, "1 of the 9 pairs of the pool are not candidates"),
+        (
+            {"pool": 9, "drawn": "sample", "estimate": "pool"},
+            "1 of the 9 pairs of the pool are not candidates",
+        ),
         ({"estimate": "candidates"}, "was not drawn from 2 of the 8 candidates"),
         ({"paired": "randomization", "estimate": "window"}, "takes examples as drawn alike"),
-        ({"control_systems": {"a": "b"}, "estimate": "window"}, "control_systems compares the examples as they are"),
-        ({"differences": True, "estimate": "window"}, "differences compares the examples as they are"),
+        (
+            {"control_systems": {"a": "b"}, "estimate": "window"},
+            "control_systems compares the examples as they are",
+        ),
+        (
+            {"differences": True, "estimate": "window"},
+            "differences compares the examples as they are",
+        ),
         ({"metric": groups(2), "estimate": "window"}, "mean scores groups of examples"),
     ):
         with pytest.raises(InputError, match=said):

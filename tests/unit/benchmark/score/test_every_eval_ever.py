@@ -1,4 +1,6 @@
-"""Records of Every Eval Ever: written, read back, and valid by the schema that their validator has."""
+"""Records of Every Eval Ever: written, read back, and valid by the schema that their validator
+has.
+"""
 
 import hashlib
 import json
@@ -18,7 +20,9 @@ RUNS = [["a b", "c x", *REFERENCES[2:]], ["a b", "c x", "e x", *REFERENCES[3:]]]
 @pytest.fixture
 def found(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    return evaluate("exact", {"org/one": RUNS, "two": RUNS[0]}, REFERENCES, comparison={"confidence": True})
+    return evaluate(
+        "exact", {"org/one": RUNS, "two": RUNS[0]}, REFERENCES, comparison={"confidence": True}
+    )
 
 
 def test_a_record_has_scores_intervals_and_where_its_examples_are(found, tmp_path):
@@ -36,7 +40,10 @@ def test_a_record_has_scores_intervals_and_where_its_examples_are(found, tmp_pat
     samples = (tmp_path / detail["file_path"]).read_bytes()
     assert hashlib.sha256(samples).hexdigest() == detail["checksum"]
     rows = [json.loads(line) for line in samples.splitlines()]
-    assert len(rows) == detail["total_rows"] == 14 and {row["metadata"]["run"] for row in rows} == {"1", "2"}
+    assert len(rows) == detail["total_rows"] == 14 and {row["metadata"]["run"] for row in rows} == {
+        "1",
+        "2",
+    }
     assert all(row["evaluation_id"] == record["evaluation_id"] for row in rows)
     assert rows[1]["output"] == {"raw": ["c x"]} and not rows[1]["evaluation"]["is_correct"]
 
@@ -77,13 +84,16 @@ def test_examples_are_read_back_with_their_runs_and_ids(found, tmp_path):
 
 def test_records_are_valid_by_their_own_validator(found, tmp_path):
     validator = pytest.importorskip(
-        "every_eval_ever.validator.validation_core", reason="pip install every-eval-ever (Python 3.12)"
+        "every_eval_ever.validator.validation_core",
+        reason="pip install every-eval-ever (Python 3.12)",
     )
     for path in write_records(found, tmp_path):
         assert not validator.validate_aggregate(path).errors
 
 
-@pytest.mark.parametrize(("name", "said"), [("data", "cannot be the name of a folder"), ("///", "cannot be the name")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("data", "cannot be the name of a folder"), ("///", "cannot be the name")]
+)
 def test_names_that_are_no_folders_are_refused(name, said, tmp_path):
     with pytest.raises(InputError, match=said):
         write_records(evaluate("exact", {name: RUNS[0]}, REFERENCES), tmp_path)

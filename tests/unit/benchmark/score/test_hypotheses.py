@@ -1,4 +1,6 @@
-"""Hypotheses in another form than their references stop or are warned of with their cause; the others are silent."""
+"""Hypotheses in another form than their references stop or are warned of with their cause; the
+others are silent.
+"""
 
 import itertools
 import warnings
@@ -15,14 +17,30 @@ from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError, InputWarning
 
 SUBJECTS = ("the dog", "a cat", "he", "she", "my friend", "the old man", "you and I")
-VERBS = ("is not in the house", "was with us for a day", "has that from you", "doesn't have it on the table")
-EN = [f"{a[0].upper()}{a[1:]} {v}, and {b} too." for a, v, b in itertools.product(SUBJECTS, VERBS, SUBJECTS)]
-OTHERS = [f"{b[0].upper()}{b[1:]} is here, and {a} {v}." for a, v, b in itertools.product(SUBJECTS, VERBS, SUBJECTS)]
+VERBS = (
+    "is not in the house",
+    "was with us for a day",
+    "has that from you",
+    "doesn't have it on the table",
+)
+EN = [
+    f"{a[0].upper()}{a[1:]} {v}, and {b} too."
+    for a, v, b in itertools.product(SUBJECTS, VERBS, SUBJECTS)
+]
+OTHERS = [
+    f"{b[0].upper()}{b[1:]} is here, and {a} {v}."
+    for a, v, b in itertools.product(SUBJECTS, VERBS, SUBJECTS)
+]
 DE = [
     f"{a} {v}, und {b} auch."
     for a, v, b in itertools.product(
         ("Der Hund", "Eine Katze", "Er", "Sie", "Mein Freund", "Der alte Mann", "Du"),
-        ("ist nicht im Haus", "war für einen Tag bei uns", "hat das von dir", "hat es auf dem Tisch"),
+        (
+            "ist nicht im Haus",
+            "war für einen Tag bei uns",
+            "hat das von dir",
+            "hat es auf dem Tisch",
+        ),
         ("der Hund", "eine Katze", "er", "sie", "mein Freund", "der alte Mann", "du"),
     )
 ]
@@ -30,11 +48,16 @@ DE = [
 
 def spoken(text):
     """Words with blanks between, for a language that writes none."""
-    return [" ".join(words) for words in itertools.product(*(part.split("/") for part in text.split(" ")))]
+    return [
+        " ".join(words)
+        for words in itertools.product(*(part.split("/") for part in text.split(" ")))
+    ]
 
 
 ZH = spoken("我们/他的/医生/朋友 昨天/每天/经常 在/去 地板/学校/花园 上面 玩耍/跳舞/睡觉 。")
-JA = spoken("わたし/あなた/ともだち は まいにち/きのう がっこう/にわ で ねこ/いぬ と あそびます/はなします 。")
+JA = spoken(
+    "わたし/あなた/ともだち は まいにち/きのう がっこう/にわ で ねこ/いぬ と あそびます/はなします 。"
+)
 TH = spoken("ผม/เพื่อน/คุณหมอ เล่น/นอน/เดิน กับ หมอ/แมว บน พื้น/โต๊ะ ทุกวัน/เมื่อวาน")
 
 
@@ -70,7 +93,10 @@ def some(work, lines, every=2):
 MOSES = each(lambda line: tokenised(line).lower(), EN)
 TOK, ESC, LOW = each(plainly, EN), each(tokenised, EN), each(str.lower, EN)
 ONES = [number for number, line in enumerate(ESC) if "&" in line]
-FEWER = [line.replace(" n&apos;t", " not") if number in ONES[6:] else line for number, line in enumerate(ESC)]
+FEWER = [
+    line.replace(" n&apos;t", " not") if number in ONES[6:] else line
+    for number, line in enumerate(ESC)
+]
 UNTOK, ODD = each(str.upper, EN), each(lambda line: line.replace(" ", "\xa0", 1), EN)
 TOM = each(lambda line: line.replace("too", "so has Tom"), EN)
 NONE, ZHT = {"tokenize": "none"}, {"tokenize": "zh"}
@@ -102,15 +128,50 @@ WRONG = [
     ("exact", {}, ODD, EN, "other blanks (such as U+00A0), unlike the references", True),
     ("exact", {}, EN, ODD, "unlike the references: other blanks (such as U+00A0)", True),
     ("bleu", {}, each(solid, ZH), ZH, "no blanks between words, unlike the references", True),
-    ("bleu", {"preset": "react"}, ZH, each(solid, ZH), "blanks between words, unlike the references", True),
+    (
+        "bleu",
+        {"preset": "react"},
+        ZH,
+        each(solid, ZH),
+        "blanks between words, unlike the references",
+        True,
+    ),
     ("exact", {}, each(solid, ZH), ZH, "no blanks between words, unlike the references", True),
-    ("bleu", {}, each(solid, ZH), each(solid, ZH), "no blanks between words, as in the references", True),
-    ("bleu", {}, characters_of := each(characters, ZH), ZH, "split into characters, unlike the references", True),
+    (
+        "bleu",
+        {},
+        each(solid, ZH),
+        each(solid, ZH),
+        "no blanks between words, as in the references",
+        True,
+    ),
+    (
+        "bleu",
+        {},
+        characters_of := each(characters, ZH),
+        ZH,
+        "split into characters, unlike the references",
+        True,
+    ),
     ("exact", {}, ZH, characters_of, "split into words, unlike the references", True),
     ("bleu", {}, each(solid, JA), JA, "no blanks between words, unlike the references", True),
-    ("bleu", {}, each(solid, JA), each(solid, JA), "no blanks between words, as in the references", True),
+    (
+        "bleu",
+        {},
+        each(solid, JA),
+        each(solid, JA),
+        "no blanks between words, as in the references",
+        True,
+    ),
     ("ter", {}, each(solid, TH), TH, "no blanks between words, unlike the references", True),
-    ("bleu", {}, each(solid, TH), each(solid, TH), "no blanks between words, as in the references", True),
+    (
+        "bleu",
+        {},
+        each(solid, TH),
+        each(solid, TH),
+        "no blanks between words, as in the references",
+        True,
+    ),
 ]
 
 
@@ -122,10 +183,25 @@ SOLID, CHARACTERS = each(solid, ZH), each(characters, ZH)
 LOWEST = {"lowercase": True}
 RIGHT = [
     *rows("bleu", {}, (EN, EN), (OTHERS, EN), (ODD, EN), (DE, DE), (ZH[::-1], ZH)),
-    *rows("bleu", {}, (some(plainly, EN), some(plainly, EN)), (SOLID[:19], ZH[:19]), (DE[:15], EN[:15])),
-    *rows("bleu", {}, (["the the the"] * 196, EN), ([""] * 196, EN)),  # a system that has learned nothing
-    *rows("bleu", {}, (some(lambda line: "", EN), EN), (some(lambda line: line.split(",")[0] + ".", EN), EN)),
-    *rows("bleu", NONE, (MOSES, MOSES), (each(lambda line: tokenised(line).lower(), OTHERS), MOSES)),
+    *rows(
+        "bleu",
+        {},
+        (some(plainly, EN), some(plainly, EN)),
+        (SOLID[:19], ZH[:19]),
+        (DE[:15], EN[:15]),
+    ),
+    *rows(
+        "bleu", {}, (["the the the"] * 196, EN), ([""] * 196, EN)
+    ),  # a system that has learned nothing
+    *rows(
+        "bleu",
+        {},
+        (some(lambda line: "", EN), EN),
+        (some(lambda line: line.split(",")[0] + ".", EN), EN),
+    ),
+    *rows(
+        "bleu", NONE, (MOSES, MOSES), (each(lambda line: tokenised(line).lower(), OTHERS), MOSES)
+    ),
     *rows("bleu", NONE, (ESC, ESC), (ESC, FEWER), (FEWER, ESC)),
     *rows("bleu", LOWEST, (EN, LOW), (UNTOK, EN)),
     *rows("bleu", ZHT, (SOLID, ZH), (CHARACTERS, ZH), (SOLID, SOLID)),
@@ -137,8 +213,16 @@ RIGHT = [
     ("ter", {}, EN, LOW),
     ("ter", {"normalized": True}, OTHERS, EN),
     ("exact", LOWEST, EN, LOW),
-    *rows("exact", {}, (OTHERS, EN), (SOLID, SOLID), (["I_JUMP I_WALK"] * 100, ["I_WALK I_JUMP"] * 100)),
-    *rows("exact", {}, (EN[:9], LOW[:9]), (["de de de ."] * 196, EN)),  # too few to tell; nothing learned
+    *rows(
+        "exact",
+        {},
+        (OTHERS, EN),
+        (SOLID, SOLID),
+        (["I_JUMP I_WALK"] * 100, ["I_WALK I_JUMP"] * 100),
+    ),
+    *rows(
+        "exact", {}, (EN[:9], LOW[:9]), (["de de de ."] * 196, EN)
+    ),  # too few to tell; nothing learned
 ]
 
 
@@ -179,7 +263,12 @@ def test_the_run_with_another_form_is_named():
 
 def test_the_control_set_is_checked_too():
     with pytest.raises(InputError, match="cased, unlike the references"):
-        evaluate("bleu", {"A": LOW}, LOW, control={"control_systems": {"A": EN}, "control_references": LOW})
+        evaluate(
+            "bleu",
+            {"A": LOW},
+            LOW,
+            control={"control_systems": {"A": EN}, "control_references": LOW},
+        )
 
 
 def test_texts_beside_scores_stop_where_their_words_are_compared():
@@ -188,7 +277,9 @@ def test_texts_beside_scores_stop_where_their_words_are_compared():
     with pytest.raises(InputError, match="^A: cased"):
         import_scores(scores, **given, breakdown={"differences": True})
     with pytest.warns(InputWarning, match="^A: cased"):
-        import_scores(scores, **given, breakdown={"differences": True}, examples={"accept_text": True})
+        import_scores(
+            scores, **given, breakdown={"differences": True}, examples={"accept_text": True}
+        )
     with pytest.warns(InputWarning, match="^A: cased"):
         import_scores(scores, **given)
 
@@ -198,7 +289,9 @@ def release(folder, tokenize="moses", **configuration):
     texts = {"test.de": DE, "test.norm.de": DE, "test.en": EN, "test.norm.en": moses_of(EN)}
     texts["split.jsonl"] = ["{}"] * len(EN)
     files = {name: "".join(line + "\n" for line in lines) for name, lines in texts.items()}
-    return write_release(folder, files, configuration={"tokenize": tokenize, "lowercase": True, **configuration})
+    return write_release(
+        folder, files, configuration={"tokenize": tokenize, "lowercase": True, **configuration}
+    )
 
 
 def moses_of(lines):
@@ -214,8 +307,15 @@ def test_hypotheses_of_a_release_are_compared_with_the_references_that_have_thei
     assert found.score == 100 and "|norm:moses-en+lc|" in found.signature
     # One request, or one system in the normalised form: all in that form.
     for normalise in (None, "release"):
-        with pytest.warns(InputWarning, match="^B: already tokenised, so normalise did not tokenise again"):
-            found = evaluate("exact", {"A": EN, "B": moses_of(EN)}, release=made, examples={"normalise": normalise})
+        with pytest.warns(
+            InputWarning, match="^B: already tokenised, so normalise did not tokenise again"
+        ):
+            found = evaluate(
+                "exact",
+                {"A": EN, "B": moses_of(EN)},
+                release=made,
+                examples={"normalise": normalise},
+            )
         assert [result["exact"] for result in found.figures.values()] == [100, 100]
         assert "|norm:moses-en+lc|" in found.signature
 
@@ -225,20 +325,36 @@ def test_a_release_with_replaced_names_is_scored_in_the_form_of_the_hypotheses(t
     hidden = [line.replace("the", "?x0") for line in EN]
     (made / "test.norm.en").write_text("".join(line + "\n" for line in hidden))
     list_files(made)
-    assert [evaluate("exact", {"A": lines}, release=made).score for lines in (EN, hidden)] == [100, 100]
+    assert [evaluate("exact", {"A": lines}, release=made).score for lines in (EN, hidden)] == [
+        100,
+        100,
+    ]
 
 
 def test_a_tokeniser_by_name():
-    found = evaluate("exact", {"A": EN}, moses_of(EN), examples={"normalise": "en=moses"}, lowercase=True)
+    found = evaluate(
+        "exact", {"A": EN}, moses_of(EN), examples={"normalise": "en=moses"}, lowercase=True
+    )
     assert found.score == 100 and "norm:moses-en" in found.signature
-    assert evaluate("exact", {"A": moses_of(EN)}, LOW, examples={"normalise": "en=detokenize"}).score == 100
-    assert evaluate("exact", {"A": each(solid, ZH)}, each(characters, ZH), examples={"normalise": "zh"}).score == 100
+    assert (
+        evaluate("exact", {"A": moses_of(EN)}, LOW, examples={"normalise": "en=detokenize"}).score
+        == 100
+    )
+    assert (
+        evaluate(
+            "exact", {"A": each(solid, ZH)}, each(characters, ZH), examples={"normalise": "zh"}
+        ).score
+        == 100
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ("moses", "normalise='moses' depends on the language: name it, such as normalise='en=moses'"),
+        (
+            "moses",
+            "normalise='moses' depends on the language: name it, such as normalise='en=moses'",
+        ),
         ("detokenize", "name it, such as normalise='en=detokenize'"),
         ("release", "which release? Give release"),
         ("mosse", "there is no tokeniser 'mosse'"),
@@ -264,10 +380,23 @@ def test_a_training_text_in_another_form_than_the_references_stops(tmp_path):
     (tmp_path / "train").write_text("".join(line + "\n" for line in EN))
     given = {"references": LOW, "by": "frequency"}
     for train, name in ((tmp_path / "train", f"{tmp_path}/train"), (EN, "train")):
-        with pytest.raises(InputError, match=f"^references: in lower case, unlike {name}, which are cased"):
+        with pytest.raises(
+            InputError, match=f"^references: in lower case, unlike {name}, which are cased"
+        ):
             evaluate("exact", {"A": LOW}, breakdown={"train": train}, **given)
         with pytest.warns(InputWarning, match="^references: in lower case, unlike"):
-            evaluate("exact", {"A": LOW}, breakdown={"train": train}, examples={"accept_text": True}, **given)
+            evaluate(
+                "exact",
+                {"A": LOW},
+                breakdown={"train": train},
+                examples={"accept_text": True},
+                **given,
+            )
     with pytest.raises(InputError, match="^references: in lower case"):
-        import_scores({"A": [0.0, 1.0] * 98}, texts={"references": LOW}, by="frequency", breakdown={"train": EN})
+        import_scores(
+            {"A": [0.0, 1.0] * 98},
+            texts={"references": LOW},
+            by="frequency",
+            breakdown={"train": EN},
+        )
     assert form_lines("exact", {}, LOW, LOW, train=LOW, by="frequency") == ([], False)

@@ -15,35 +15,74 @@ def test_few_parameters_and_short_ways_to_the_commonest():
     assert len(inspect.signature(cgbench.evaluate).parameters) <= 12
     assert len(inspect.signature(cgbench.import_scores).parameters) <= 12
     assert len(inspect.signature(cgbench.consistency).parameters) <= 12
-    direct = ScoreRequest("bleu", "a", "r", paired=True, by="length", comparison={"samples": 9}, tokenize="none")
+    direct = ScoreRequest(
+        "bleu", "a", "r", paired=True, by="length", comparison={"samples": 9}, tokenize="none"
+    )
     composed = ScoreRequest(
-        "bleu", "a", "r", comparison=cgbench.Comparison(paired=True, samples=9), breakdown=cgbench.Breakdown("length"),
+        "bleu",
+        "a",
+        "r",
+        comparison=cgbench.Comparison(paired=True, samples=9),
+        breakdown=cgbench.Breakdown("length"),
         settings={"tokenize": "none"},
-    )  # fmt: skip
+    )
     assert direct == composed and direct.paired == direct.comparison.paired == "calibrated"
-    assert direct == ScoreRequest("bleu", "a", "r", paired=True, samples=9, by="length", tokenize="none")
-    assert changed(direct, paired="mcnemar").paired == "mcnemar" and changed(direct, samples=8).by == "length"
+    assert direct == ScoreRequest(
+        "bleu", "a", "r", paired=True, samples=9, by="length", tokenize="none"
+    )
+    assert (
+        changed(direct, paired="mcnemar").paired == "mcnemar"
+        and changed(direct, samples=8).by == "length"
+    )
 
 
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
-        (ScoreRequest, {"metric": "exact", "systems": {"a": [Path("a"), Path("b")]}, "references": [Path("r")]}),
         (
             ScoreRequest,
             {
-                "metric": "cter", "systems": "a", "lexicon": "cognition", "group_size": "3", "compounds": "c",
-                "control_systems": "k", "control_compounds": "d", "paired": "bootstrap", "seed": 3, "by": "type",
-                "train": "t", "ids": "id", "known": 2, "estimate": "window", "release": "folder",
+                "metric": "exact",
+                "systems": {"a": [Path("a"), Path("b")]},
+                "references": [Path("r")],
+            },
+        ),
+        (
+            ScoreRequest,
+            {
+                "metric": "cter",
+                "systems": "a",
+                "lexicon": "cognition",
+                "group_size": "3",
+                "compounds": "c",
+                "control_systems": "k",
+                "control_compounds": "d",
+                "paired": "bootstrap",
+                "seed": 3,
+                "by": "type",
+                "train": "t",
+                "ids": "id",
+                "known": 2,
+                "estimate": "window",
+                "release": "folder",
             },
         ),
         (
             ImportRequest,
-            {"systems": {"a": "s"}, "scale": "0:1", "name": "COMET", "people": {"a": "h"}, "hypotheses": {"a": "t"}},
+            {
+                "systems": {"a": "s"},
+                "scale": "0:1",
+                "name": "COMET",
+                "people": {"a": "h"},
+                "hypotheses": {"a": "t"},
+            },
         ),
-        (ConsistencyRequest, {"items": "items.tsv", "systems": "a", "all_pairs": True, "cluster": ["piece"]}),
+        (
+            ConsistencyRequest,
+            {"items": "items.tsv", "systems": "a", "all_pairs": True, "cluster": ["piece"]},
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_request_written_to_yaml_and_read_again_is_the_same_yaml(kind, values, tmp_path):
     made = kind(**values)
     (tmp_path / "request.yaml").write_text(to_yaml(made), encoding="utf-8")

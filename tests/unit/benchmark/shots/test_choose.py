@@ -1,4 +1,6 @@
-"""Shots against their definitions: covers by brute force, BM25 by formula and by bm25s, degrees by known n-grams."""
+"""Shots against their definitions: covers by brute force, BM25 by formula and by bm25s, degrees by
+known n-grams.
+"""
 
 import gzip
 import hashlib
@@ -16,12 +18,30 @@ from cgbench.benchmark.shots.choose import choose_shots, cover_sets, prompt_degr
 from cgbench.benchmark.shots.postings import bm25_weights, piece_counts
 from cgbench.errors import InputError
 
-WORDS = ["the", "a", "big", "small", "red", "dog", "cat", "house", "sees", "finds", "likes", "near", "under", "old"]
+WORDS = [
+    "the",
+    "a",
+    "big",
+    "small",
+    "red",
+    "dog",
+    "cat",
+    "house",
+    "sees",
+    "finds",
+    "likes",
+    "near",
+    "under",
+    "old",
+]
 
 
 def made_text(seed, lines, least=3, most=9):
     made = random.Random(seed)
-    return [" ".join(made.choices(WORDS, k=made.randint(least, most))) + f" {line % 7}" for line in range(lines)]
+    return [
+        " ".join(made.choices(WORDS, k=made.randint(least, most))) + f" {line % 7}"
+        for line in range(lines)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +58,16 @@ def test_smallest_covers_are_those_of_brute_force():
     made = random.Random(2)
     greedy_is_larger = 0
     for _ in range(300):
-        sets = [sum(1 << bit for bit in range(9) if made.random() < 0.35) for _ in range(made.randint(1, 9))]
+        sets = [
+            sum(1 << bit for bit in range(9) if made.random() < 0.35)
+            for _ in range(made.randint(1, 9))
+        ]
         chosen, proved = cover_sets(sets, len(sets))
         union = twins.smallest_cover(sets)
         assert proved and len(chosen) == union
-        assert np.bitwise_or.reduce([sets[at] for at in chosen] or [0]) == np.bitwise_or.reduce(sets)
+        assert np.bitwise_or.reduce([sets[at] for at in chosen] or [0]) == np.bitwise_or.reduce(
+            sets
+        )
         greedy_is_larger += greedy(sets) > union
     assert greedy_is_larger > 5  # or the exact search would not be tested
 
@@ -66,7 +91,11 @@ def test_a_cover_that_is_too_large_takes_the_sets_with_most_elements():
 
 @pytest.mark.parametrize("min_count", [1, 2, 3])
 def test_a_cover_has_the_fewest_sources_with_all_pieces_of_the_sentence(train, min_count):
-    lines = [*made_text(3, 1000 if min_count == 3 else 50), "the unseen dog", "the the the dog dog 3"]
+    lines = [
+        *made_text(3, 1000 if min_count == 3 else 50),
+        "the unseen dog",
+        "the the the dog dog 3",
+    ]
     found = choose(lines, train, shots=9, min_count=min_count)
     free = [source for source in dict.fromkeys(train[0]) if source not in lines]
     known = KnownNgrams.learn(free, min_count=min_count)
@@ -74,8 +103,12 @@ def test_a_cover_has_the_fewest_sources_with_all_pieces_of_the_sentence(train, m
     for line, choice in zip(lines, found, strict=True):
         pieces = list(dict.fromkeys(known.cover(line)))
         every = sorted(set(twins.masks(pieces, free)) - {0})
-        widest = [one for one in every if not any(one != other and one & ~other == 0 for other in every)]
-        shown = int(np.bitwise_or.reduce(twins.masks(pieces, [source for source, _ in choice.pairs])))
+        widest = [
+            one for one in every if not any(one != other and one & ~other == 0 for other in every)
+        ]
+        shown = int(
+            np.bitwise_or.reduce(twins.masks(pieces, [source for source, _ in choice.pairs]))
+        )
         assert shown == int(np.bitwise_or.reduce(every))
         assert choice.cover == twins.smallest_cover(widest)
         more_than_two += choice.cover > 2
@@ -86,23 +119,34 @@ def test_covers_are_filled_by_bm25_and_the_most_similar_comes_last(train):
     line = "the big dog sees the cat 3"
     covers, similar = (choose([line], train, shots=8, shots_by=by)[0] for by in ("cover", "bm25"))
     sources = list(dict.fromkeys(train[0]))
-    scores = dict(zip(sources, twins.bm25(words_of(line), list(map(words_of, sources))), strict=True))
+    scores = dict(
+        zip(sources, twins.bm25(words_of(line), list(map(words_of, sources))), strict=True)
+    )
     shown = [scores[source] for source, _ in covers.pairs]
     assert shown == sorted(shown) and 0 < covers.cover < 8
     best = sorted(scores.values(), reverse=True)[:8]
     assert [scores[source] for source, _ in reversed(similar.pairs)] == best
     filled = set(covers.pairs) - set(similar.pairs)
     assert len(filled) <= covers.cover
-    assert all(train[0][row - 1] == source for row, (source, _) in zip(covers.rows, covers.pairs, strict=True))
+    assert all(
+        train[0][row - 1] == source
+        for row, (source, _) in zip(covers.rows, covers.pairs, strict=True)
+    )
 
 
 @pytest.mark.parametrize("by", ["cover", "bm25"])
 def test_ties_are_broken_by_the_hash_of_the_pair(by):
     pairs = [(f"dog {letter}", letter.upper()) for letter in "abcdefgh"]
     pairs += [(f"dog {letter}", f"{letter} again") for letter in "abcdefgh"]
-    order = sorted(pairs, key=lambda pair: hashlib.blake2b("\0".join(pair).encode(), digest_size=8).digest())
-    (found,) = choose(["dog x"], list(map(list, zip(*pairs, strict=True))), shots=3, shots_by=by, min_count=1)
-    sources = list(dict.fromkeys(source[-1] for source, _ in order))  # of equal sources the first pair counts
+    order = sorted(
+        pairs, key=lambda pair: hashlib.blake2b("\0".join(pair).encode(), digest_size=8).digest()
+    )
+    (found,) = choose(
+        ["dog x"], list(map(list, zip(*pairs, strict=True))), shots=3, shots_by=by, min_count=1
+    )
+    sources = list(
+        dict.fromkeys(source[-1] for source, _ in order)
+    )  # of equal sources the first pair counts
     first = [next(pair for pair in order if pair[0][-1] == letter) for letter in sources[:3]]
     assert list(found.pairs) == first[::-1]  # the first is the nearest to the sentence
 
@@ -130,7 +174,11 @@ def bm25_of(query, sources):
     numbers, ids, lengths = ids_of(sources)
     wanted = np.array(sorted({numbers[word] for word in query if word in numbers}))
     weights = bm25_weights(ids, lengths, wanted)
-    return sum(weights[np.searchsorted(wanted, numbers[word])].toarray()[0] for word in query if word in numbers)
+    return sum(
+        weights[np.searchsorted(wanted, numbers[word])].toarray()[0]
+        for word in query
+        if word in numbers
+    )
 
 
 def test_bm25_is_its_formula(train):
@@ -144,14 +192,18 @@ def test_bm25_is_that_of_bm25s(train):
     theirs = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
     theirs.index([words_of(source) for source in train[0]], show_progress=False)
     for query in ("the dog 1", "old house near a cat"):
-        assert bm25_of(words_of(query), train[0]) == pytest.approx(theirs.get_scores(words_of(query)), abs=1e-5)
+        assert bm25_of(words_of(query), train[0]) == pytest.approx(
+            theirs.get_scores(words_of(query)), abs=1e-5
+        )
 
 
 def test_pieces_are_found_where_their_words_stand_in_a_row():
     texts = ["a b a b c", "b a", "a", "c a b", "b c"]
     numbers, ids, lengths = ids_of(texts)
     pieces = [("a", "b"), ("a",), ("b", "a", "b"), ("c", "c"), ("a", "b", "c"), ("b", "c", "a")]
-    counts = piece_counts([tuple(numbers[word] for word in piece) for piece in pieces], ids, lengths)
+    counts = piece_counts(
+        [tuple(numbers[word] for word in piece) for piece in pieces], ids, lengths
+    )
     for row, piece in zip(counts.toarray(), pieces, strict=True):
         assert (row > 0).tolist() == [twins.contains(words_of(text), piece) for text in texts]
     assert counts[0].toarray().tolist() == [[2, 0, 0, 1, 0]]
@@ -175,7 +227,9 @@ def test_shots_depend_on_the_sentence_alone(train, by):
 
 def test_a_seed_changes_random_shots_alone(train):
     for by, changes in (("random", True), ("bm25", False)):
-        one, other = (choose(["the dog"], train, shots_by=by, shots_seed=seed)[0].rows for seed in (0, 1))
+        one, other = (
+            choose(["the dog"], train, shots_by=by, shots_seed=seed)[0].rows for seed in (0, 1)
+        )
         assert (one != other) is changes
 
 
@@ -185,9 +239,16 @@ def test_no_shot_is_test_data(train, by):
     line, candidate = "the big dog sees a cat 3", ("a hidden house", "EIN VERSTECKTES HAUS")
     planted = [(line, "ONE"), ("The big dog sees a cat, 3!", "TWO")]
     planted += [(candidate[0], "THREE"), ("any house", candidate[1])]
-    good = [*list(zip(*train, strict=True))[:3], ("big dog sees", "A"), ("a cat 3", "B"), ("hidden house", "C")]
+    good = [
+        *list(zip(*train, strict=True))[:3],
+        ("big dog sees", "A"),
+        ("a cat 3", "B"),
+        ("hidden house", "C"),
+    ]
     sources, targets = map(list, zip(*planted, *good, strict=True))
-    found = choose([line, "a hidden house"], (sources, targets), shots=6, shots_by=by, exclude=[candidate])
+    found = choose(
+        [line, "a hidden house"], (sources, targets), shots=6, shots_by=by, exclude=[candidate]
+    )
     for choice in found:
         assert set(choice.pairs) == set(good)
     with pytest.raises(InputError, match=r"6 pairs left of 10 .* shots=7 needs 7"):
@@ -199,16 +260,29 @@ def test_prompt_degree_is_its_definition(train):
         plain = KnownNgrams.learn([source for source, _ in choice.pairs], min_count=1)
         assert choice.prompt_degree == pytest.approx(plain.degree(line))
     assert prompt_degree("a b c d", ["x a b", "c d y"]) == 0.5
-    assert prompt_degree("a b", ["a", "b"]) == 1 and prompt_degree("", ["a"]) == 0 and prompt_degree("a b", []) == 1
+    assert (
+        prompt_degree("a b", ["a", "b"]) == 1
+        and prompt_degree("", ["a"]) == 0
+        and prompt_degree("a b", []) == 1
+    )
 
 
 def test_pairs_are_read_from_files_and_tables(train, tmp_path):
     for side, lines in zip(("de", "en"), train, strict=True):
-        (tmp_path / f"train.{side}").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        (tmp_path / f"train.{side}").write_text(
+            "".join(line + "\n" for line in lines), encoding="utf-8"
+        )
     rows = zip(train[1], train[0], strict=True)
-    (tmp_path / "train.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in rows), encoding="utf-8")
+    (tmp_path / "train.tsv").write_text(
+        "".join(f"{one}\t{other}\n" for one, other in rows), encoding="utf-8"
+    )
     expected = choose(["the dog"], train)
-    assert choose_shots(["the dog"], shots=4, shots_from=(tmp_path / "train.de", tmp_path / "train.en")) == expected
+    assert (
+        choose_shots(
+            ["the dog"], shots=4, shots_from=(tmp_path / "train.de", tmp_path / "train.en")
+        )
+        == expected
+    )
     columns = f"{tmp_path}/train.tsv:2", f"{tmp_path}/train.tsv:1"
     assert choose_shots(["the dog"], shots=4, shots_from=columns) == expected
 
@@ -249,4 +323,6 @@ def test_covers_of_real_sentences_are_those_of_integer_programming():
     sources = [source for source, _ in train if source not in lines]
     known = KnownNgrams.learn(dict.fromkeys(sources), min_count=3)
     for line, choice in zip(lines, found, strict=True):
-        assert choice.cover == twins.least_cover(set(twins.masks(list(dict.fromkeys(known.cover(line))), sources)))
+        assert choice.cover == twins.least_cover(
+            set(twins.masks(list(dict.fromkeys(known.cover(line))), sources))
+        )

@@ -9,7 +9,11 @@ import pytest
 from cgbench.benchmark.stats.pos import ConlluTags, SpacyTags, hash_folder, load_pipeline, tags_from
 from cgbench.errors import InputError
 
-WORDS = [["the", "cat", "does", "n't", "sleep"], ["a", "New", "dog"], ["the", "cat", "does", "n't", "sleep"]]
+WORDS = [
+    ["the", "cat", "does", "n't", "sleep"],
+    ["a", "New", "dog"],
+    ["the", "cat", "does", "n't", "sleep"],
+]
 
 
 def make_pipeline(folder, *factories):
@@ -27,7 +31,9 @@ def make_pipeline(folder, *factories):
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory):
-    """A tagger that listens to a tok2vec of the pipeline, as in spaCy's own models, and has learned two sentences."""
+    """A tagger that listens to a tok2vec of the pipeline, as in spaCy's own models, and has learned
+    two sentences.
+    """
     spacy = pytest.importorskip("spacy")
     from spacy.tokens import Doc
     from spacy.training import Example
@@ -36,11 +42,18 @@ def pipeline(tmp_path_factory):
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec")
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "*"}
-    tagger = {"@architectures": "spacy.Tagger.v2", "nO": None, "normalize": False, "tok2vec": listener}
+    tagger = {
+        "@architectures": "spacy.Tagger.v2",
+        "nO": None,
+        "normalize": False,
+        "tok2vec": listener,
+    }
     nlp.add_pipe("tagger", config={"model": tagger})
     nlp.add_pipe("sentencizer")
     gold = [["DT", "NN", "VBZ", "RB", "VB"], ["DT", "NNP", "NN"]]
-    docs = [Doc(nlp.vocab, words=words, tags=tags) for words, tags in zip(WORDS, gold, strict=False)]
+    docs = [
+        Doc(nlp.vocab, words=words, tags=tags) for words, tags in zip(WORDS, gold, strict=False)
+    ]
     examples = [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in docs]
     optimizer = nlp.initialize(lambda: examples)
     for _ in range(15):
@@ -73,7 +86,10 @@ def test_the_tags_are_spacys_own_on_the_words_given(pipeline):
     expected = [[token.tag_ for token in nlp(Doc(nlp.vocab, words=words))] for words in WORDS]
     tags = SpacyTags(str(pipeline), trust=True)
     assert tags.tag(WORDS, "train", 0) == expected
-    assert expected[:2] == [["DT", "NN", "VBZ", "RB", "VB"], ["DT", "NNP", "NN"]]  # it has learned them
+    assert expected[:2] == [
+        ["DT", "NN", "VBZ", "RB", "VB"],
+        ["DT", "NNP", "NN"],
+    ]  # it has learned them
     assert len(tags.known) == 2  # the sentence that comes twice was tagged once
     assert tags.tag(WORDS[:1], "test", 1) == expected[:1]
 
@@ -91,11 +107,15 @@ def test_a_package_is_as_good_as_a_folder(pipeline, tmp_path, monkeypatch):
     (package / "__init__.py").write_text("")
     (package / "meta.json").write_text('{"lang": "en", "name": "mine", "version": "1.0"}')
     (tmp_path / "en_mine-1.0.dist-info").mkdir()
-    (tmp_path / "en_mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: en_mine\nVersion: 1.0\n")
+    (tmp_path / "en_mine-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: en_mine\nVersion: 1.0\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert importlib.metadata.version("en_mine") == "1.0"
     tags = SpacyTags("en_mine")
-    assert tags.tag(WORDS, "train", 0) == SpacyTags(str(pipeline), trust=True).tag(WORDS, "train", 0)
+    assert tags.tag(WORDS, "train", 0) == SpacyTags(str(pipeline), trust=True).tag(
+        WORDS, "train", 0
+    )
     assert tags.name == f"en_mine@{hash_folder(pipeline)[:8]}"
 
 
@@ -136,7 +156,9 @@ def test_conllu_tags(conllu):
     assert tags.tag([["a", "cat"], ["cats"]], "train", 0) == [["DT", "NN"], ["NNS"]]
     assert tags.tag([["a", "dog"]], "test", 1) == [["DT", "NN"]]
     assert tags.name.startswith("conllu-xpos@")
-    assert tags_from(f"conllu:{train},{test}", "upos", 1).tag([["a", "dog"]], "test", 1) == [["X", "X"]]
+    assert tags_from(f"conllu:{train},{test}", "upos", 1).tag([["a", "dog"]], "test", 1) == [
+        ["X", "X"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +166,10 @@ def test_conllu_tags(conllu):
     [
         ([["a", "cat"], ["dogs"]], r"sentence 2 \(line 4\): word 1 is 'cats', but 'dogs' in text"),
         ([["a"], ["cats"]], r"sentence 1 \(line 1\): word 2 is 'cat', but missing in text"),
-        ([["a", "cat", "x"], ["cats"]], r"sentence 1 \(line 1\): word 3 is missing, but 'x' in text"),
+        (
+            [["a", "cat", "x"], ["cats"]],
+            r"sentence 1 \(line 1\): word 3 is missing, but 'x' in text",
+        ),
         ([["a", "cat"]], r"has 2 sentences and text has 1"),
         ([["a", "cat"], ["cats"], ["x"]], r"has 2 sentences and text has 3"),
     ],

@@ -27,7 +27,9 @@ def test_files_and_lists_are_the_same(files):
 
 
 def test_a_corpus_is_a_tuple_of_two(files):
-    found = stats((files / "train.x", files / "train.y"), (files / "train.x", files / "train.y"), side="both")
+    found = stats(
+        (files / "train.x", files / "train.y"), (files / "train.x", files / "train.y"), side="both"
+    )
     assert [row.name for row in found.rows] == ["train.x source", "train.x target"]
 
 
@@ -52,11 +54,23 @@ def test_html_is_escaped():
     ("given", "message", "shown"),
     [
         ({"tests": None}, "train and tests", "--train and --test (or --release)"),
-        ({"tags": "upos"}, "tags='upos' needs pos='conllu:FILES'", "--tags upos needs --pos conllu:FILES"),
-        ({"side": "target"}, "test: is a single text; leave side='target' out", "leave --side target out"),
+        (
+            {"tags": "upos"},
+            "tags='upos' needs pos='conllu:FILES'",
+            "--tags upos needs --pos conllu:FILES",
+        ),
+        (
+            {"side": "target"},
+            "test: is a single text; leave side='target' out",
+            "leave --side target out",
+        ),
         ({"tests": [3]}, "test, row 1: 3 is not a string", "is not a string"),
         ({"tests": ["a", " "]}, "test, row 2: an empty sentence", "row 2"),
-        ({"release": "x"}, "tests: the release sets this itself", "--test: the release sets this itself"),
+        (
+            {"release": "x"},
+            "tests: the release sets this itself",
+            "--test: the release sets this itself",
+        ),
     ],
 )
 def test_bad_input(given, message, shown):
@@ -70,7 +84,9 @@ def test_divergence_with_the_other_statistics(tmp_path):
     found = stats(["a b", "b a"], {"one": ["a b"], "two": ["a d"]}, divergence="words")
     text = repr(found)
     assert "compound" in text and "div:words:2+specific" in text
-    for number, content in enumerate(("x\tred\ty\tred y\n" * 2, "x\tred\ty\tred y\n", "x\tblue\ty\tblue y\n")):
+    for number, content in enumerate(
+        ("x\tred\ty\tred y\n" * 2, "x\tred\ty\tred y\n", "x\tblue\ty\tblue y\n")
+    ):
         (tmp_path / f"{number}.tsv").write_text(content)
     files = ",".join(str(tmp_path / f"{number}.tsv") for number in range(3))
     rows = stats(["a b", "b a"], {"one": ["a b"], "two": ["a d"]}, divergence=f"table:{files}").rows

@@ -3,7 +3,12 @@
 import pytest
 
 from cgbench.benchmark.stats.single_texts import Text
-from cgbench.benchmark.stats.text_statistics import Training, Wanted, measure_text, statistics_as_json
+from cgbench.benchmark.stats.text_statistics import (
+    Training,
+    Wanted,
+    measure_text,
+    statistics_as_json,
+)
 from cgbench.text.normalisation import Normalisation
 
 TRAIN = ["what can we do"] * 3 + ["we can see this"] * 3 + ["a bird"]
@@ -13,7 +18,13 @@ TEST = ["what can we do", "can we see a bird", "this bird can see"]
 def row(train=TRAIN, test=TEST, wanted=None, min_count=3, **settings):
     training = Training.learn(Text("train", None, train), min_count)
     return measure_text(
-        training, Text("test", None, test), "test", wanted or Wanted(), Normalisation(**settings), None, 0
+        training,
+        Text("test", None, test),
+        "test",
+        wanted or Wanted(),
+        Normalisation(**settings),
+        None,
+        0,
     )
 
 
@@ -36,13 +47,20 @@ def test_min_count_decides_what_is_known():
 def test_a_plain_file_gives_the_same(tmp_path):
     (tmp_path / "train").write_text("\n".join(TRAIN))
     training = Training.learn(Text("train", None, tmp_path / "train"), 3)
-    found = measure_text(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
+    found = measure_text(
+        training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0
+    )
     assert statistics_as_json(found) == statistics_as_json(row())
 
 
 def test_signature_changes_with_what_the_figures_depend_on():
     base = str(row().signature)
     assert base.startswith("orders:2+3|min:3|tok:none|case:mixed|train:")
-    changes = [{"train": [*TRAIN, "more"]}, {"test": [*TEST, "more"]}, {"min_count": 2}, {"wanted": Wanted((2,))}]
+    changes = [
+        {"train": [*TRAIN, "more"]},
+        {"test": [*TEST, "more"]},
+        {"min_count": 2},
+        {"wanted": Wanted((2,))},
+    ]
     others = [row(**change) for change in (*changes, {"lowercase": True})]
     assert len({base, *(str(other.signature) for other in others)}) == 6

@@ -20,7 +20,9 @@ def candidates(size=900, corpora=2, seed=1):
     rank[np.argsort(-(length / 5 + rng.normal(size=size)))] = np.arange(1, size + 1)
     return {
         "degree": np.round(length * (0.5 + 0.4 * rng.random(size))) / length,
-        "stage": np.where(rank <= size // 20, "dropped", np.where(rank <= size // 3, "window", "rest")),
+        "stage": np.where(
+            rank <= size // 20, "dropped", np.where(rank <= size // 3, "window", "rest")
+        ),
         "rank": rank,
         "pool": rng.integers(0, corpora, size),
         "content": np.arange(size).astype(np.uint64),
@@ -37,7 +39,11 @@ def test_cells_are_what_they_say_and_alike_in_everything_else():
     assert len(np.unique(cells.rows)) == cells.rows.size
     high_degree, low_degree = columns["degree"][cells.rows[:2]], columns["degree"][cells.rows[2:]]
     assert high_degree.min() > low_degree.max()
-    assert cells.degrees["high"] == (high_degree.min(), pytest.approx(high_degree.mean()), high_degree.max())
+    assert cells.degrees["high"] == (
+        high_degree.min(),
+        pytest.approx(high_degree.mean()),
+        high_degree.max(),
+    )
     uncertain, certain = columns["stage"][cells.rows[::2]], columns["stage"][cells.rows[1::2]]
     assert set(uncertain.ravel()) == {"window"} and set(certain.ravel()) == {"rest"}
     # In each matched set, all four come from one corpus.
@@ -46,14 +52,19 @@ def test_cells_are_what_they_say_and_alike_in_everything_else():
     lengths = columns["target_length"][cells.rows]
     assert np.ptp(lengths.mean(axis=1)) < 0.1 * lengths.std(axis=1).max()
     again = draw_cells(columns, 40, 1)
-    assert (again.rows == cells.rows).all() and (draw_cells(columns, 40, 2).rows != cells.rows).any()
+    assert (again.rows == cells.rows).all() and (
+        draw_cells(columns, 40, 2).rows != cells.rows
+    ).any()
 
 
 def test_cells_that_cannot_be_matched_are_refused_with_numbers():
     columns = candidates(corpora=1)
     columns["target_length"] = np.where(columns["degree"] > np.median(columns["degree"]), 5, 20)
     columns["target_length"] += np.arange(900) % 3
-    with pytest.raises(InputError, match="of high degree, high uncertainty.*cells of 25 pairs still differ by .*words"):
+    with pytest.raises(
+        InputError,
+        match="of high degree, high uncertainty.*cells of 25 pairs still differ by .*words",
+    ):
         draw_cells(columns, 40, 1)
     with pytest.raises(InputError, match="there are 0 of high degree, high uncertainty"):
         draw_cells(columns | {"degree": np.full(900, 0.5)}, 40, 1)
@@ -72,7 +83,10 @@ def outputs(right, random):
 
 
 CELLS_OF_40 = Cells(
-    np.arange(4 * PAIRS).reshape(4, PAIRS), {"high": (0.8, 0.9, 1), "low": (0.5, 0.6, 0.7)}, (9,) * 4, 0.05
+    np.arange(4 * PAIRS).reshape(4, PAIRS),
+    {"high": (0.8, 0.9, 1), "low": (0.5, 0.6, 0.7)},
+    (9,) * 4,
+    0.05,
 )
 
 
@@ -92,7 +106,9 @@ def test_scores_and_effects_by_definition():
     assert row.values["interaction"] == pytest.approx(10)  # 70 at high degree, 60 at low degree
     assert row.values["uncertainty minus degree"] == pytest.approx(60)
     assert all(low < row.values[name] < high for name, (low, high) in row.intervals.items())
-    assert row.hardest == "uncertainty" and result.card.startswith("Uncertainty makes the test set hard")
+    assert row.hardest == "uncertainty" and result.card.startswith(
+        "Uncertainty makes the test set hard"
+    )
     assert "40 pairs in each cell; high degree 0.90 (0.80 to 1.00), low degree 0.60" in result.card
     # Of error rates, more is worse.
     assert effects([by_uncertainty], Ter).systems[0].values["uncertainty"] > 20
@@ -100,7 +116,11 @@ def test_scores_and_effects_by_definition():
 
 @pytest.mark.parametrize(
     ("shares", "hardest"),
-    [((0.2, 0.3, 0.9, 0.9), "degree"), ((0.2, 0.5, 0.5, 0.9), "both"), ((0.5, 0.5, 0.55, 0.5), "unknown")],
+    [
+        ((0.2, 0.3, 0.9, 0.9), "degree"),
+        ((0.2, 0.5, 0.5, 0.9), "both"),
+        ((0.5, 0.5, 0.55, 0.5), "unknown"),
+    ],
 )
 def test_which_of_the_two_is_hard(shares, hardest):
     random = np.random.default_rng(2)
@@ -109,7 +129,9 @@ def test_which_of_the_two_is_hard(shares, hardest):
     assert [row.system for row in result.systems] == ["x", "y", "z", MEAN]
     assert [row.hardest for row in result.systems[:3]] == [hardest] * 3
     mean = result.systems[-1]
-    assert mean.runs == 3 and mean.values["degree"] == pytest.approx(result.systems[0].values["degree"])
+    assert mean.runs == 3 and mean.values["degree"] == pytest.approx(
+        result.systems[0].values["degree"]
+    )
     assert result.as_dict()["systems"][MEAN]["hardest"] == mean.hardest
 
 

@@ -17,7 +17,14 @@ from cgbench.benchmark.candidates.strata import OWN_SCORE
 from cgbench.benchmark.metrics.bleu import Ter
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.validity import validate
-from cgbench.benchmark.validity.measures import ENSEMBLE, OUTSIDE, Ordering, figures_of, losses_of, measure_errors
+from cgbench.benchmark.validity.measures import (
+    ENSEMBLE,
+    OUTSIDE,
+    Ordering,
+    figures_of,
+    losses_of,
+    measure_errors,
+)
 from cgbench.cli import main
 from cgbench.errors import InputError
 from cgbench.report import charts, curves_page
@@ -35,9 +42,16 @@ def by_definition(values, loss):
 
     def area(values):
         orders = [
-            order for order in itertools.permutations(range(len(loss))) if (np.diff(values[list(order)]) >= 0).all()
+            order
+            for order in itertools.permutations(range(len(loss)))
+            if (np.diff(values[list(order)]) >= 0).all()
         ]
-        return np.mean([np.mean([loss[list(order[:k])].mean() for k in range(1, len(loss) + 1)]) for order in orders])
+        return np.mean(
+            [
+                np.mean([loss[list(order[:k])].mean() for k in range(1, len(loss) + 1)])
+                for order in orders
+            ]
+        )
 
     wrong = loss > (0 if set(loss) <= {0, 1} else np.median(loss))
     pairs = [(a > b) + (a == b) / 2 for a in values[wrong] for b in values[~wrong]]
@@ -56,7 +70,9 @@ def arrays(binary):
     at = np.arange(200)
     hard = np.sin(1.7 * at) + np.sin(0.3 * at * at)
     loss = (np.sin(2.9 * at) + 0.5 * hard + 2) / 4
-    return hard, (loss > 0.55).astype(float) if binary else (loss - loss.min()) / (loss.max() - loss.min())
+    return hard, (
+        (loss > 0.55).astype(float) if binary else (loss - loss.min()) / (loss.max() - loss.min())
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,8 +83,10 @@ def arrays(binary):
     ],
 )
 def test_figures_of_lm_polygraph(binary, area, oracle, normalised, roc):
-    """lm-polygraph 0.7.0 on the same arrays: PredictionRejectionArea of the measure and of the oracle, normalised by
-    4,000 random orders (here by their exact mean); ROCAUC; RiskCoverageCurveAUC is 1 less the first."""
+    """lm-polygraph 0.7.0 on the same arrays: PredictionRejectionArea of the measure and of the
+    oracle, normalised by 4,000 random orders (here by their exact mean); ROCAUC;
+    RiskCoverageCurveAUC is 1 less the first.
+    """
     hard, loss = arrays(binary)
     prr, auc, aurc = found(hard, loss)
     quality = 1 - loss.mean()
@@ -93,13 +111,19 @@ def test_risks_end_at_the_mean_loss():
     risks = Ordering(hard).risks(loss)
     assert len(risks) == 20 and risks[-1] == pytest.approx(loss.mean())
     assert risks[0] == pytest.approx(loss[np.argsort(hard)[:10]].mean())
-    assert Ordering(hard[:190]).risks(loss[:190])[0] == pytest.approx(loss[np.argsort(hard[:190])[:10]].mean())
+    assert Ordering(hard[:190]).risks(loss[:190])[0] == pytest.approx(
+        loss[np.argsort(hard[:190])[:10]].mean()
+    )
 
 
 def columns(loss, rng, noise=1.0, **more):
     n = len(loss)
     lengths = {"source_length": rng.integers(5, 20, n), "target_length": rng.integers(5, 20, n)}
-    return {**lengths, **{name: loss + noise * rng.normal(size=n) for name in ("rmi", "epkl")}, **more}
+    return {
+        **lengths,
+        **{name: loss + noise * rng.normal(size=n) for name in ("rmi", "epkl")},
+        **more,
+    }
 
 
 @pytest.mark.parametrize("binary", [True, False])
@@ -115,7 +139,9 @@ def test_intervals_cover_and_equal_measures_seldom_differ(binary, n=100, times=6
     truth = found(columns(loss, rng)["rmi"], loss)[0]
     for _ in range(times):
         loss = draw(n, rng)
-        given = {name: values for name, values in columns(loss, rng).items() if "length" not in name}
+        given = {
+            name: values for name, values in columns(loss, rng).items() if "length" not in name
+        }
         (one,) = measure_errors(given, {"a": loss[None]}, "rmi", (), samples=100, seed=1)
         by = {row.measure: row for row in one.measures}
         low, high = by["rmi"].intervals["prr"]
@@ -144,12 +170,16 @@ def test_a_better_measure_is_found_and_length_is_held_constant():
     assert by["chance"].intervals["prr"][0] < 0 < by["chance"].intervals["prr"][1]
     assert by["rarest"].p_holm < 0.01 and by["rarest"].difference > 0.1
     assert by["rmi"].p_holm is None and by["rmi"].difference is None
-    assert by["source_rarest"].prr > 0.4 and by["source_rarest"].given_length > 0.9  # rare words are hard
+    assert (
+        by["source_rarest"].prr > 0.4 and by["source_rarest"].given_length > 0.9
+    )  # rare words are hard
     for name in easy:
         assert by[name].prr == pytest.approx(1)
     assert by["source_length"].given_length is None
     assert by["rarest"].given_length > 0.9
-    assert [row.prr for row in one.measures] == sorted((row.prr for row in one.measures), reverse=True)
+    assert [row.prr for row in one.measures] == sorted(
+        (row.prr for row in one.measures), reverse=True
+    )
 
 
 def test_equal_losses_are_refused_and_json_has_no_nan():
@@ -158,14 +188,20 @@ def test_equal_losses_are_refused_and_json_has_no_nan():
     with pytest.raises(InputError, match="b: all candidates have the same score"):
         runs = {"a": loss[None], "b": np.stack([loss, np.ones(50)])}
         measure_errors(columns(loss, rng), runs, "rmi", (), samples=100, seed=1)
-    (one,) = measure_errors(columns(loss, rng), {"a": loss[None]}, "difficulty", (), samples=100, seed=1)
-    json.dumps(dataclasses.asdict(one), allow_nan=False)  # without the measure that selects there is no difference
+    (one,) = measure_errors(
+        columns(loss, rng), {"a": loss[None]}, "difficulty", (), samples=100, seed=1
+    )
+    json.dumps(
+        dataclasses.asdict(one), allow_nan=False
+    )  # without the measure that selects there is no difference
 
 
 def test_p_values_are_corrected_for_the_number_of_measures():
     rng = np.random.default_rng(7)
     loss = rng.random(100)
-    given = {name: loss + noise * rng.normal(size=100) for name, noise in (("rmi", 0.8), ("epkl", 0.3))}
+    given = {
+        name: loss + noise * rng.normal(size=100) for name, noise in (("rmi", 0.8), ("epkl", 0.3))
+    }
     p = []
     for more in (0, 3):
         columns = given | {f"epkl{number}": given["epkl"] for number in range(more)}
@@ -204,18 +240,31 @@ def test_clusters_widen_the_intervals():
     loss = np.repeat(rng.random(60), 5)
     given = {name: np.repeat(values, 5) for name, values in columns(loss[::5], rng, 0.3).items()}
     alone, together = (
-        measure_errors(given, {"a": loss[None]}, "rmi", (), samples=300, seed=1, clusters=clusters)[0].measures
+        measure_errors(given, {"a": loss[None]}, "rmi", (), samples=300, seed=1, clusters=clusters)[
+            0
+        ].measures
         for clusters in (None, np.arange(300) // 5)
     )
-    widths = [{row.measure: np.diff(row.intervals["prr"])[0] for row in rows}["rmi"] for rows in (alone, together)]
+    widths = [
+        {row.measure: np.diff(row.intervals["prr"])[0] for row in rows}["rmi"]
+        for rows in (alone, together)
+    ]
     assert widths[1] == pytest.approx(5**0.5 * widths[0], rel=0.25)
 
 
 def test_the_score_of_the_ensembles_own_output_is_no_measure_of_its_errors():
     rng = np.random.default_rng(3)
-    columns, losses = {"rmi": rng.random(40), OWN_SCORE: rng.random(40)}, {ENSEMBLE: rng.random((1, 40))}
-    scored = measure_errors(columns, losses | {"a": rng.random((1, 40))}, "rmi", [], samples=50, seed=1)
-    assert [{row.measure for row in one.measures} for one in scored] == [{"rmi"}, {"rmi", OWN_SCORE}]
+    columns, losses = (
+        {"rmi": rng.random(40), OWN_SCORE: rng.random(40)},
+        {ENSEMBLE: rng.random((1, 40))},
+    )
+    scored = measure_errors(
+        columns, losses | {"a": rng.random((1, 40))}, "rmi", [], samples=50, seed=1
+    )
+    assert [{row.measure for row in one.measures} for one in scored] == [
+        {"rmi"},
+        {"rmi", OWN_SCORE},
+    ]
 
 
 def test_losses_are_shares():
@@ -236,23 +285,53 @@ def test_the_command(tmp_path, monkeypatch):
     for name in "xyz":
         (tmp_path / name).write_text("".join(f"{line}\n" for line in answers(0.5)))
     page = tmp_path / "page.html"
-    words = ["validate", f"own={release.folder}", "--measures", "--metric", "exact", "--samples", "100"]
-    hyps = [word for name in ("own/x", "y", "z") for word in ("--hyp", f"{name}={tmp_path / name[-1]}")]
-    said = CliRunner().invoke(main, [*words, *hyps, "--report", str(page)], catch_exceptions=False).output
+    words = [
+        "validate",
+        f"own={release.folder}",
+        "--measures",
+        "--metric",
+        "exact",
+        "--samples",
+        "100",
+    ]
+    hyps = [
+        word for name in ("own/x", "y", "z") for word in ("--hyp", f"{name}={tmp_path / name[-1]}")
+    ]
+    said = (
+        CliRunner()
+        .invoke(main, [*words, *hyps, "--report", str(page)], catch_exceptions=False)
+        .output
+    )
     assert "measures and the errors of the ensemble" in said and f"{OUTSIDE} (2)" in said
-    assert "the errors of y," not in said and "tables of single systems: --report or --format json" in said
+    assert (
+        "the errors of y," not in said
+        and "tables of single systems: --report or --format json" in said
+    )
     assert "Kendall's tau" in said  # three systems are ranked as well
     assert "<svg" in page.read_text() and "Risk over coverage" in page.read_text()
-    lost = CliRunner().invoke(main, [*words, "--hyp", "y=none", "--report", str(tmp_path / "no" / "page.html")])
+    lost = CliRunner().invoke(
+        main, [*words, "--hyp", "y=none", "--report", str(tmp_path / "no" / "page.html")]
+    )
     assert lost.exit_code == 2 and "there is no folder" in lost.output  # before any work
-    found = json.loads(CliRunner().invoke(main, [*words, "--format", "json"], catch_exceptions=False).stdout)
+    found = json.loads(
+        CliRunner().invoke(main, [*words, "--format", "json"], catch_exceptions=False).stdout
+    )
     (one,) = found["measures"]
     first = one["measures"][0]
     assert (one["system"], first["measure"], len(first["risks"])) == ("the ensemble", "rmi", 20)
-    result = cgbench.validate(release, {"y": tmp_path / "y"}, measures=True, metric="exact", samples=100)
-    assert [row.system for row in result.measures] == ["the ensemble", "y"] and result.scored is None
-    monkeypatch.setattr(validate, "_clusters", lambda *_: SimpleNamespace(labels=(np.arange(60) // 6,)))
-    clustered = cgbench.validate(release, measures=True, metric="exact", samples=100, cluster="source").measures[0]
+    result = cgbench.validate(
+        release, {"y": tmp_path / "y"}, measures=True, metric="exact", samples=100
+    )
+    assert [row.system for row in result.measures] == [
+        "the ensemble",
+        "y",
+    ] and result.scored is None
+    monkeypatch.setattr(
+        validate, "_clusters", lambda *_: SimpleNamespace(labels=(np.arange(60) // 6,))
+    )
+    clustered = cgbench.validate(
+        release, measures=True, metric="exact", samples=100, cluster="source"
+    ).measures[0]
     drawn = []
     monkeypatch.setattr(charts, "draw", lambda chart: drawn.extend(chart.series))
     curves_page.measures_page(result, "")

@@ -1,4 +1,6 @@
-"""What ``cgbench power`` says, against closed forms and made-up pilots (perf/interval_coverage.py simulates tests)."""
+"""What ``cgbench power`` says, against closed forms and made-up pilots (perf/interval_coverage.py
+simulates tests).
+"""
 
 import math
 from statistics import NormalDist
@@ -11,7 +13,14 @@ from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.significance import mcnemar_p
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
 from cgbench.benchmark.validity import power
-from cgbench.benchmark.validity.power import PowerRequest, PowerTest, Shape, Variance, enough, variance_of
+from cgbench.benchmark.validity.power import (
+    PowerRequest,
+    PowerTest,
+    Shape,
+    Variance,
+    enough,
+    variance_of,
+)
 from cgbench.errors import InputError
 
 
@@ -29,7 +38,9 @@ def test_the_smallest_difference_of_single_runs_is_the_textbooks():
     found = PowerTest().smallest(variance, 100, 1)
     normal = NormalDist()
     # differences whose signs change vary by their mean square
-    expected = normal.inv_cdf(0.975) * math.sqrt((4 + found**2) / 100) + normal.inv_cdf(0.8) * math.sqrt(4 / 100)
+    expected = normal.inv_cdf(0.975) * math.sqrt((4 + found**2) / 100) + normal.inv_cdf(
+        0.8
+    ) * math.sqrt(4 / 100)
     assert found == pytest.approx(expected, rel=1e-3)
     assert PowerTest().power_of(found, variance, 100, 1) == pytest.approx(0.8, abs=1e-3)
     assert PowerTest().units_for(found, variance, 1) in (100, 101)
@@ -45,7 +56,9 @@ def test_power_of_clusters_has_the_degrees_of_freedom_of_equal_ones(equal, seeds
     if seeds == 1:
         degrees = 16 * equal - 1
         critical, shift = t.ppf(0.975, degrees), 1.5 / math.sqrt(4 / 16)
-        assert found == pytest.approx(nct.sf(critical, degrees, shift) + nct.cdf(-critical, degrees, shift), rel=1e-6)
+        assert found == pytest.approx(
+            nct.sf(critical, degrees, shift) + nct.cdf(-critical, degrees, shift), rel=1e-6
+        )
     alone = PowerTest().power_of(
         1.5, Variance(4.0, units=16, runs=seeds, clusters=Shape("document", 5.0, 4.0)), 16, seeds
     )
@@ -55,7 +68,9 @@ def test_power_of_clusters_has_the_degrees_of_freedom_of_equal_ones(equal, seeds
 def test_a_pilot_in_clusters_counts_clusters():
     rng = np.random.default_rng(5)
     documents = np.arange(200) // 5
-    first, second = (rng.standard_normal((1, 200)) + rng.standard_normal((1, 40))[:, documents] for _ in range(2))
+    first, second = (
+        rng.standard_normal((1, 200)) + rng.standard_normal((1, 40))[:, documents] for _ in range(2)
+    )
     metric = SegmentScores(200)
     sampling = Sampling(Clusters(("document",), (documents,)))
     found = variance_of(metric, results_of(1, first, second), sampling)
@@ -70,19 +85,25 @@ def test_steps_cost_half_of_one():
     assert gap == pytest.approx(0.05, rel=0.1)  # 0.05 points of 2,000 examples are a step of two
 
 
-@pytest.mark.parametrize(("units", "gained", "lost"), [(5, 1.0, 0.0), (12, 0.5, 0.1), (30, 0.2, 0.05), (40, 0.3, 0.3)])
+@pytest.mark.parametrize(
+    ("units", "gained", "lost"), [(5, 1.0, 0.0), (12, 0.5, 0.1), (30, 0.2, 0.05), (40, 0.3, 0.3)]
+)
 def test_the_power_of_right_and_wrong_examples_is_that_of_every_outcome(units, gained, lost):
     expected = 0.0
     for one in range(units + 1):
         for other in range(units + 1 - one):
             same = units - one - other
-            ways = math.factorial(units) / (math.factorial(one) * math.factorial(other) * math.factorial(same))
+            ways = math.factorial(units) / (
+                math.factorial(one) * math.factorial(other) * math.factorial(same)
+            )
             outcome = np.zeros((2, units))
             outcome[0, :one], outcome[1, one : one + other] = 1, 1
             if mcnemar_p(*outcome) < 0.05:
                 expected += ways * gained**one * lost**other * (1 - gained - lost) ** same
     variance = Variance(1e4 * (gained + lost - (gained - lost) ** 2), units=units, step=100.0)
-    assert PowerTest().power_of(100 * (gained - lost), variance, units, 1) == pytest.approx(expected, abs=1e-6)
+    assert PowerTest().power_of(100 * (gained - lost), variance, units, 1) == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 def test_summed_and_approximate_power_meet(monkeypatch):
@@ -156,23 +177,41 @@ def test_few_runs_need_more_than_their_variance_says():
             "does not show the variance between runs",
         ),
         (
-            lambda: enough(Variance(1.0, units=10), PowerTest(), PowerRequest(differences=[0.0]), "", ()),
+            lambda: enough(
+                Variance(1.0, units=10), PowerTest(), PowerRequest(differences=[0.0]), "", ()
+            ),
             "must be above 0",
         ),
-        (lambda: enough(Variance(0.0, units=10), PowerTest(), PowerRequest(), "", ()), "the variance is 0"),
         (
-            lambda: enough(Variance(1.0, between=1.0, units=10), PowerTest(), PowerRequest(), "", ()),
+            lambda: enough(Variance(0.0, units=10), PowerTest(), PowerRequest(), "", ()),
+            "the variance is 0",
+        ),
+        (
+            lambda: enough(
+                Variance(1.0, between=1.0, units=10), PowerTest(), PowerRequest(), "", ()
+            ),
             "ignores the variance between runs",
         ),
         (
-            lambda: enough(Variance(1.0, units=9, step=100.0), PowerTest(), PowerRequest(differences=[101]), "", ()),
+            lambda: enough(
+                Variance(1.0, units=9, step=100.0),
+                PowerTest(),
+                PowerRequest(differences=[101]),
+                "",
+                (),
+            ),
             "percent is at most 100",
         ),
         (
-            lambda: variance_of(SegmentScores(2), results_of(1, np.ones((1, 2)), np.ones((1, 2)))[:1]),
+            lambda: variance_of(
+                SegmentScores(2), results_of(1, np.ones((1, 2)), np.ones((1, 2)))[:1]
+            ),
             "a pilot needs two",
         ),
-        (lambda: variance_of(SegmentScores(1), results_of(1, np.ones((1, 1)), np.ones((1, 1)))), "nothing to resample"),
+        (
+            lambda: variance_of(SegmentScores(1), results_of(1, np.ones((1, 1)), np.ones((1, 1)))),
+            "nothing to resample",
+        ),
     ],
 )
 def test_what_cannot_be_asked(call, message):

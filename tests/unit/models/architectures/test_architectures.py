@@ -1,4 +1,6 @@
-"""What holds for every architecture: both ways to logits agree, neighbours do not matter, the future is unseen."""
+"""What holds for every architecture: both ways to logits agree, neighbours do not matter, the
+future is unseen.
+"""
 
 import numpy as np
 import pytest
@@ -15,7 +17,11 @@ every_form = pytest.mark.parametrize("config", TABLE)
 
 
 def test_every_architecture_has_a_row():
-    seq2seq = {name for name, entry in ARCHITECTURES.items() if "positions" in entry.config.__dataclass_fields__}
+    seq2seq = {
+        name
+        for name, entry in ARCHITECTURES.items()
+        if "positions" in entry.config.__dataclass_fields__
+    }
     assert {parameter.values[0].architecture for parameter in TABLE} >= seq2seq
 
 
@@ -54,18 +60,30 @@ def test_teacher_forcing_equals_decoding_step_by_step(config, copies):
 
 @every_form
 def test_reordered_rows_go_on_as_the_hypotheses_they_are(config):
-    """Swap within sentences, then across them, drop and double rows: each row stays the prefix it continues."""
+    """Swap within sentences, then across them, drop and double rows: each row stays the prefix it
+    continues.
+    """
     model, sources = small_model(config), [source for source, _ in pairs([(6, 1), (2, 1), (9, 1)])]
     generator = torch.Generator().manual_seed(2)
     state = state_of(model, Ragged.pack(sources), 2)
     hypotheses = [(sources[row // 2], [2]) for row in range(6)]
     model.step(torch.full((6,), 2), state)
     swap, keep = [1, 0, 3, 2, 4, 5], [0, 1, 2, 3, 4, 5]
-    for index in (swap, swap, keep, [1, 0, 3, 3, 4, 5], [4, 5, 0, 2, 2, 1], [3, 0], [1, 1, 0], [2, 0]):
+    for index in (
+        swap,
+        swap,
+        keep,
+        [1, 0, 3, 3, 4, 5],
+        [4, 5, 0, 2, 2, 1],
+        [3, 0],
+        [1, 1, 0],
+        [2, 0],
+    ):
         state.reorder(np.array(index))
         words = torch.randint(4, TARGET_SIZE, (len(index),), generator=generator)
         hypotheses = [
-            (hypotheses[row][0], [*hypotheses[row][1], word]) for row, word in zip(index, words.tolist(), strict=True)
+            (hypotheses[row][0], [*hypotheses[row][1], word])
+            for row, word in zip(index, words.tolist(), strict=True)
         ]
         logits = model.step(words, state)
         source, target = pack(hypotheses)
@@ -80,7 +98,9 @@ def test_scores_of_a_beam_are_those_of_teacher_forcing(config):
         for hypothesis in hypotheses:
             wanted = torch.from_numpy(hypothesis.tokens).long()
             log_p = model(*pack([(source, [2, *wanted[:-1].tolist()])])).log_softmax(1)
-            assert log_p.gather(1, wanted[:, None]).sum().item() == pytest.approx(hypothesis.log_prob, abs=1e-4)
+            assert log_p.gather(1, wanted[:, None]).sum().item() == pytest.approx(
+                hypothesis.log_prob, abs=1e-4
+            )
 
 
 @every_form
@@ -93,8 +113,12 @@ def test_bfloat16_products_change_logits_and_gradients_little(config):
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
             logits = model(source, target).float()
         logits.square().mean().backward()
-        gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
-        results.append(torch.cat([tensor.detach().clone().flatten() for tensor in (logits, *gradients)]))
+        gradients = [
+            parameter.grad for parameter in model.parameters() if parameter.grad is not None
+        ]
+        results.append(
+            torch.cat([tensor.detach().clone().flatten() for tensor in (logits, *gradients)])
+        )
     exact, rounded = results
     assert 0 < (exact - rounded).norm() < 0.05 * exact.norm()
 

@@ -17,7 +17,9 @@ def config_of(**changes):
 def weight_of(model, kind, number, place):
     """w of keys (0) or values (1) of a decoder layer for one of the collected outputs."""
     mixture = model.mixture
-    return mixture[0, 0, place] if model.config.mixtures == "encoder" else mixture[kind, number, place]
+    return (
+        mixture[0, 0, place] if model.config.mixtures == "encoder" else mixture[kind, number, place]
+    )
 
 
 def slow_logits(model, source, target):
@@ -37,9 +39,13 @@ def slow_logits(model, source, target):
     y = model.embed(model.target_embedding, torch.tensor(target), n.positions)
     for number, layer in enumerate(model.decoder):
         mixtures = [
-            sum(weight_of(model, kind, number, place) * c for place, c in enumerate(collected)) for kind in (0, 1)
+            sum(weight_of(model, kind, number, place) * c for place, c in enumerate(collected))
+            for kind in (0, 1)
         ]
-        keys, values = memory_of(layer.cross, mixtures[0])[0], memory_of(layer.cross, mixtures[1])[1]
+        keys, values = (
+            memory_of(layer.cross, mixtures[0])[0],
+            memory_of(layer.cross, mixtures[1])[1],
+        )
         y = layer.feed(consult_slowly(layer, layer.attend(y, n, causal=True), keys, values))
     return model.project(model.decoder_norm(y))
 

@@ -1,4 +1,6 @@
-"""The Transformers of Csordás et al. (2021): how they start, how embeddings meet positions, what is dropped."""
+"""The Transformers of Csordás et al. (2021): how they start, how embeddings meet positions, what is
+dropped.
+"""
 
 import dataclasses
 import math
@@ -13,7 +15,9 @@ from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import BOS, EOS, PAD
 
 WIDTH, FEEDFORWARD, SIZE = 64, 96, 3000
-ABSOLUTE = TransformerConfig(**{**SMALL, "width": WIDTH, "feedforward_width": FEEDFORWARD, **CSORDAS})
+ABSOLUTE = TransformerConfig(
+    **{**SMALL, "width": WIDTH, "feedforward_width": FEEDFORWARD, **CSORDAS}
+)
 RELATIVE = dataclasses.replace(ABSOLUTE, **CSORDAS_RELATIVE)
 
 
@@ -25,14 +29,20 @@ def build(config, size=SIZE):
 def is_uniform(x, bound):
     """Whether elements look drawn from U(-bound, bound)."""
     deviation = bound / math.sqrt(3)
-    return x.abs().max() <= bound and x.abs().max() > 0.98 * bound and abs(x.std() / deviation - 1) < 0.05
+    return (
+        x.abs().max() <= bound
+        and x.abs().max() > 0.98 * bound
+        and abs(x.std() / deviation - 1) < 0.05
+    )
 
 
 def xavier(fan_in, fan_out, gain=1.0):
     return gain * math.sqrt(6 / (fan_in + fan_out))
 
 
-@pytest.mark.parametrize(("embedding", "deviation"), [("none", 1.0), ("ped", math.sqrt(2 / WIDTH)), ("fairseq", 0.125)])
+@pytest.mark.parametrize(
+    ("embedding", "deviation"), [("none", 1.0), ("ped", math.sqrt(2 / WIDTH)), ("fairseq", 0.125)]
+)
 def test_normal_embeddings(embedding, deviation):
     model = build(dataclasses.replace(ABSOLUTE, embedding=embedding))
     for table in (model.source_embedding.weight, model.target_embedding.weight):
@@ -58,7 +68,10 @@ def test_projections(config):
         assert 0.8 < feed.expand.bias.abs().max() * math.sqrt(WIDTH) <= 1
         # torch's default in relative attention: that code never reaches its initialisation.
         bound = WIDTH**-0.5 if config is RELATIVE else xavier(WIDTH, WIDTH)
-        parts = [*layer.attention.project_in.weight.detach().chunk(3), layer.attention.project_out.weight.detach()]
+        parts = [
+            *layer.attention.project_in.weight.detach().chunk(3),
+            layer.attention.project_out.weight.detach(),
+        ]
         if config is RELATIVE:
             relative = layer.attention.relative
             parts.append(relative.project.weight.detach())
@@ -67,14 +80,20 @@ def test_projections(config):
         assert layer.attention.project_in.bias is None and layer.attention.project_out.bias is None
     for layer in model.decoder:
         parts = [layer.cross.project_query.weight, *layer.cross.project_memory.weight.chunk(2)]
-        assert all(is_uniform(part.detach(), xavier(WIDTH, WIDTH)) for part in [*parts, layer.cross.project_out.weight])
+        assert all(
+            is_uniform(part.detach(), xavier(WIDTH, WIDTH))
+            for part in [*parts, layer.cross.project_out.weight]
+        )
     assert not model.output_bias.any() and len(model.output_bias) == SIZE
 
 
 def place(position, width=WIDTH):
     """Sine and cosine in turn, of position / 10000^(2i/d)."""
     return torch.tensor(
-        [(math.cos if i % 2 else math.sin)(position / 10000 ** ((i - i % 2) / width)) for i in range(width)]
+        [
+            (math.cos if i % 2 else math.sin)(position / 10000 ** ((i - i % 2) / width))
+            for i in range(width)
+        ]
     )
 
 
@@ -83,7 +102,9 @@ def place(position, width=WIDTH):
     [("teu", WIDTH**0.5, 1.0), ("none", 1.0, 1.0), ("ped", 1.0, WIDTH**-0.5), ("xavier", 1.0, 0.0)],
 )
 def test_embeddings_meet_positions(embedding, of_words, of_places):
-    config = RELATIVE if embedding == "xavier" else dataclasses.replace(ABSOLUTE, embedding=embedding)
+    config = (
+        RELATIVE if embedding == "xavier" else dataclasses.replace(ABSOLUTE, embedding=embedding)
+    )
     model = build(config, 20)
     ids = [7, 9, 8, EOS]
     source, layout = model.embed_source(Ragged.pack([[5, EOS], ids]))

@@ -4,7 +4,17 @@ import dataclasses
 
 import pytest
 import torch
-from dangle_models import DANGLE, ENCODER_ONLY, FORMS, R_DANGLE, SIZE, SOURCES, batch, build, slow_batch
+from dangle_models import (
+    DANGLE,
+    ENCODER_ONLY,
+    FORMS,
+    R_DANGLE,
+    SIZE,
+    SOURCES,
+    batch,
+    build,
+    slow_batch,
+)
 from ragged_models import state_of, unpad
 
 from cgbench.models.architectures.prefixes import Prefixes
@@ -23,7 +33,9 @@ def test_all_prefixes_at_once_are_one_prefix_at_a_time(form):
     weight = torch.randn_like(fast)
     parameters = list(model.parameters())
     of_fast, of_slow = (
-        torch.autograd.grad((logits * weight).sum(), parameters, allow_unused=True, materialize_grads=True)
+        torch.autograd.grad(
+            (logits * weight).sum(), parameters, allow_unused=True, materialize_grads=True
+        )
         for logits in (fast, slow)
     )
     for (name, _), first, second in zip(model.named_parameters(), of_fast, of_slow, strict=True):
@@ -36,7 +48,9 @@ def test_steps_are_teacher_forcing(form):
     source = Ragged.pack(SOURCES)
     target = torch.randint(4, SIZE, (8, 11), generator=torch.Generator().manual_seed(1))
     target[:, 0] = 2
-    expected = model(Ragged.pack([row for row in SOURCES for _ in range(2)]), unpad(target)).view(8, 11, -1)
+    expected = model(Ragged.pack([row for row in SOURCES for _ in range(2)]), unpad(target)).view(
+        8, 11, -1
+    )
     state = state_of(model, source, beam=2)
     for t in range(11):
         assert torch.allclose(model.step(target[:, t], state), expected[:, t], rtol=0, atol=1e-10)

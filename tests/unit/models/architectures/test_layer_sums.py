@@ -12,7 +12,9 @@ from cgbench.models.config.architectures import AccuConfig, build_model
 from cgbench.models.parts.ragged import Layout
 
 
-@pytest.mark.parametrize("changes", [{}, {"positions": "relative", "norm": "pre"}, CSORDAS_RELATIVE])
+@pytest.mark.parametrize(
+    "changes", [{}, {"positions": "relative", "norm": "pre"}, CSORDAS_RELATIVE]
+)
 def test_universal_is_a_transformer_of_equal_layers(changes):
     model = small_model(row("universal", **changes).values[0])
     plain = build_model(row("transformer", **changes).values[0], 17, 15).eval()
@@ -37,7 +39,9 @@ def stacks(model, source, target):
         return layer.feed(layer.attend(x, m))
 
     def decode(layer, y, states):
-        return layer.feed(consult_slowly(layer, layer.attend(y, n, causal=True), *memory_of(layer.cross, states)))
+        return layer.feed(
+            consult_slowly(layer, layer.attend(y, n, causal=True), *memory_of(layer.cross, states))
+        )
 
     return x, y, encode, decode
 
@@ -50,7 +54,10 @@ def slow_dlcl(model, source, target):
         for row_number in range(len(layers) + 1):
             terms = outputs
             if model.config.norm == "pre":
-                terms = [first, *(norm(z) for norm, z in zip(combinations.norms, outputs[1:], strict=False))]
+                terms = [
+                    first,
+                    *(norm(z) for norm, z in zip(combinations.norms, outputs[1:], strict=False)),
+                ]
             total = torch.zeros_like(first)
             for k in range(row_number + 1):
                 total += combinations.weights[row_number, k] * terms[k]
@@ -61,7 +68,9 @@ def slow_dlcl(model, source, target):
         return total
 
     states = model.encoder_norm(run(model.combinations["encoder"], model.encoder, x, encode))
-    z = run(model.combinations["decoder"], model.decoder, y, lambda layer, y: decode(layer, y, states))
+    z = run(
+        model.combinations["decoder"], model.decoder, y, lambda layer, y: decode(layer, y, states)
+    )
     return model.project(model.decoder_norm(z))
 
 
@@ -101,6 +110,11 @@ def test_accu_is_its_definition(norm, form, decoder_layers):
 
 
 def test_prefixes_must_exist():
-    config = AccuConfig(architecture="transformer_accu", form="prefix", encoder_layers=2, decoder_layers=3)
-    with pytest.raises(InputError, match=r"model\.decoder_layers=4: must be at most model\.encoder_layers \+ 1 \(3\)"):
+    config = AccuConfig(
+        architecture="transformer_accu", form="prefix", encoder_layers=2, decoder_layers=3
+    )
+    with pytest.raises(
+        InputError,
+        match=r"model\.decoder_layers=4: must be at most model\.encoder_layers \+ 1 \(3\)",
+    ):
         dataclasses.replace(config, decoder_layers=4)

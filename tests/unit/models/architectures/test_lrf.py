@@ -14,7 +14,9 @@ def config_of(**changes):
 
 
 def slow_fuse(model, sublayer, layer, x, below):
-    """Multi-head attention of each token over its own vectors in the layers below, then residual and norm."""
+    """Multi-head attention of each token over its own vectors in the layers below, then residual
+    and norm.
+    """
     pre = model.config.norm == "pre"
     result = []
     for place, token in enumerate(x):
@@ -22,7 +24,9 @@ def slow_fuse(model, sublayer, layer, x, below):
         query, seen = (sublayer.norm(token), sublayer.norm(seen)) if pre else (token, seen)
         projections = sublayer.attention.projections
         keys, values = memory_of(projections, seen)
-        mixed = attend_slowly(projections.project_query(query)[None], keys, values, sublayer.attention.heads)
+        mixed = attend_slowly(
+            projections.project_query(query)[None], keys, values, sublayer.attention.heads
+        )
         result.append(projections.project_out(mixed)[0])
     fused = torch.stack(result)
     return x + fused if pre else sublayer.norm(x + fused)
@@ -33,7 +37,9 @@ def slow_stack(model, side, x, attend):
     stack = model.encoder if side == "source" else model.decoder
     for number, layer in enumerate(stack):
         x = attend(layer, x)
-        if config.fuse in ("both", side) and (config.fuse_layers == "all" or number == len(stack) - 1):
+        if config.fuse in ("both", side) and (
+            config.fuse_layers == "all" or number == len(stack) - 1
+        ):
             module = model.encoder_fuse if side == "source" else model.decoder_fuse
             x = slow_fuse(model, module[str(number)], layer, x, below)
         x = layer.feed(x)
@@ -47,7 +53,9 @@ def slow_logits(model, source, target):
     states = model.encoder_norm(slow_stack(model, "source", x, lambda layer, x: layer.attend(x, m)))
 
     def attend(layer, y):
-        return consult_slowly(layer, layer.attend(y, n, causal=True), *memory_of(layer.cross, states))
+        return consult_slowly(
+            layer, layer.attend(y, n, causal=True), *memory_of(layer.cross, states)
+        )
 
     y = model.embed(model.target_embedding, torch.tensor(target), n.positions)
     return model.project(model.decoder_norm(slow_stack(model, "target", y, attend)))
@@ -69,7 +77,9 @@ def test_logits_are_those_of_the_equations(norm, changes):
 
 
 def test_attention_dropout_drops_whole_layers_of_a_head():
-    """With every value vector equal to the bias, a token's result is the bias times the weights that were kept."""
+    """With every value vector equal to the bias, a token's result is the bias times the weights
+    that were kept.
+    """
     torch.manual_seed(0)
     module = FuseAttention(config_of(attention_dropout=0.5)).train()
     torch.nn.init.zeros_(module.projections.project_memory.weight)

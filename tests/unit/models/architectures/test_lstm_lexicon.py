@@ -1,4 +1,6 @@
-"""LSTMs with a lexicon: against loops over sentences and words that follow the formulas, and step by step."""
+"""LSTMs with a lexicon: against loops over sentences and words that follow the formulas, and step
+by step.
+"""
 
 import pytest
 import torch
@@ -23,7 +25,9 @@ def a_lexicon():
 
 def model_of(lexicon, layers=2):
     torch.manual_seed(0)
-    config = LSTMLexiconConfig(width=12, encoder_layers=layers, decoder_layers=layers, dropout=0.3, lexicon=lexicon)
+    config = LSTMLexiconConfig(
+        width=12, encoder_layers=layers, decoder_layers=layers, dropout=0.3, lexicon=lexicon
+    )
     model = build_model(config, 20, 15).eval()
     if lexicon != "none":
         model.lexical.load(a_lexicon())
@@ -44,7 +48,10 @@ def lexicon_row(lexical, word):
 
 def expected_log_probs(model, feature, logits, weights, words):
     """The formulas of the module for one position."""
-    lexical = sum(weight * lexicon_row(model.lexical, word) for weight, word in zip(weights, words, strict=True))
+    lexical = sum(
+        weight * lexicon_row(model.lexical, word)
+        for weight, word in zip(weights, words, strict=True)
+    )
     logits, lexical = logits.clone(), lexical.clone()
     logits[[BOS, PAD]], lexical[[BOS, PAD]] = -torch.inf, 0
     p = torch.cat((logits, mapped(model.lexical.gate, feature))).softmax(0)
@@ -77,7 +84,9 @@ def slow_lstm(model, source, target):
         if model.lexical is None:
             found.append(mapped(model.output, feed).log_softmax(0))
         else:
-            found.append(expected_log_probs(model, feed, mapped(model.output, feed), weights, source))
+            found.append(
+                expected_log_probs(model, feed, mapped(model.output, feed), weights, source)
+            )
     return torch.stack(found)
 
 
@@ -103,9 +112,13 @@ def test_gradients_are_those_of_the_loop(lexicon):
     ):
         model.zero_grad()
         (log_probs.exp() * weight[: len(log_probs)]).sum().backward()
-        found.append({name: value.grad for name, value in model.named_parameters() if value.grad is not None})
+        found.append(
+            {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
+        )
     # The loop takes the lexicon's rows as they are.
-    assert found[0].keys() - found[1].keys() == ({"lexical.rows"} if lexicon == "learned" else set())
+    assert found[0].keys() - found[1].keys() == (
+        {"lexical.rows"} if lexicon == "learned" else set()
+    )
     for name, gradient in found[1].items():
         torch.testing.assert_close(found[0][name], gradient, atol=1e-5, rtol=1e-4, msg=name)
 

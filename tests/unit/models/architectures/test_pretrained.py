@@ -1,4 +1,6 @@
-"""RoBERTa as the encoder of our architectures: its states, prefixes against a plain loop, and training."""
+"""RoBERTa as the encoder of our architectures: its states, prefixes against a plain loop, and
+training.
+"""
 
 import json
 import shutil
@@ -41,14 +43,29 @@ KINDS = {
     "lrf": NARROW,
     "dangle": PREFIXES,
     "dangle_encoder": {
-        **{**PREFIXES, "model.form": "encoder_only", "model.mixed_layers": 3, "model.tie_output": False},
+        **{
+            **PREFIXES,
+            "model.form": "encoder_only",
+            "model.mixed_layers": 3,
+            "model.tie_output": False,
+        },
         **{"model.encoder_layers": 0, "model.decoder_layers": 0},
     },
     "r_dangle": {**PREFIXES, "model.values": "shared", "model.norm": "post", "model.interval": 2},
 }
 SMALL = {
-    **{"model.encoder": "roberta", "model.feedforward_width": 16, "training.max_length": 20, "training.max_tokens": 40},
-    **{"training.max_updates": 8, "training.warmup_updates": 2, "training.learning_rate": 0.002, "text.unit": "words"},
+    **{
+        "model.encoder": "roberta",
+        "model.feedforward_width": 16,
+        "training.max_length": 20,
+        "training.max_tokens": 40,
+    },
+    **{
+        "training.max_updates": 8,
+        "training.warmup_updates": 2,
+        "training.learning_rate": 0.002,
+        "text.unit": "words",
+    },
     **{"training.checkpoint_every": 3, "training.validate_every": 4, "training.log_every": 2},
 }
 TARGET_SIZE = 11
@@ -68,7 +85,8 @@ def plain(roberta):
 
 def preset_of(kind, **changes):
     preset = architecture_preset(kind.removesuffix("_encoder"))
-    # The preset names RoBERTa's width only where prefixes are read by it; the rest plan_start reads off its files.
+    # The preset names RoBERTa's width only where prefixes are read by it; the rest plan_start reads
+    # off its files.
     own = {"model.width": 16, "model.encoder_width": 16, "model.encoder_attention_heads": 2}
     return preset.replace({**SMALL, **own, **KINDS[kind], **changes})
 
@@ -84,7 +102,9 @@ def test_states_are_those_of_the_plain_model(roberta, plain, kind, marks):
     model = build(kind, roberta, **{"model.encoder_marks": marks})
     states = model.encode(over.SOURCE).states
     read = [[0, *ids] if marks else ids[:-1] for ids in over.lists(over.SOURCE)]
-    expected = torch.cat([plain(input_ids=torch.tensor([ids])).last_hidden_state[0] for ids in read])
+    expected = torch.cat(
+        [plain(input_ids=torch.tensor([ids])).last_hidden_state[0] for ids in read]
+    )
     torch.testing.assert_close(states, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -95,7 +115,9 @@ def test_what_composition_mixes_are_the_sublayers_of_the_plain_model(roberta, pl
     found = list(sublayer_outputs(model, *model.embed_source(one)))
     attended = []
     hooks = [
-        layer.attention.register_forward_hook(lambda module, given, output: attended.append(output[0]))
+        layer.attention.register_forward_hook(
+            lambda module, given, output: attended.append(output[0])
+        )
         for layer in plain.encoder.layer
     ]
     hidden = plain(input_ids=torch.tensor([[5, 6, 7]]), output_hidden_states=True).hidden_states
@@ -124,7 +146,11 @@ def looped(model, plain, source, target, kind):
         # Dangle counts places from the newest token, R-Dangle from the first.
         places = torch.arange(length) if kind == "r_dangle" else torch.arange(length).flip(0)
         table = plain.embeddings.position_embeddings.weight
-        y = model.target_embedding.weight[read[:length]] * model.scale + table[places + 2] + model.target_type
+        y = (
+            model.target_embedding.weight[read[:length]] * model.scale
+            + table[places + 2]
+            + model.target_type
+        )
         joint = torch.cat((x, y[:seen], model.end[None]))
         lower = model.config.mixed_layers
         mixed = over.through(plain.encoder.layer[:lower], joint)
@@ -133,7 +159,9 @@ def looped(model, plain, source, target, kind):
             continue
         states = over.through(plain.encoder.layer[lower:], mixed[: len(x)])
         # R-Dangle's decoder reads with the encoding of its interval.
-        last = Transformer.decode_embedded(model, Encoded(states, Layout([len(x)])), y, Layout([length]))
+        last = Transformer.decode_embedded(
+            model, Encoded(states, Layout([len(x)])), y, Layout([length])
+        )
         rows.append(model.project(last[-1]))
     return torch.stack(rows)
 
@@ -164,19 +192,41 @@ def train(corpus, roberta, out, kind, changes=(), **options):
 
 
 @pytest.mark.parametrize("kind", few(KINDS, "r_dangle"))
-def test_a_run_that_was_stopped_ends_in_the_same_bytes_and_translates(corpus, roberta, tmp_path, kind):
-    over.check_stopped(lambda out, **options: train(corpus, roberta, out, kind, **options), tmp_path)
+def test_a_run_that_was_stopped_ends_in_the_same_bytes_and_translates(
+    corpus, roberta, tmp_path, kind
+):
+    over.check_stopped(
+        lambda out, **options: train(corpus, roberta, out, kind, **options), tmp_path
+    )
     found = Ensemble.open(tmp_path / "whole").translate([*LINES, ""], beam=2)
-    assert len(found) == len(LINES) + 1 and found[-1].text == "" and all(one.text for one in found[:-1])
-    assert set(" ".join(one.text for one in found).split()) <= {*" ".join(LINES).upper().split(), "<unk>"}
+    assert (
+        len(found) == len(LINES) + 1
+        and found[-1].text == ""
+        and all(one.text for one in found[:-1])
+    )
+    assert set(" ".join(one.text for one in found).split()) <= {
+        *" ".join(LINES).upper().split(),
+        "<unk>",
+    }
 
 
 @pytest.mark.slow
 def test_a_model_over_it_learns(corpus, roberta, tmp_path):
-    own = {"training.max_updates": 100, "training.learning_rate": 0.005, "training.validate_every": 50}
-    own |= {"model.dropout": 0.0, "model.encoder_dropout": 0.0, "training.label_smoothing": 0.0, "model.width": 32}
+    own = {
+        "training.max_updates": 100,
+        "training.learning_rate": 0.005,
+        "training.validate_every": 50,
+    }
+    own |= {
+        "model.dropout": 0.0,
+        "model.encoder_dropout": 0.0,
+        "training.label_smoothing": 0.0,
+        "model.width": 32,
+    }
     train(corpus, roberta, tmp_path / "model", "transformer", own.items())
-    assert min(row.get("valid_loss", 9) for row in log_of(tmp_path / "model")) < 0.4  # of 2.2 where nothing is known
+    assert (
+        min(row.get("valid_loss", 9) for row in log_of(tmp_path / "model")) < 0.4
+    )  # of 2.2 where nothing is known
     right = [
         one.text == line.upper()
         for one, line in zip(Ensemble.open(tmp_path / "model").translate(LINES), LINES, strict=True)
@@ -184,23 +234,37 @@ def test_a_model_over_it_learns(corpus, roberta, tmp_path):
     assert sum(right) >= 3
 
 
-@pytest.mark.parametrize("method", [{"method.name": "creg", "method.states": "encoder"}, {"method.name": "bow"}])
+@pytest.mark.parametrize(
+    "method", [{"method.name": "creg", "method.states": "encoder"}, {"method.name": "bow"}]
+)
 def test_methods_see_its_states(corpus, roberta, tmp_path, method):
-    assert train(corpus, roberta, tmp_path / "model", "transformer", (method | {"training.max_updates": 2}).items())
+    assert train(
+        corpus,
+        roberta,
+        tmp_path / "model",
+        "transformer",
+        (method | {"training.max_updates": 2}).items(),
+    )
     load_checkpoint(tmp_path / "model")
 
 
 def test_members_of_an_ensemble_differ_by_what_is_new(corpus, roberta, tmp_path):
     start, preset = plan_start(f"hf:{roberta}", preset_of("lrf", **{"training.max_updates": 2}))
-    train_ensemble_from(preset, start, EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu"))
+    train_ensemble_from(
+        preset, start, EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu")
+    )
     ensemble = Ensemble.open(tmp_path)
-    rmi = ensemble.score(LINES, ensemble.subwords.encode_target([line.upper() for line in LINES]))["rmi"]
+    rmi = ensemble.score(LINES, ensemble.subwords.encode_target([line.upper() for line in LINES]))[
+        "rmi"
+    ]
     assert (rmi > 1e-3).all()
 
 
 def test_the_end_vector_starts_as_the_mask(roberta, plain):
     model = build("dangle_encoder", roberta)
-    torch.testing.assert_close(model.end.data, plain.embeddings.word_embeddings.weight[len(WORDS) + 4].data)
+    torch.testing.assert_close(
+        model.end.data, plain.embeddings.word_embeddings.weight[len(WORDS) + 4].data
+    )
 
 
 def test_bad_starts_are_refused(roberta, corpus, tmp_path):
@@ -209,9 +273,18 @@ def test_bad_starts_are_refused(roberta, corpus, tmp_path):
         check_whole(preset, None)
     with pytest.raises(InputError, match=r"has its own encoder"):
         plan_start(f"hf:{roberta}", preset.replace({"model.encoder": "own"}))
-    with pytest.warns(InputWarning, match=r"positions for 38 tokens, so training.max_length=39 is lowered to 38"):
-        assert plan_start(f"hf:{roberta}", preset.replace({"training.max_length": 39}))[1].training.max_length == 38
-    with pytest.raises(InputError, match=r"has 3 layers, but model\.mixed_layers \(2\) and .* add up to 4"):
+    with pytest.warns(
+        InputWarning, match=r"positions for 38 tokens, so training.max_length=39 is lowered to 38"
+    ):
+        assert (
+            plan_start(f"hf:{roberta}", preset.replace({"training.max_length": 39}))[
+                1
+            ].training.max_length
+            == 38
+        )
+    with pytest.raises(
+        InputError, match=r"has 3 layers, but model\.mixed_layers \(2\) and .* add up to 4"
+    ):
         plan_start(f"hf:{roberta}", preset_of("dangle", **{"model.mixed_layers": 2}))
     with pytest.raises(InputError, match=r"its layer_norm_eps is 1e-12"):
         plan_start(write_roberta(tmp_path / "other", layer_norm_eps=1e-12), preset)
@@ -243,22 +316,33 @@ def test_a_source_is_read_by_the_tokeniser(roberta, corpus, tmp_path):
     start.learn(corpus[1], preset.text).save(tmp_path)
     found = Subwords.load(tmp_path)
     theirs = transformers.AutoTokenizer.from_pretrained(roberta)
-    for line, ids in zip([*LINES, "", "der igel"], found.encode_source([*LINES, "", "der igel"]), strict=True):
+    for line, ids in zip(
+        [*LINES, "", "der igel"], found.encode_source([*LINES, "", "der igel"]), strict=True
+    ):
         assert ids.tolist() == theirs(line)["input_ids"][1:]
     assert list(found.unknown_source(["der igel"])) == [(0, "igel")]
-    assert np.array_equal(found.encode_target(["DER"])[0][1:], [2]) and found.digest == Subwords.load(tmp_path).digest
+    assert (
+        np.array_equal(found.encode_target(["DER"])[0][1:], [2])
+        and found.digest == Subwords.load(tmp_path).digest
+    )
 
 
 def test_it_has_the_dropout_of_the_plain_model(roberta, plain):
     model = build("transformer", roberta, **{"model.encoder_dropout": 0.25})
     found = [model.source_embedding.dropout.p]
     for layer in model.encoder:
-        found += [layer.attention.dropout, layer.dropout.p, layer.dropout.p]  # after each of the two sublayers
+        found += [
+            layer.attention.dropout,
+            layer.dropout.p,
+            layer.dropout.p,
+        ]  # after each of the two sublayers
     assert found == [0.25] * sum(isinstance(module, torch.nn.Dropout) for module in plain.modules())
 
 
 def test_all_of_it_is_trained(roberta, plain, corpus, tmp_path):
-    train(corpus, roberta, tmp_path / "model", "transformer", {"training.weight_decay": 0.0}.items())
+    train(
+        corpus, roberta, tmp_path / "model", "transformer", {"training.weight_decay": 0.0}.items()
+    )
     model, _, _ = load_checkpoint(tmp_path / "model")
     theirs = plain.state_dict()
     for ours, names in named_parts(model):

@@ -1,4 +1,6 @@
-"""BART as encoder and decoder of our architectures: logits, prefixes against a plain loop, training, tokeniser."""
+"""BART as encoder and decoder of our architectures: logits, prefixes against a plain loop,
+training, tokeniser.
+"""
 
 import json
 import shutil
@@ -25,14 +27,37 @@ from cgbench.models.training.ensemble_training import train_ensemble_from
 from cgbench.models.training.request import EnsembleRequest
 
 SPLIT = {"model.mixed_layers": 1, "model.encoder_layers": 2}
-KINDS = {"transformer": {}, "dangle": SPLIT, "r_dangle": {**SPLIT, "model.values": "shared", "model.interval": 2}}
+KINDS = {
+    "transformer": {},
+    "dangle": SPLIT,
+    "r_dangle": {**SPLIT, "model.values": "shared", "model.interval": 2},
+}
 BART = {
-    **{"model.encoder": "bart", "model.positions": "encoder", "model.norm": "post", "model.activation": "gelu"},
-    **{"model.width": 16, "model.encoder_width": 16, "model.encoder_attention_heads": 2, "model.attention_heads": 4},
+    **{
+        "model.encoder": "bart",
+        "model.positions": "encoder",
+        "model.norm": "post",
+        "model.activation": "gelu",
+    },
+    **{
+        "model.width": 16,
+        "model.encoder_width": 16,
+        "model.encoder_attention_heads": 2,
+        "model.attention_heads": 4,
+    },
 }
 SMALL = {
-    **{"training.max_length": 20, "training.max_tokens": 40, "training.max_updates": 8, "training.warmup_updates": 2},
-    **{"training.learning_rate": 0.002, "training.checkpoint_every": 3, "training.validate_every": 4},
+    **{
+        "training.max_length": 20,
+        "training.max_tokens": 40,
+        "training.max_updates": 8,
+        "training.warmup_updates": 2,
+    },
+    **{
+        "training.learning_rate": 0.002,
+        "training.checkpoint_every": 3,
+        "training.validate_every": 4,
+    },
     "training.log_every": 2,
 }
 SIZE = len(WORDS) + 5
@@ -73,7 +98,8 @@ def test_states_and_logits_are_those_of_the_plain_model(bart, plain, marks):
     torch.testing.assert_close(states, expected, rtol=1e-5, atol=1e-5)
     shifted = [torch.tensor([[2, *ids[:-1]]]) for ids in over.lists(over.TARGET)]
     expected = [
-        plain(input_ids=x, decoder_input_ids=y, use_cache=False).logits[0] for x, y in zip(read, shifted, strict=True)
+        plain(input_ids=x, decoder_input_ids=y, use_cache=False).logits[0]
+        for x, y in zip(read, shifted, strict=True)
     ]
     torch.testing.assert_close(logits, torch.cat(expected), rtol=1e-5, atol=1e-5)
 
@@ -95,7 +121,10 @@ def test_files_without_an_output_layer_are_the_same_model(bart, plain, tmp_path)
     plain.model.save_pretrained(tmp_path)
     (tmp_path / "tokenizer.json").write_bytes((bart / "tokenizer.json").read_bytes())
     (tmp_path / "tokenizer_config.json").write_bytes((bart / "tokenizer_config.json").read_bytes())
-    one, other = (build("transformer", folder)(over.SOURCE, over.TARGET.shifted()) for folder in (bart, tmp_path))
+    one, other = (
+        build("transformer", folder)(over.SOURCE, over.TARGET.shifted())
+        for folder in (bart, tmp_path)
+    )
     assert torch.equal(one, other)
 
 
@@ -154,12 +183,16 @@ def test_search_and_teacher_forcing_agree(bart, kind):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    return over.write_corpus(tmp_path_factory.mktemp("corpus"), lambda line: " ".join(reversed(line.split())))
+    return over.write_corpus(
+        tmp_path_factory.mktemp("corpus"), lambda line: " ".join(reversed(line.split()))
+    )
 
 
 @pytest.mark.parametrize("kind", few(KINDS, "r_dangle"))
 def test_a_run_that_was_stopped_ends_in_the_same_bytes_and_translates(corpus, bart, tmp_path, kind):
-    over.check_stopped(lambda out, **options: over.train(bart, corpus, preset_of(kind), out, **options), tmp_path)
+    over.check_stopped(
+        lambda out, **options: over.train(bart, corpus, preset_of(kind), out, **options), tmp_path
+    )
     model, subwords, _ = load_checkpoint(tmp_path / "whole")
     assert model.target_embedding.weight is model.source_embedding.words.weight and subwords.both
     found = Ensemble.open(tmp_path / "whole").translate([*LINES, ""], beam=2)
@@ -169,20 +202,30 @@ def test_a_run_that_was_stopped_ends_in_the_same_bytes_and_translates(corpus, ba
 
 def test_where_positions_end_is_said_or_the_search_ends(bart):
     model, most = build("r_dangle", bart, **{"model.encoder_marks": True}), 38
-    ensemble = Ensemble((model,), Subwords(tokenizer=read_tokenizer(bart), both=True), torch.device("cpu"), most)
+    ensemble = Ensemble(
+        (model,), Subwords(tokenizer=read_tokenizer(bart), both=True), torch.device("cpu"), most
+    )
     whole = " ".join([WORDS[0]] * (most - 2))  # with <s> and </s>
-    found = ensemble.search([whole], 1, max_length_extra=100) + ensemble.search(["der"], 2, max_length_extra=100)
+    found = ensemble.search([whole], 1, max_length_extra=100) + ensemble.search(
+        ["der"], 2, max_length_extra=100
+    )
     assert max(len(one.tokens) for many in found for one in many) <= most
     assert (ensemble.score([whole], [[*[5] * (most - 1), 2]])["log_prob"] < 0).all()
-    with pytest.raises(InputError, match=r"the source of sentence 2 has 38 tokens, .* positions for 37"):
+    with pytest.raises(
+        InputError, match=r"the source of sentence 2 has 38 tokens, .* positions for 37"
+    ):
         ensemble.translate(["der", f"{whole} der"])
     with pytest.raises(InputError, match=r"the target of sentence 1 has 39 tokens"):
         ensemble.score(["der"], [[*[5] * most, 2]])
 
 
 def test_members_translate_and_score_together(corpus, bart, tmp_path):
-    start, preset = plan_start(f"hf:{bart}", preset_of("r_dangle", **{"training.max_updates": 2, "model.dropout": 0.3}))
-    train_ensemble_from(preset, start, EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu"))
+    start, preset = plan_start(
+        f"hf:{bart}", preset_of("r_dangle", **{"training.max_updates": 2, "model.dropout": 0.3})
+    )
+    train_ensemble_from(
+        preset, start, EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu")
+    )
     ensemble = Ensemble.open(tmp_path)
     assert len(ensemble.translate(LINES, beam=2)) == len(LINES)
     rmi = ensemble.score(LINES, ensemble.subwords.encode_target(LINES))["rmi"]
@@ -191,8 +234,17 @@ def test_members_translate_and_score_together(corpus, bart, tmp_path):
 
 def test_presets_are_of_the_form_of_bart_large(tmp_path):
     config = {
-        **{"model_type": "bart", "is_encoder_decoder": True, "d_model": 1024, "max_position_embeddings": 1024},
-        **{f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in SHAPE.items()},
+        **{
+            "model_type": "bart",
+            "is_encoder_decoder": True,
+            "d_model": 1024,
+            "max_position_embeddings": 1024,
+        },
+        **{
+            f"{side}_{name}": value
+            for side in ("encoder", "decoder")
+            for name, value in SHAPE.items()
+        },
     }
     write_bart(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(config))
@@ -209,17 +261,25 @@ def test_bad_starts_are_refused(bart, tmp_path):
         plan_start(write_roberta(tmp_path / "roberta"), preset_of("transformer"))
     with pytest.raises(InputError, match=r"its scale_embedding is True; only False, as in BART"):
         plan_start(write_bart(tmp_path / "scaled", scale_embedding=True), preset_of("transformer"))
-    with pytest.warns(InputWarning, match=r"positions for 38 tokens, so training.max_length=39 is lowered to 38"):
+    with pytest.warns(
+        InputWarning, match=r"positions for 38 tokens, so training.max_length=39 is lowered to 38"
+    ):
         plan_start(f"hf:{bart}", preset_of("transformer", **{"training.max_length": 39}))
     plan_start(f"hf:{bart}", preset_of("transformer", **{"training.max_length": 38}))
     with pytest.warns(InputWarning, match=r"is lowered to 37: longer pairs are skipped"):
-        plan_start(f"hf:{bart}", preset_of("transformer", **{"training.max_length": 38, "model.encoder_marks": True}))
+        plan_start(
+            f"hf:{bart}",
+            preset_of("transformer", **{"training.max_length": 38, "model.encoder_marks": True}),
+        )
     with pytest.raises(InputError, match=r"model\.norm=pre: must be post with model\.encoder=bart"):
         preset_of("transformer", **{"model.norm": "pre"})
     with pytest.raises(InputError, match=r"own or roberta with model\.architecture=lrf"):
         architecture_preset("lrf").replace(BART)
     with pytest.raises(InputError, match=r"own or roberta"):
-        preset_of("dangle", **{"model.form": "encoder_only", "model.encoder_layers": 0, "model.decoder_layers": 0})
+        preset_of(
+            "dangle",
+            **{"model.form": "encoder_only", "model.encoder_layers": 0, "model.decoder_layers": 0},
+        )
     biased = transformers.BartForConditionalGeneration.from_pretrained(bart)
     biased.final_logits_bias.add_(1)
     shutil.copytree(bart, tmp_path / "biased")
@@ -235,7 +295,10 @@ def byte_level(folder):
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
-    begin = {"special_tokens": list(SPECIALS), "initial_alphabet": pre_tokenizers.ByteLevel.alphabet()}
+    begin = {
+        "special_tokens": list(SPECIALS),
+        "initial_alphabet": pre_tokenizers.ByteLevel.alphabet(),
+    }
     trainer = trainers.BpeTrainer(vocab_size=290, **begin)
     made.train_from_iterator(LINES, trainer)
     made.add_special_tokens([AddedToken("<mask>", special=True)])
@@ -248,7 +311,9 @@ def test_what_bytes_were_read_is_written_again(tmp_path):
     subwords = Subwords(tokenizer=read_tokenizer(byte_level(tmp_path / "bytes")), both=True)
     subwords.save(tmp_path / "saved")
     found = Subwords.load(tmp_path / "saved")
-    assert found.digest == subwords.digest and found.source_size == found.target_size == len(subwords.source)
+    assert found.digest == subwords.digest and found.source_size == found.target_size == len(
+        subwords.source
+    )
     lines = [*LINES, "(Yield (x= 'Ünal's \"5 \U0001f600\"'))", "a  b", ""]
     ids = found.encode_target(lines)
     assert [found.decode_target(one) for one in ids] == lines

@@ -1,4 +1,6 @@
-"""Proto-Transformer against its layer written out token by token, and against the Transformer that it begins as."""
+"""Proto-Transformer against its layer written out token by token, and against the Transformer that
+it begins as.
+"""
 
 import dataclasses
 
@@ -12,7 +14,11 @@ from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.special_ids import BOS
 
 SMALL = {"prototype_layer": 2, "prototype_min_count": 3}
-FORMS = {"post": {}, "pre": {"norm": "pre", "positions": "relative"}, "one": {"prototypes": 1, "begin_source": True}}
+FORMS = {
+    "post": {},
+    "pre": {"norm": "pre", "positions": "relative"},
+    "one": {"prototypes": 1, "begin_source": True},
+}
 
 
 def config_of(**changes):
@@ -33,7 +39,9 @@ def slow_encode(model, source):
                 query = own.norm(token) if layer.pre else token
                 projections = own.attention.projections
                 keys, values = memory_of(projections, model.prototypes[word])
-                read = attend_slowly(projections.project_query(query)[None], keys, values, own.attention.heads)
+                read = attend_slowly(
+                    projections.project_query(query)[None], keys, values, own.attention.heads
+                )
                 changed = token + projections.project_out(read)[0]
                 token = changed if layer.pre else own.norm(changed)
             tokens.append(token)
@@ -56,7 +64,9 @@ def test_without_prototypes_it_is_the_transformer():
     model = small_model(config_of())
     names = {field.name for field in dataclasses.fields(ARCHITECTURES["transformer"].config)}
     shared = {key: value for key, value in dataclasses.asdict(model.config).items() if key in names}
-    plain = build_model(ARCHITECTURES["transformer"].config(**{**shared, "architecture": "transformer"}), 17, 15).eval()
+    plain = build_model(
+        ARCHITECTURES["transformer"].config(**{**shared, "architecture": "transformer"}), 17, 15
+    ).eval()
     own = model.state_dict()
     plain.load_state_dict({name: own[name] for name in plain.state_dict()})
     source, target = pack(pairs([(9, 7), (2, 3)]))

@@ -1,4 +1,6 @@
-"""The Transformer: sizes, invariances, agreement with torch's own layers and with itself step by step."""
+"""The Transformer: sizes, invariances, agreement with torch's own layers and with itself step by
+step.
+"""
 
 import dataclasses
 import math
@@ -14,7 +16,13 @@ from cgbench.models.parts.positions import sinusoids
 from cgbench.models.special_ids import PAD
 
 FORMS = [(positions, norm) for positions in ("sinusoidal", "relative") for norm in ("pre", "post")]
-SIZES = {"encoder_layers": 2, "decoder_layers": 2, "width": 16, "feedforward_width": 24, "attention_heads": 2}
+SIZES = {
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "width": 16,
+    "feedforward_width": 24,
+    "attention_heads": 2,
+}
 SMALL = TransformerConfig(**SIZES, max_relative_position=4, dropout=0.1)
 
 
@@ -68,17 +76,27 @@ def torch_twin(model):
     """torch's own encoder and decoder with the same weights."""
     config = model.config
     pre = config.norm == "pre"
-    options = {"dim_feedforward": config.feedforward_width, "dropout": 0.0, "batch_first": True, "norm_first": pre}
+    options = {
+        "dim_feedforward": config.feedforward_width,
+        "dropout": 0.0,
+        "batch_first": True,
+        "norm_first": pre,
+    }
     twin = torch.nn.Transformer(config.width, config.attention_heads, 2, 2, **options).eval()
     twin.encoder.norm = torch.nn.LayerNorm(config.width) if pre else None
     twin.decoder.norm = torch.nn.LayerNorm(config.width) if pre else None
     with torch.no_grad():
         for ours, theirs in zip(
-            [*model.encoder, *model.decoder], [*twin.encoder.layers, *twin.decoder.layers], strict=True
+            [*model.encoder, *model.decoder],
+            [*twin.encoder.layers, *twin.decoder.layers],
+            strict=True,
         ):
             attention = ours.attention
             copy_attention(
-                theirs.self_attn, attention.project_in.weight, attention.project_in.bias, attention.project_out
+                theirs.self_attn,
+                attention.project_in.weight,
+                attention.project_in.bias,
+                attention.project_out,
             )
             norms = [ours.attention_norm, ours.feed_forward_norm]
             if hasattr(ours, "cross"):
@@ -110,7 +128,9 @@ def test_logits_equal_those_of_torchs_transformer(norm):
     y = model.target_embedding(target) * width**0.5 + sinusoids(torch.arange(11), width)
     mask = torch.triu(torch.ones(11, 11, dtype=torch.bool), 1)
     padding = source == PAD
-    states = torch_twin(model)(x, y, tgt_mask=mask, src_key_padding_mask=padding, memory_key_padding_mask=padding)
+    states = torch_twin(model)(
+        x, y, tgt_mask=mask, src_key_padding_mask=padding, memory_key_padding_mask=padding
+    )
     expected = states @ model.target_embedding.weight.T
     assert torch.allclose(logits_of(model, source, target), expected, atol=1e-5)
 
@@ -118,5 +138,7 @@ def test_logits_equal_those_of_torchs_transformer(norm):
 def test_sinusoids_are_sines_then_cosines_from_place_two():
     values = sinusoids(torch.tensor([0, 5]), 4)
     angle = torch.tensor([2.0, 7.0])
-    expected = torch.stack((angle.sin(), (angle * 1e-4).sin(), angle.cos(), (angle * 1e-4).cos()), -1)
+    expected = torch.stack(
+        (angle.sin(), (angle * 1e-4).sin(), angle.cos(), (angle * 1e-4).cos()), -1
+    )
     assert torch.allclose(values, expected)

@@ -5,18 +5,27 @@ import pytest
 
 from cgbench.errors import InputError
 from cgbench.models.config.common import TrainingConfig
-from cgbench.models.config.presets import architecture_preset, list_presets, load_preset, section_config
+from cgbench.models.config.presets import (
+    architecture_preset,
+    list_presets,
+    load_preset,
+    section_config,
+)
 
 
 def test_every_preset_loads():
-    assert {"demo", "small", "tiny", "transformer_iwslt", "transformer_iwslt_relative_12"} <= set(list_presets())
+    assert {"demo", "small", "tiny", "transformer_iwslt", "transformer_iwslt_relative_12"} <= set(
+        list_presets()
+    )
     for name in list_presets():
         assert load_preset(name).name == name
 
 
 def test_replace_parses_strings_by_field_type_and_leaves_the_rest():
     tiny = load_preset("tiny")
-    changed = tiny.replace({"training.max_updates": "1_000", "model.output_bias": "yes", "text.merges": 7})
+    changed = tiny.replace(
+        {"training.max_updates": "1_000", "model.output_bias": "yes", "text.merges": 7}
+    )
     assert changed.training.max_updates == 1000
     assert changed.model.output_bias is True
     assert changed.text.merges == 7
@@ -46,14 +55,34 @@ def test_an_unknown_key_names_the_nearest(key, nearest):
         ("transformer", "model.dropout", "1", ": '1' is not a number, at least 0 and below 1"),
         ("transformer", "training.max_length", "100000", "max_length"),
         ("universal", "model.attention_heads", 3, "=3: must be a divisor of model.width (512)"),
-        ("universal", "training.schedule", "cosine", ": 'cosine' is not one of inverse_sqrt, linear, constant, noam"),
+        (
+            "universal",
+            "training.schedule",
+            "cosine",
+            ": 'cosine' is not one of inverse_sqrt, linear, constant, noam",
+        ),
         ("dangle", "model.positions", "shaw", ": 'shaw' is not one of relative, sinusoidal"),
         ("dangle", "model.mixed_attention_heads", 5, "=5: must be a divisor of model.width"),
         ("dangle", "model.decoder_layers", 0, "=0: must be at least 1"),
-        ("dangle", "model.form", "encoder_only", "model.encoder_layers=4: must be 0 with model.form=encoder_only"),
+        (
+            "dangle",
+            "model.form",
+            "encoder_only",
+            "model.encoder_layers=4: must be 0 with model.form=encoder_only",
+        ),
         ("r_dangle", "model.interval", 0, ": 0 is not a whole number, at least 1"),
-        ("proto_transformer", "model.prototype_layer", 7, "=7: must be at most model.encoder_layers (6)"),
-        ("proto_transformer", "model.prototype_min_count", 2, "=2: must be at least model.prototypes (3)"),
+        (
+            "proto_transformer",
+            "model.prototype_layer",
+            7,
+            "=7: must be at most model.encoder_layers (6)",
+        ),
+        (
+            "proto_transformer",
+            "model.prototype_min_count",
+            2,
+            "=2: must be at least model.prototypes (3)",
+        ),
         ("lstm_lexicon", "model.dropout", 1, ": 1 is not a number, at least 0 and below 1"),
         ("lstm_lexicon", "model.lexicon_temperature", 0, ": 0 is not a number, above 0"),
     ],

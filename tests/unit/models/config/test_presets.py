@@ -1,4 +1,6 @@
-"""Presets: sizes and recipes that papers print, and presets that say only what differs from another."""
+"""Presets: sizes and recipes that papers print, and presets that say only what differs from
+another.
+"""
 
 import pytest
 
@@ -6,7 +8,8 @@ from cgbench.errors import InputError
 from cgbench.models.catalogue import count_parameters
 from cgbench.models.config.presets import load_preset, with_bases
 
-# Exact counts are those of the specification of each paper; SCAN, COGS and PCFG without <pad> and <unk>, as there.
+# Exact counts are those of the specification of each paper; SCAN, COGS and PCFG without <pad> and
+# <unk>, as there.
 COUNTS = [
     ("transformer_scan_none", {}, 992_007),
     ("universal_scan_none", {}, 332_551),
@@ -25,7 +28,8 @@ COUNTS = [
     ("lrf_cognition_small", {}, 33_288_192),
     ("dlcl_cognition", {}, 35_401_826),
     ("transformer_accu_cognition", {}, 35_389_440),
-    # Multi-head attention and a norm in each encoder layer: 6 x (1,050,624 + 1,024); centroids are no parameters.
+    # Multi-head attention and a norm in each encoder layer: 6 x (1,050,624 + 1,024); centroids are
+    # no parameters.
     ("proto_cognition", {}, 35_389_440 + 6 * 1_051_648),
     # The authors' models.
     ("r_dangle_react_shared", {}, 71_111_424),
@@ -56,7 +60,9 @@ def test_parameters_are_counted_as_specified(name, changes, count):
 
 @pytest.mark.parametrize(("name", "changes", "millions"), MILLIONS)
 def test_parameters_are_the_printed_millions(name, changes, millions):
-    assert parameters(name, changes) / 1e6 == pytest.approx(millions, abs=0.5 * 10 ** -len(str(millions).split(".")[1]))
+    assert parameters(name, changes) / 1e6 == pytest.approx(
+        millions, abs=0.5 * 10 ** -len(str(millions).split(".")[1])
+    )
 
 
 def test_mathematics_has_the_size_that_its_table_misprints():
@@ -64,7 +70,8 @@ def test_mathematics_has_the_size_that_its_table_misprints():
     assert count / 1e6 == pytest.approx(44.2, abs=0.05)
 
 
-# Csordás et al. (2021) as their code ran: width, feed-forward, heads, layers, batch, rate, warm-up, clip, updates.
+# Csordás et al. (2021) as their code ran: width, feed-forward, heads, layers, batch, rate, warm-up,
+# clip, updates.
 SWEEPS = {
     "transformer_scan": (128, 256, 8, 3, 256, 1e-3, 0, 5, 50_000),
     "universal_scan": (128, 256, 8, 3, 256, 1e-3, 0, 5, 50_000),
@@ -92,23 +99,34 @@ def test_sweeps_of_csordas(name, form):
     positions = ("transformer_xl", False) if form == "relative" else ("interleaved", True)
     assert (model.positions, model.embedding_dropout) == positions
     assert (model.dropout, model.attention_dropout, model.activation_dropout) == (0.1, 0.1, 0.1)
-    assert values_of(training, "adam_beta2 weight_decay label_smoothing keep") == (0.999, 0, 0, "last")
+    assert values_of(training, "adam_beta2 weight_decay label_smoothing keep") == (
+        0.999,
+        0,
+        0,
+        "last",
+    )
     assert training.schedule == ("noam" if "cfq" in name else "constant")
     of_training = "batch_sentences learning_rate warmup_updates clip_norm max_updates"
     sizes = values_of(model, "width feedforward_width attention_heads encoder_layers")
     assert SWEEPS[name] == sizes + values_of(training, of_training)
 
 
-# Scripts of the authors: yafuly/CoGnition scripts/train.sh, mswellhao/Dangle run_cognition.sh and run_react.sh,
-# ARIES-LM/CSR4CG traincgmt.sh. Tokens a batch, batches an update (GPUs, there), clip, dropout of everything, attention,
-# activations, epochs between validations, half precision.
+# Scripts of the authors: yafuly/CoGnition scripts/train.sh, mswellhao/Dangle run_cognition.sh and
+# run_react.sh, ARIES-LM/CSR4CG traincgmt.sh. Tokens a batch, batches an update (GPUs, there), clip,
+# dropout of everything, attention, activations, epochs between validations, half precision.
 BASELINE = (4096, 2, 0, 0.3, 0, 0, 1, "auto")
 REACT = (0.4, 0.3, 0.4, 3, "auto")
 BASELINES = ("transformer", "lrf", "dlcl", "transformer_accu")
-BASELINE_FORMS = ("transformer_cognition_small", "transformer_cognition_deep_lrf", "composition_cognition_relative")
+BASELINE_FORMS = (
+    "transformer_cognition_small",
+    "transformer_cognition_deep_lrf",
+    "composition_cognition_relative",
+)
 SCRIPTS = {
     **dict.fromkeys([f"{name}_cognition" for name in BASELINES], BASELINE),
-    **dict.fromkeys((*BASELINE_FORMS, "transformer_cognition_bow", "transformer_cognition_seqmix"), BASELINE),
+    **dict.fromkeys(
+        (*BASELINE_FORMS, "transformer_cognition_bow", "transformer_cognition_seqmix"), BASELINE
+    ),
     "transformer_cognition_creg": (4096, 1, *BASELINE[2:]),
     "transformer_cognition_dangle_relative": (8192, 1, 2, 0.3, 0, 0, 1, "float32"),
     "dangle_cognition": (4096, 2, 2, 0.3, 0, 0, 1, "float32"),
@@ -127,9 +145,19 @@ def test_translation_is_trained_as_the_authors_scripts_do(name):
     model, training = preset.model, preset.training
     dropout = values_of(model, "dropout attention_dropout activation_dropout")
     batches = values_of(training, "max_tokens accumulation clip_norm")
-    assert SCRIPTS[name] == batches + dropout + values_of(training, "validate_every_epochs precision")
-    assert (training.max_updates, training.learning_rate, training.warmup_updates) == (100_000, 5e-4, 4000)
-    assert (training.schedule, training.adam_beta1, training.adam_beta2) == ("inverse_sqrt", 0.9, 0.98)
+    assert SCRIPTS[name] == batches + dropout + values_of(
+        training, "validate_every_epochs precision"
+    )
+    assert (training.max_updates, training.learning_rate, training.warmup_updates) == (
+        100_000,
+        5e-4,
+        4000,
+    )
+    assert (training.schedule, training.adam_beta1, training.adam_beta2) == (
+        "inverse_sqrt",
+        0.9,
+        0.98,
+    )
     assert (training.weight_decay, training.label_smoothing, training.keep) == (1e-4, 0.1, "best")
     if name == "transformer_cognition_creg":
         assert (training.validate_metric, training.patience) == ("loss", 10)
@@ -154,7 +182,11 @@ DANGLES = {
 def test_forms_of_dangle_are_those_of_the_authors_scripts(name):
     model = load_preset(name).model
     assert values_of(model, "mixed_layers encoder_layers decoder_layers norm") == DANGLES[name]
-    assert values_of(model, "max_relative_position mixed_attention_heads attention_heads") == (16, 8, 4)
+    assert values_of(model, "max_relative_position mixed_attention_heads attention_heads") == (
+        16,
+        8,
+        4,
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,15 +199,25 @@ def test_forms_of_dangle_are_those_of_the_authors_scripts(name):
     ],
 )
 def test_over_roberta_as_the_authors_scripts_do(name, embedding, tokens, updates, first):
-    """run_cfq.sh of mswellhao/Dangle and run_cfqcreg.sh of ARIES-LM/CSR4CG, with the defaults of their fairseq."""
+    """run_cfq.sh of mswellhao/Dangle and run_cfqcreg.sh of ARIES-LM/CSR4CG, with the defaults of
+    their fairseq.
+    """
     preset = load_preset(name)
     training = preset.training
     assert preset.model.embedding == embedding
     assert (training.max_tokens * training.accumulation, training.max_updates) == (tokens, updates)
-    assert (training.validate_metric, training.validate_beam, training.keep) == ("exact_match", 5, "best")
+    assert (training.validate_metric, training.validate_beam, training.keep) == (
+        "exact_match",
+        5,
+        "best",
+    )
     assert (training.validate_every_epochs, training.validate_from_epoch) == (1, first)
     assert (training.adam_beta1, training.adam_beta2) == (0.9, 0.999)
-    assert (training.learning_rate, training.warmup_updates, training.schedule) == (1e-4, 4000, "inverse_sqrt")
+    assert (training.learning_rate, training.warmup_updates, training.schedule) == (
+        1e-4,
+        4000,
+        "inverse_sqrt",
+    )
     assert (training.weight_decay, training.clip_norm, training.label_smoothing) == (1e-3, 1, 0)
 
 
@@ -185,24 +227,48 @@ def test_prototypes_are_made_as_the_authors_script_does():
     model, training = preset.model, preset.training
     assert (model.prototypes, model.prototype_epochs, model.prototype_layer) == (3, 8, 5)
     assert model.prototype_min_count == 50
-    assert (model.dropout, model.attention_dropout, model.activation_dropout, model.norm) == (0.3, 0, 0, "post")
+    assert (model.dropout, model.attention_dropout, model.activation_dropout, model.norm) == (
+        0.3,
+        0,
+        0,
+        "post",
+    )
     assert (training.max_tokens, training.accumulation, training.max_updates) == (4096, 1, 50_000)
-    assert (training.learning_rate, training.warmup_updates, training.schedule) == (5e-4, 4000, "inverse_sqrt")
+    assert (training.learning_rate, training.warmup_updates, training.schedule) == (
+        5e-4,
+        4000,
+        "inverse_sqrt",
+    )
     assert (training.adam_beta1, training.adam_beta2, training.weight_decay) == (0.9, 0.98, 1e-4)
     assert (training.clip_norm, training.label_smoothing, training.precision) == (0, 0.1, "float32")
-    assert (training.validate_metric, training.validate_every_epochs, training.patience) == ("loss", 1, 10)
+    assert (training.validate_metric, training.validate_every_epochs, training.patience) == (
+        "loss",
+        1,
+        10,
+    )
 
 
 def test_a_base_gives_what_a_preset_does_not_say():
     files = {
-        "bottom": {"paper": "one", "model": {"width": 8, "dropout": 0.1}, "training": {"max_updates": 3}},
+        "bottom": {
+            "paper": "one",
+            "model": {"width": 8, "dropout": 0.1},
+            "training": {"max_updates": 3},
+        },
         "middle": {"base": "bottom", "model": {"dropout": 0.2}, "text": {"merges": 1}},
         "top": {"base": "middle", "paper": "two", "model": {"norm": "pre"}},
         "knot": {"base": "loop"},
         "loop": {"base": "knot"},
     }
-    sections = {"model": {"width": 8, "dropout": 0.2, "norm": "pre"}, "training": {"max_updates": 3}}
-    assert with_bases("top", files.__getitem__) == {"paper": "two", **sections, "text": {"merges": 1}}
+    sections = {
+        "model": {"width": 8, "dropout": 0.2, "norm": "pre"},
+        "training": {"max_updates": 3},
+    }
+    assert with_bases("top", files.__getitem__) == {
+        "paper": "two",
+        **sections,
+        "text": {"merges": 1},
+    }
     assert files["top"]["base"] == "middle"
     with pytest.raises(InputError, match="knot, loop, knot"):
         with_bases("knot", files.__getitem__)

@@ -1,4 +1,6 @@
-"""Models of others as members: their distributions are transformers' own, whatever stands beside a sentence."""
+"""Models of others as members: their distributions are transformers' own, whatever stands beside a
+sentence.
+"""
 
 import numpy as np
 import pytest
@@ -23,24 +25,36 @@ def member(request, tmp_path_factory):
 
 def plain_log_probs(member, line, target):
     """One sentence through the model as transformers would: no batch, no hook."""
-    model, tokenizer, forced = member.model, member.tokenizer, member.model.generation_config.forced_bos_token_id
+    model, tokenizer, forced = (
+        member.model,
+        member.tokenizer,
+        member.model.generation_config.forced_bos_token_id,
+    )
     if model.config.is_encoder_decoder:
         begin = [model.config.decoder_start_token_id, *([] if forced is None else [forced])]
         given = {"input_ids": torch.tensor([tokenizer(line)["input_ids"]])}
         name = "decoder_input_ids"
     else:
-        begin, given, name = tokenizer(PROMPT.replace("{source}", line))["input_ids"], {}, "input_ids"
+        begin, given, name = (
+            tokenizer(PROMPT.replace("{source}", line))["input_ids"],
+            {},
+            "input_ids",
+        )
     with torch.no_grad():
         logits = model(**given, **{name: torch.tensor([[*begin, *target[:-1]]])}).logits[0]
     return torch.log_softmax(logits[len(begin) - 1 :].float(), 1)
 
 
 def test_distributions_are_those_of_the_plain_model(member, monkeypatch):
-    targets = member.encode_targets(["the dog sleeps", "the", "", "the cat sees the bird", "the bird"])
+    targets = member.encode_targets(
+        ["the dog sleeps", "the", "", "the cat sees the bird", "the bird"]
+    )
     assert [len(target) for target in targets] == [4, 2, 1, 6, 3]
     found = forced_log_probs(member, LINES, targets).split([len(target) for target in targets])
     for line, target, log_probs in zip(LINES, targets, found, strict=True):
-        torch.testing.assert_close(log_probs, plain_log_probs(member, line, target), rtol=0, atol=1e-5)
+        torch.testing.assert_close(
+            log_probs, plain_log_probs(member, line, target), rtol=0, atol=1e-5
+        )
     # whatever the batches are
     together = member.states(LINES, targets)
     monkeypatch.setattr(type(member), "batch_tokens", 1)
@@ -56,16 +70,23 @@ def test_translations_have_the_probability_that_the_model_gives_them(member, bea
         assert len(hypotheses) == beam
         for one in hypotheses:
             log_probs = plain_log_probs(member, line, one.tokens.tolist())
-            expected = float(log_probs[torch.arange(len(one.tokens)), torch.from_numpy(one.tokens).long()].sum())
+            expected = float(
+                log_probs[torch.arange(len(one.tokens)), torch.from_numpy(one.tokens).long()].sum()
+            )
             assert one.log_prob == pytest.approx(expected, abs=1e-4)
-            length = len(one.tokens) + (member.model.generation_config.forced_bos_token_id is not None)
+            length = len(one.tokens) + (
+                member.model.generation_config.forced_bos_token_id is not None
+            )
             assert one.score == pytest.approx(expected / length**0.7, abs=1e-4)
             assert one.tokens[-1] == 1 and (one.tokens[:-1] != 1).all()
 
 
 def test_a_translation_depends_on_its_own_sentence_alone(member):
     together = member.translate(LINES, beam=2, max_length_ratio=1.0, max_length_extra=1)
-    alone = [member.translate([line], beam=2, max_length_ratio=1.0, max_length_extra=1)[0] for line in LINES]
+    alone = [
+        member.translate([line], beam=2, max_length_ratio=1.0, max_length_extra=1)[0]
+        for line in LINES
+    ]
     for line, one, other in zip(LINES, together, alone, strict=True):
         assert one[0].tokens.tolist() == other[0].tokens.tolist()
         assert one[0].log_prob == pytest.approx(other[0].log_prob, abs=1e-4)
@@ -82,19 +103,29 @@ def test_no_sentence_at_all(member):
 def test_states_need_no_vocabulary_wide_logits(member):
     """What makes memory independent of the vocabulary: the last layer does not run."""
     ran = []
-    hook = member.model.get_output_embeddings().register_forward_hook(lambda *given: ran.append(given))
+    hook = member.model.get_output_embeddings().register_forward_hook(
+        lambda *given: ran.append(given)
+    )
     member.states(LINES, [np.array([4, 5, 1])] * len(LINES))
     hook.remove()
     assert not ran
 
 
 def test_settings_that_come_with_a_model_decide_nothing(member, monkeypatch):
-    expected = [[one.tokens.tolist() for one in found] for found in member.translate(LINES, beam=2, nbest=2)]
+    expected = [
+        [one.tokens.tolist() for one in found] for found in member.translate(LINES, beam=2, nbest=2)
+    ]
     settings = member.model.generation_config
     for name, value in (
-        ("num_beams", 4), ("do_sample", True), ("temperature", 9.0), ("max_length", 3), ("length_penalty", -3.0),
-        ("no_repeat_ngram_size", 1), ("repetition_penalty", 5.0), ("min_length", 9),
-    ):  # fmt: skip
+        ("num_beams", 4),
+        ("do_sample", True),
+        ("temperature", 9.0),
+        ("max_length", 3),
+        ("length_penalty", -3.0),
+        ("no_repeat_ngram_size", 1),
+        ("repetition_penalty", 5.0),
+        ("min_length", 9),
+    ):
         monkeypatch.setattr(settings, name, value)
     found = member.translate(LINES, beam=2, nbest=2)
     assert [[one.tokens.tolist() for one in each] for each in found] == expected
@@ -102,7 +133,9 @@ def test_settings_that_come_with_a_model_decide_nothing(member, monkeypatch):
 
 
 def test_a_model_whose_logits_are_more_than_its_last_layer(member):
-    """It translates, with the probabilities that it gives; of its states there is nothing to be had."""
+    """It translates, with the probabilities that it gives; of its states there is nothing to be
+    had.
+    """
 
     def sharpen(model, given, output):
         output.logits = output.logits * 2
@@ -118,14 +151,20 @@ def test_a_model_whose_logits_are_more_than_its_last_layer(member):
     finally:
         hook.remove()
     assert one.tokens.tolist() == before.tokens.tolist()  # greedy search sees no difference
-    expected = float(log_probs[torch.arange(len(one.tokens)), torch.from_numpy(one.tokens).long()].sum())
+    expected = float(
+        log_probs[torch.arange(len(one.tokens)), torch.from_numpy(one.tokens).long()].sum()
+    )
     assert one.log_prob == pytest.approx(expected, abs=1e-4)
     assert abs(one.log_prob - before.log_prob) > 1e-2
 
 
 @pytest.mark.parametrize("kind", ["M2M100", "MBart"])
-def test_with_a_forced_first_token_the_best_comes_first_by_the_scores_of_generate(kind, monkeypatch):
-    """generate divides by a length that counts the code of the language, which is no token of the translation."""
+def test_with_a_forced_first_token_the_best_comes_first_by_the_scores_of_generate(
+    kind, monkeypatch
+):
+    """generate divides by a length that counts the code of the language, which is no token of the
+    translation.
+    """
     member = multilingual(kind)
     generate, expected = member.model.generate, []
 
@@ -146,14 +185,28 @@ def test_with_a_forced_first_token_the_best_comes_first_by_the_scores_of_generat
 
 
 def multilingual(kind):
-    """An untrained model whose outputs begin with the code of a language, and end sooner or later."""
+    """An untrained model whose outputs begin with the code of a language, and end sooner or
+    later.
+    """
     made = tokenizer(WORDS, ("de_XX", "en_XX"))
     made.__class__ = type("Languages", (type(made),), {"src_lang": None, "tgt_lang": None})
-    sizes = {f"{side}_{what}": 2 for side in ("encoder", "decoder") for what in ("layers", "attention_heads")}
+    sizes = {
+        f"{side}_{what}": 2
+        for side in ("encoder", "decoder")
+        for what in ("layers", "attention_heads")
+    }
     config = getattr(transformers, f"{kind}Config")(
-        vocab_size=len(made), d_model=16, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=32,
-        pad_token_id=0, eos_token_id=1, bos_token_id=1, decoder_start_token_id=1, **sizes,
-    )  # fmt: skip
+        vocab_size=len(made),
+        d_model=16,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        max_position_embeddings=32,
+        pad_token_id=0,
+        eos_token_id=1,
+        bos_token_id=1,
+        decoder_start_token_id=1,
+        **sizes,
+    )
     torch.manual_seed(0)
     model = getattr(transformers, f"{kind}ForConditionalGeneration")(config).eval()
     with torch.no_grad():

@@ -1,5 +1,5 @@
-"""Files of a Hugging Face model from a stranger: nothing but what its identity counts in is read, and no size is
-believed."""
+"""Files of a Hugging Face model from a stranger: nothing but what its identity counts in is read,
+and no size is believed."""
 
 import json
 import os
@@ -39,7 +39,9 @@ def change(path, **values):
 
 def work(folder, **options):
     """What every command does with a model."""
-    extra = "".join(f"{sign}{name}={value}" for sign, (name, value) in zip("?&", options.items(), strict=False))
+    extra = "".join(
+        f"{sign}{name}={value}" for sign, (name, value) in zip("?&", options.items(), strict=False)
+    )
     member = plan_member(f"hf:{folder}{extra}", PROMPT if folder.name == "gpt2" else None).open()
     member.translate(LINES[:2], beam=2)
     forced_log_probs(member, LINES[:1], member.encode_targets(["the dog"]))
@@ -72,7 +74,14 @@ def test_weights_that_an_index_names_are_counted_in(model):
 
 
 @pytest.mark.parametrize(
-    "name", ["pytorch_model.bin", "../else/w.safetensors", "/tmp/w.safetensors", "best.safetensors", ".w.safetensors"]
+    "name",
+    [
+        "pytorch_model.bin",
+        "../else/w.safetensors",
+        "/tmp/w.safetensors",
+        "best.safetensors",
+        ".w.safetensors",
+    ],
 )
 def test_an_index_names_safetensors_of_the_folder_alone(model, name):
     (model.parent / "else").mkdir()
@@ -80,14 +89,18 @@ def test_an_index_names_safetensors_of_the_folder_alone(model, name):
     shutil.copy(model / "model.safetensors", model / "other.safetensors")
     if "/" in name:
         split_weights(model)
-        text = (model / "model.safetensors.index.json").read_text().replace("part.safetensors", name)
+        text = (
+            (model / "model.safetensors.index.json").read_text().replace("part.safetensors", name)
+        )
         (model / "model.safetensors.index.json").write_text(text)
     else:
         split_weights(model, name)
     refuses(model, r"index\.json: names '.*' as weights, not a \.safetensors file")
 
 
-@pytest.mark.parametrize("name", ["../w.safetensors", "adapter_model.bin", "missing.safetensors", ["x"]])
+@pytest.mark.parametrize(
+    "name", ["../w.safetensors", "adapter_model.bin", "missing.safetensors", ["x"]]
+)
 def test_the_configuration_names_safetensors_of_the_folder_alone(model, name):
     change(model / "config.json", transformers_weights=name)
     refuses(model, "transformers_weights is")
@@ -101,7 +114,9 @@ def test_other_configurations_and_adapters_are_not_taken_along(model):
     refuses(model, "contains an adapter and a model")
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json", "special.json"])
+@pytest.mark.parametrize(
+    "name", ["config.json", "model.safetensors", "tokenizer.json", "special.json"]
+)
 @pytest.mark.parametrize("kind", ["device", "pipe"])
 def test_devices_and_pipes_are_refused_and_links_are_not(model, name, kind):
     if (model / name).exists():
@@ -157,8 +172,11 @@ def test_code_on_the_hub_is_refused_before_it_is_fetched(model, settings):
 
 
 SETTINGS = [
-    *(("marian", {name: value}) for name in ("eos_token_id", "decoder_start_token_id", "forced_bos_token_id")
-      for value in ("x", 10**9, -5, True, 1.5)),
+    *(
+        ("marian", {name: value})
+        for name in ("eos_token_id", "decoder_start_token_id", "forced_bos_token_id")
+        for value in ("x", 10**9, -5, True, 1.5)
+    ),
     *(("marian", {"bad_words_ids": value}) for value in ([], [[]], [[10**9]], "x", 3, {})),
     *(("marian", {"suppress_tokens": value}) for value in ([10**9], "x", 5)),
     ("marian", {"bos_token_id": "x"}),
@@ -169,7 +187,7 @@ SETTINGS = [
     ("marian", "x"),
     ("gpt2", {"eos_token_id": [10**9]}),
     ("gpt2", {"bad_words_ids": [["x"]]}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("kind", "settings"), SETTINGS)
@@ -177,7 +195,11 @@ def test_settings_of_generation_are_checked(whole, tmp_path, kind, settings):
     folder = tmp_path / kind
     shutil.copytree(whole / kind, folder)
     path = folder / "generation_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | settings if isinstance(settings, dict) else settings))
+    path.write_text(
+        json.dumps(
+            json.loads(path.read_text()) | settings if isinstance(settings, dict) else settings
+        )
+    )
     refuses(folder, r"generation_config\.json|eos_token_id|cannot be loaded|in its configuration")
 
 
@@ -189,15 +211,28 @@ def test_settings_that_are_no_json(model):
 def test_settings_that_name_nothing_are_taken(whole, tmp_path):
     """Old Llamas have a padding of -1, and GPT-2 a start beyond small vocabularies."""
     shutil.copytree(whole / "gpt2", tmp_path / "gpt2")
-    change(tmp_path / "gpt2/generation_config.json", eos_token_id=[], bos_token_id=50256, decoder_start_token_id="x")
+    change(
+        tmp_path / "gpt2/generation_config.json",
+        eos_token_id=[],
+        bos_token_id=50256,
+        decoder_start_token_id="x",
+    )
     work(tmp_path / "gpt2")
 
 
 def test_a_tokeniser_of_another_model_is_one_line(model):
     change(model / "config.json", vocab_size=4)
     tensors = safetensors.torch.load_file(model / "model.safetensors")
-    few = {name: one[..., :4].clone() if "bias" in name and one.shape[-1] == 18 else one[:4].clone() if len(one) == 18
-           else one for name, one in tensors.items()}  # fmt: skip
+    few = {
+        name: (
+            one[..., :4].clone()
+            if "bias" in name and one.shape[-1] == 18
+            else one[:4].clone()
+            if len(one) == 18
+            else one
+        )
+        for name, one in tensors.items()
+    }
     safetensors.torch.save_file(few, model / "model.safetensors", {"format": "pt"})
     change(model / "config.json", decoder_vocab_size=4)
     refuses(model, "the tokeniser belongs to another model: line 1 has id")
@@ -221,7 +256,9 @@ def adapter(whole, tmp_path):
 SLOW = r"(([a-z0-9_]+\.?)+)+!"
 
 
-@pytest.mark.parametrize("values", [{"target_modules": SLOW}, {"exclude_modules": SLOW}, {"rank_pattern": {SLOW: 2}}])
+@pytest.mark.parametrize(
+    "values", [{"target_modules": SLOW}, {"exclude_modules": SLOW}, {"rank_pattern": {SLOW: 2}}]
+)
 def test_patterns_for_modules_are_refused(whole, adapter, values):
     change(adapter / "adapter_config.json", **values)
     refuses(whole / "t5", "list the names of the modules instead", adapter=adapter)
@@ -238,7 +275,11 @@ def test_what_is_no_rank(whole, adapter):
     ("part", "value", "said"),
     [
         ("added_tokens", 10**9, "has id 1,000,000,000"),
-        ("normalizer", {"type": "Precompiled", "precompiled_charsmap": "AAAA"}, "its tokeniser cannot be loaded"),
+        (
+            "normalizer",
+            {"type": "Precompiled", "precompiled_charsmap": "AAAA"},
+            "its tokeniser cannot be loaded",
+        ),
         ("pre_tokenizer", {"type": "FixedLength", "length": 0}, "its tokeniser cannot be loaded"),
         ("unk_token", "<none>", "its tokeniser cannot encode the text"),
     ],
@@ -265,8 +306,15 @@ def test_dropout_of_a_tokeniser_is_off(model):
     path = model / "tokenizer.json"
     made = json.loads(path.read_text())
     table = made["model"]["vocab"]
-    made["model"] = {"type": "BPE", "vocab": {**table, "d": 90, "e": 91, "r": 92, "de": 93},
-                     "merges": [["d", "e"], ["de", "r"]], "dropout": 0.5, "unk_token": "<unk>"}  # fmt: skip
+    made["model"] = {
+        "type": "BPE",
+        "vocab": {**table, "d": 90, "e": 91, "r": 92, "de": 93},
+        "merges": [["d", "e"], ["de", "r"]],
+        "dropout": 0.5,
+        "unk_token": "<unk>",
+    }
     path.write_text(json.dumps(made))
-    tokenizer = plan_member(f"hf:{model}").address and loading.load_tokenizer(plan_member(f"hf:{model}").address, model)
+    tokenizer = plan_member(f"hf:{model}").address and loading.load_tokenizer(
+        plan_member(f"hf:{model}").address, model
+    )
     assert len({str(tokenizer("der der")["input_ids"]) for _ in range(30)}) == 1

@@ -1,4 +1,6 @@
-"""Members one after another: the measures of an ensemble that is in memory, wherever a call is killed."""
+"""Members one after another: the measures of an ensemble that is in memory, wherever a call is
+killed.
+"""
 
 import json
 
@@ -18,7 +20,13 @@ from cgbench.models.external.opening import plan_member
 from cgbench.models.external.token_space import Measurement, measure_in_token_space, measure_states
 from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
-REFERENCES = ["the dog sleeps", "the cat sees the bird", "the bird sings", "the cat", "the dog sees the cat"]
+REFERENCES = [
+    "the dog sleeps",
+    "the cat sees the bird",
+    "the bird sings",
+    "the cat",
+    "the dog sees the cat",
+]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +43,11 @@ def small(monkeypatch):
 
 
 def rows_of(folder):
-    return [json.loads(line) for path in sorted(folder.glob("part-*.jsonl")) for line in path.read_text().splitlines()]
+    return [
+        json.loads(line)
+        for path in sorted(folder.glob("part-*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
 
 
 def files_of(folder):
@@ -44,7 +56,9 @@ def files_of(folder):
 
 def test_measures_are_those_of_an_ensemble_in_memory(members, small, tmp_path):
     measure_in_token_space(
-        Measurement(members, LINES, references=REFERENCES, search={"beam": 2}), tmp_path / "out", Local(1)
+        Measurement(members, LINES, references=REFERENCES, search={"beam": 2}),
+        tmp_path / "out",
+        Local(1),
     )
     rows = rows_of(tmp_path / "out")
     opened = [member.open() for member in members]
@@ -53,11 +67,15 @@ def test_measures_are_those_of_an_ensemble_in_memory(members, small, tmp_path):
     assert [row["hypothesis"] for row in rows] == [best.text for best in translations]
     for number, line in enumerate(LINES):
         for name, target in (("", translations[number].tokens), ("reference_", given[number])):
-            log_probs = torch.stack([forced_log_probs(member, [line], [target]) for member in opened])
+            log_probs = torch.stack(
+                [forced_log_probs(member, [line], [target]) for member in opened]
+            )
             expected = sequence_measures(log_probs.double().log_softmax(2), target)
             assert expected["rmi"] > 0.01  # they do disagree
             for measure in SEQUENCE_MEASURES:
-                assert rows[number][f"{name}{measure}"] == pytest.approx(expected[measure], rel=1e-4, abs=1e-6), measure
+                assert rows[number][f"{name}{measure}"] == pytest.approx(
+                    expected[measure], rel=1e-4, abs=1e-6
+                ), measure
             assert rows[number][f"{name}rmi"] == pytest.approx(expected["rmi"], abs=1e-6)
 
 
@@ -65,7 +83,9 @@ class Killed(BaseException):
     pass
 
 
-def test_killed_between_any_two_files_it_goes_on_to_the_same_bytes(members, small, tmp_path, monkeypatch):
+def test_killed_between_any_two_files_it_goes_on_to_the_same_bytes(
+    members, small, tmp_path, monkeypatch
+):
     work = Measurement(members, LINES, references=REFERENCES, search={"beam": 2})
     measure_in_token_space(work, tmp_path / "whole", Local(1))
     expected = files_of(tmp_path / "whole")
@@ -86,7 +106,9 @@ def test_killed_between_any_two_files_it_goes_on_to_the_same_bytes(members, smal
     monkeypatch.setattr(checkpoints, "write_tensors", dying(checkpoints.write_tensors))
     opened = token_space.Planned.open
     monkeypatch.setattr(
-        token_space.Planned, "open", lambda self, device: loads.append(self.key) or opened(self, device)
+        token_space.Planned,
+        "open",
+        lambda self, device: loads.append(self.key) or opened(self, device),
     )
     kills = 0
     while True:
@@ -118,8 +140,12 @@ def test_one_member_is_in_memory_at_a_time(members, tmp_path, monkeypatch):
         return member
 
     monkeypatch.setattr(token_space.Planned, "open", watch)
-    measure_in_token_space(Measurement(members, LINES, search={"beam": 1}), tmp_path / "out", Local(1))
-    assert len(most) == 3 and max(most) <= 2  # the next is loaded before the cache lets the last one go
+    measure_in_token_space(
+        Measurement(members, LINES, search={"beam": 1}), tmp_path / "out", Local(1)
+    )
+    assert (
+        len(most) == 3 and max(most) <= 2
+    )  # the next is loaded before the cache lets the last one go
 
 
 def test_given_hypotheses_are_measured_and_nothing_is_translated(members, tmp_path):
@@ -134,7 +160,9 @@ def test_given_hypotheses_are_measured_and_nothing_is_translated(members, tmp_pa
 
 @pytest.mark.parametrize("one_pass", [True, False])
 def test_tables_are_never_longer_than_their_bound(small, monkeypatch, one_pass):
-    """Memory by chunk x vocabulary: no more tokens than that go through the last layers together."""
+    """Memory by chunk x vocabulary: no more tokens than that go through the last layers
+    together.
+    """
     monkeypatch.setattr(teacher_forcing, "MOST", 2 * 40 * 5)
     if not one_pass:
         monkeypatch.setattr(teacher_forcing, "_in_one_pass", lambda *_: None)
@@ -153,7 +181,9 @@ def test_tables_are_never_longer_than_their_bound(small, monkeypatch, one_pass):
     states = [torch.from_numpy(random.normal(size=(17, 8))).float() for _ in heads]
     found = measure_states([Watched(), heads[1]], states, targets)
     assert max(seen) == 5 and sum(seen) == 17
-    whole = torch.stack([head.logits(state) for head, state in zip(heads, states, strict=True)]).log_softmax(2)
+    whole = torch.stack(
+        [head.logits(state) for head, state in zip(heads, states, strict=True)]
+    ).log_softmax(2)
     start = 0
     for number, target in enumerate(targets):
         expected = sequence_measures(whole[:, start : start + len(target)], target)

@@ -1,4 +1,6 @@
-"""Lexicon learners: against slow twins, the paper's examples and the lexicons that its authors released."""
+"""Lexicon learners: against slow twins, the paper's examples and the lexicons that its authors
+released.
+"""
 
 import json
 import math
@@ -30,7 +32,10 @@ def test_which_words_meet(seed):
     pairs = twins.random_pairs(seed)
     text = Bitext.read(pairs)
     met = find_cooccurrences(text, cells=True)
-    names = [(text.source.words[v], text.target.words[w]) for v, w in zip(met.source, met.target, strict=True)]
+    names = [
+        (text.source.words[v], text.target.words[w])
+        for v, w in zip(met.source, met.target, strict=True)
+    ]
     assert len(set(names)) == len(names)
     assert dict(zip(names, met.sentences.tolist(), strict=True)) == twins.meeting_words(pairs)
     expected = [(v, w) for x, y in pairs for v in x.split() for w in y.split()]
@@ -42,7 +47,10 @@ def test_which_words_meet(seed):
 
 def test_many_words_meet_in_few_sentences():
     source, target = ([f"{side}{number}" for number in range(40)] for side in "vw")
-    pairs = [(" ".join(source[:20]), " ".join(target)), (" ".join(source[10:]), " ".join(target[30:]))]
+    pairs = [
+        (" ".join(source[:20]), " ".join(target)),
+        (" ".join(source[10:]), " ".join(target[30:])),
+    ]
     met = find_cooccurrences(Bitext.read(pairs))
     assert len(met.source) == len(twins.meeting_words(pairs)) == 20 * 40 + 20 * 10
     assert met.sentences.sum() == 20 * 40 + 30 * 10
@@ -56,15 +64,31 @@ def test_simple_is_the_logical_rule(seed):
 
 
 def test_simple_by_hand():
-    # Two forms of one word explain `bless` together; `the` is in all sentences and is dropped with what it explains.
-    pairs = [("the cat blessed", "cat bless x"), ("the dog bless", "dog bless x"), ("the dog cat", "dog cat x")]
+    # Two forms of one word explain `bless` together; `the` is in all sentences and is dropped with
+    # what it explains.
+    pairs = [
+        ("the cat blessed", "cat bless x"),
+        ("the dog bless", "dog bless x"),
+        ("the dog cat", "dog cat x"),
+    ]
     pairs += [("the owl bird", "owl x"), ("the fox hen", "fox x")]
-    expected = {"cat": {"cat": 3}, "dog": {"dog": 3}, "blessed": {"bless": 1}, "bless": {"bless": 2}}
-    # `owl` and `bird` are both necessary and sufficient for owl; both are kept, for there is no other.
+    expected = {
+        "cat": {"cat": 3},
+        "dog": {"dog": 3},
+        "blessed": {"bless": 1},
+        "bless": {"bless": 2},
+    }
+    # `owl` and `bird` are both necessary and sufficient for owl; both are kept, for there is no
+    # other.
     expected |= {"owl": {"owl": 2}, "bird": {"owl": 1}, "fox": {"fox": 2}, "hen": {"fox": 1}}
     assert learn("simple", pairs) == expected
     # `around` always comes with `left`: sufficient for LEFT, but `left` explains all of it.
-    pairs = [("walk left", "LEFT WALK"), ("walk around left", "LEFT WALK LEFT"), ("run", "RUN"), ("walk", "WALK")]
+    pairs = [
+        ("walk left", "LEFT WALK"),
+        ("walk around left", "LEFT WALK LEFT"),
+        ("run", "RUN"),
+        ("walk", "WALK"),
+    ]
     assert learn("simple", pairs) == {"walk": {"WALK": 3}, "left": {"LEFT": 2}, "run": {"RUN": 1}}
 
 
@@ -74,7 +98,9 @@ def test_pmi_is_the_formula(seed):
     expected = twins.pmi(pairs)
     full = learn("pmi", pairs, all_pairs=True)
     met = twins.meeting_words(pairs)
-    assert {(v, w) for v in full for w in full[v]} == {(v, w) for v in expected for w in expected[v]}
+    assert {(v, w) for v in full for w in full[v]} == {
+        (v, w) for v in expected for w in expected[v]
+    }
     for v, row in full.items():
         assert row == pytest.approx(expected[v], rel=1e-10)
     sparse = learn("pmi", pairs)
@@ -91,7 +117,9 @@ def test_ibm_models_link_the_most_probable_words(seed, forward, diagonal):
     settings = IBM2Settings() if diagonal else IBM1Settings()
     text = Bitext.read(pairs)
     found = align(text, find_cooccurrences(text, cells=True), forward, settings).tolist()
-    weights, tension = twins.ibm_weights(pairs if forward else [pair[::-1] for pair in pairs], diagonal=diagonal)
+    weights, tension = twins.ibm_weights(
+        pairs if forward else [pair[::-1] for pair in pairs], diagonal=diagonal
+    )
     if diagonal:
         assert tension != pytest.approx(4.0)
     rows = [row for pair in weights for row in pair]
@@ -115,7 +143,9 @@ def test_the_tension_of_model_2_decides_links(seed):
 
 
 def diagonal(tension, n, m, j):
-    """The prior of Model 2 for explained word j of m, from 1: of the empty word, then of n words."""
+    """The prior of Model 2 for explained word j of m, from 1: of the empty word, then of n
+    words.
+    """
     near = [math.exp(-tension * abs(i / n - j / m)) for i in range(1, n + 1)]
     return [0.08, *(0.92 * weight / sum(near) for weight in near)]
 
@@ -126,12 +156,18 @@ def test_the_tension_follows_the_links(which):
     prior = Prior(lengths, IBM2Settings())
     draw = np.random.default_rng(0)
     links, measured = np.zeros(len(prior.table)), 0.0
-    for n, m, start in {(n, m, start) for (n, m), start in zip(lengths.tolist(), prior.starts.tolist(), strict=True)}:
+    for n, m, start in {
+        (n, m, start) for (n, m), start in zip(lengths.tolist(), prior.starts.tolist(), strict=True)
+    }:
         for j in range(m if n else 0):
             row = slice(start + j * (n + 1), start + (j + 1) * (n + 1))
             assert prior.table[row] == pytest.approx(diagonal(4.0, n, m, j + 1))
             distance = np.array([abs(i / n - j / m) for i in range(1, n + 1)])
-            shares = {"drawn": draw.random(n) / 2, "near": np.zeros(n), "far": 3.0 * (distance == distance.max())}
+            shares = {
+                "drawn": draw.random(n) / 2,
+                "near": np.zeros(n),
+                "far": 3.0 * (distance == distance.max()),
+            }
             links[row] = [draw.random(), *shares[which]]
             measured -= float(shares[which] @ distance)
     prior.update(links)
@@ -158,7 +194,12 @@ def test_intersection_keeps_links_of_both_directions():
     expected, x, y = [], 0, 0
     for sentence in pairs:
         n, m = (len(side.split()) for side in sentence)
-        expected += [(x + i, y + j) for j in range(m) for i in range(n) if forward[y + j] == i and reverse[x + i] == j]
+        expected += [
+            (x + i, y + j)
+            for j in range(m)
+            for i in range(n)
+            if forward[y + j] == i and reverse[x + i] == j
+        ]
         x, y = x + n, y + m
     assert list(zip(source.tolist(), target.tolist(), strict=True)) == expected
     assert 5 < len(expected) < sum(place >= 0 for place in forward)
@@ -175,7 +216,10 @@ def test_the_posterior_follows_every_change(seed):
     text = Bitext.read(pairs)
     state = Posterior(text, BayesianSettings(**BAYES))
     random = np.random.default_rng(seed)
-    names = [(text.source.words[v], text.target.words[w]) for v, w in zip(state.source, state.target, strict=True)]
+    names = [
+        (text.source.words[v], text.target.words[w])
+        for v, w in zip(state.source, state.target, strict=True)
+    ]
     empty = twins.log_posterior(set(), pairs, **BAYES)
     assert state.log == pytest.approx(empty)
     for entry in random.integers(0, len(names), 30):
@@ -185,7 +229,11 @@ def test_the_posterior_follows_every_change(seed):
             state.accept(changed)
             lexicon = {name for name, linked in zip(names, state.linked, strict=True) if linked}
             assert state.size == len(lexicon)
-            assert state.log == changed.log == pytest.approx(twins.log_posterior(lexicon, pairs, **BAYES))
+            assert (
+                state.log
+                == changed.log
+                == pytest.approx(twins.log_posterior(lexicon, pairs, **BAYES))
+            )
         else:
             assert state.log == before
 
@@ -278,7 +326,10 @@ def test_every_changed_byte_is_found_where_the_digest_is_beside(tmp_path):
     data = path.read_bytes()
     for place in range(len(data)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
-        with pytest.raises(InputError, match=r"x\.json: is damaged: .*delete x\.json\.sha256 if you changed the file"):
+        with pytest.raises(
+            InputError,
+            match=r"x\.json: is damaged: .*delete x\.json\.sha256 if you changed the file",
+        ):
             Lexicon.load(path)
     path.write_bytes(data)
     assert Lexicon.load(path).entries == LEXICON.entries
@@ -320,7 +371,8 @@ def test_bad_files(tmp_path, name, text, message):
         Lexicon.load(tmp_path / name)
 
 
-# The authors' own files. Their lexicons of Colors and of Tatoeba were made from exactly these training texts.
+# The authors' own files. Their lexicons of Colors and of Tatoeba were made from exactly these
+# training texts.
 
 
 def colors():
@@ -341,7 +393,10 @@ def test_colors_lexicons_of_the_authors():
 @needs("colors/train.tsv", "colors/align.pmi.align.json")
 def test_colors_pmi_of_the_authors():
     """Their values are in single precision; the largest difference is 5.3e-6 of 46.15."""
-    found, expected = learn("pmi", colors(), all_pairs=True), released("colors/align.pmi.align.json")
+    found, expected = (
+        learn("pmi", colors(), all_pairs=True),
+        released("colors/align.pmi.align.json"),
+    )
     assert found.keys() == expected.keys()
     for word, row in expected.items():
         assert found[word] == pytest.approx(row, abs=5.5e-6, rel=0)
@@ -349,19 +404,27 @@ def test_colors_pmi_of_the_authors():
 
 @needs("colors/train.tsv", "colors/align.goodman.json")
 def test_colors_bayesian_of_the_authors():
-    """Their sampler is unpublished: the number of samples, what is certain and the strongest entries agree, but for
-    kiki, which stands for either of two colours in their runs."""
+    """Their sampler is unpublished: the number of samples, what is certain and the strongest
+    entries agree, but for kiki, which stands for either of two colours in their runs."""
     found, expected = learn("bayesian", colors()), released("colors/align.goodman.json")
     certain = {("dax", "RED"), ("wif", "GREEN"), ("lug", "BLUE")}
     for lexicon in (found, expected):
-        assert {(v, w) for v, row in lexicon.items() for w, n in row.items() if n == 1995} == certain
+        assert {
+            (v, w) for v, row in lexicon.items() for w, n in row.items() if n == 1995
+        } == certain
     best = {word: max(row, key=row.get) for word, row in found.items()}
-    assert {word: max(row, key=row.get) for word, row in expected.items()} == {**best, "kiki": "GREEN"}
+    assert {word: max(row, key=row.get) for word, row in expected.items()} == {
+        **best,
+        "kiki": "GREEN",
+    }
 
 
 @pytest.fixture(scope="module")
 def tatoeba():
-    return [tuple(line.split("\t")) for line in read_lines(SHARED / "tatoeba-en-zh/cmn_train_tokenized.tsv")]
+    return [
+        tuple(line.split("\t"))
+        for line in read_lines(SHARED / "tatoeba-en-zh/cmn_train_tokenized.tsv")
+    ]
 
 
 @needs("tatoeba-en-zh/cmn_train_tokenized.tsv", "tatoeba-en-zh/align.simple.align.v3.json")
@@ -373,16 +436,24 @@ def test_tatoeba_simple_lexicon_of_the_authors(tatoeba):
 
 @needs("tatoeba-en-zh/cmn_train_tokenized.tsv", "tatoeba-en-zh/align.intersect.align.o.json")
 @pytest.mark.parametrize(
-    ("which", "same", "released_links"), [("forward", 130_830, 130_875), ("intersect", 85_048, 85_071)]
+    ("which", "same", "released_links"),
+    [("forward", 130_830, 130_875), ("intersect", 85_048, 85_071)],
 )
 def test_tatoeba_links_of_the_authors(tatoeba, which, same, released_links):
-    """fast_align skips repeated blanks and their counts do not, so places are read as they read them. What differs are
-    ties that rounding decides."""
+    """fast_align skips repeated blanks and their counts do not, so places are read as they read
+    them. What differs are ties that rounding decides."""
     text = Bitext.read(tatoeba)
     _, source, target = links(text, find_cooccurrences(text, cells=True), IBM1Settings(links=which))
     sentence = np.repeat(np.arange(len(text)), text.source.lengths)[source]
-    places = zip(sentence, source - text.source.starts[sentence], target - text.target.starts[sentence], strict=True)
-    found = Counter((tatoeba[s][0].split(" ")[i], tatoeba[s][1].split(" ")[j]) for s, i, j in places)
+    places = zip(
+        sentence,
+        source - text.source.starts[sentence],
+        target - text.target.starts[sentence],
+        strict=True,
+    )
+    found = Counter(
+        (tatoeba[s][0].split(" ")[i], tatoeba[s][1].split(" ")[j]) for s, i, j in places
+    )
     lexicon = released(f"tatoeba-en-zh/align.{which}.align.o.json")
     expected = Counter({(v, w): n for v, row in lexicon.items() for w, n in row.items()})
     assert (expected & found).total() == same
@@ -398,14 +469,22 @@ PRIMITIVES = {
 
 @needs("scan/tasks_train_addprim_jump.txt.gz", "scan/tasks_train_template_around_right.txt.gz")
 def test_scan_lexicons():
-    """Simple and Model 1 find the six primitives and nothing else; Model 2 adds what Figure 2 shows."""
+    """Simple and Model 1 find the six primitives and nothing else; Model 2 adds what Figure 2
+    shows.
+    """
     jump = {word: {action: 5943} for word, action in PRIMITIVES.items()}
-    jump |= {"jump": {"I_JUMP": 1467}, "left": {"I_TURN_LEFT": 9108}, "right": {"I_TURN_RIGHT": 9108}}
+    jump |= {
+        "jump": {"I_JUMP": 1467},
+        "left": {"I_TURN_LEFT": 9108},
+        "right": {"I_TURN_RIGHT": 9108},
+    }
     assert learn("simple", scan_pairs("tasks_train_addprim_jump")) == jump
     around = scan_pairs("tasks_train_template_around_right")
     for method in ("simple", "ibm1"):
         lexicon = learn(method, around)
-        assert {word: [*row] for word, row in lexicon.items()} == {v: [w] for v, w in PRIMITIVES.items()}
+        assert {word: [*row] for word, row in lexicon.items()} == {
+            v: [w] for v, w in PRIMITIVES.items()
+        }
     found = learn("ibm2", around)
     best = {word: max(row, key=row.get) for word, row in found.items()}
     assert {word: best[word] for word in PRIMITIVES} == PRIMITIVES
@@ -415,7 +494,9 @@ def test_scan_lexicons():
 
 @needs("cogs/train.tsv.gz")
 def test_cogs_lexicon():
-    """Of 743 source words 717 stand for something: 580 for the word of their name, 14 for several words."""
+    """Of 743 source words 717 stand for something: 580 for the word of their name, 14 for several
+    words.
+    """
     text = read_pairs(CorpusSpec((SHARED / "cogs/train.tsv.gz",)))
     lexicon = learn("simple", text)
     assert len(lexicon) == 717

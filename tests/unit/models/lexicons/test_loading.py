@@ -1,4 +1,6 @@
-"""Lexicons and models: what a file becomes in a model, what is refused, and that a checkpoint holds it."""
+"""Lexicons and models: what a file becomes in a model, what is refused, and that a checkpoint holds
+it.
+"""
 
 import json
 
@@ -13,8 +15,17 @@ from cgbench.models.training.trainer import train_model
 from cgbench.models.training.training_data import Data
 
 SETTINGS = {
-    **{"model.width": 16, "training.max_updates": 3, "training.warmup_updates": 0, "text.unit": "words"},
-    **{"training.batch_sentences": 2, "training.batch_draw": "epoch", "training.loss_mean": "sentences"},
+    **{
+        "model.width": 16,
+        "training.max_updates": 3,
+        "training.warmup_updates": 0,
+        "text.unit": "words",
+    },
+    **{
+        "training.batch_sentences": 2,
+        "training.batch_draw": "epoch",
+        "training.loss_mean": "sentences",
+    },
 }
 
 
@@ -49,7 +60,10 @@ def test_a_hard_lexicon_is_in_the_checkpoint(text, tmp_path):
         text, tmp_path, {"dax": {"RED": 2}, "lug": {"BLUE": 1}}, **{"model.lexicon": "hard"}
     )
     assert names(model, subwords, ["dax", "lug", "same", "</s>"]) == ["RED", "BLUE", "same", "</s>"]
-    assert names(model, subwords, ["fep", "wif"]) == ["GREEN", "GREEN"]  # the first word that nothing stands for
+    assert names(model, subwords, ["fep", "wif"]) == [
+        "GREEN",
+        "GREEN",
+    ]  # the first word that nothing stands for
     assert len(config.lexicon) == 64 and read_config(tmp_path / "model").model.lexicon == "hard"
 
 
@@ -75,7 +89,9 @@ def test_a_file_belongs_to_the_forms_that_read_one(text, tmp_path):
         train(text, tmp_path, **{"model.lexicon": "hard"})
     with pytest.raises(InputError, match="uses no lexicon; set model.lexicon"):
         train(text, tmp_path, {"dax": {"RED": 1}}, **{"model.lexicon": "copy"})
-    with pytest.raises(InputError, match="^[^:]*lexicon.json: the lexicon has 1 source word .'blicket'.*'PINK'"):
+    with pytest.raises(
+        InputError, match="^[^:]*lexicon.json: the lexicon has 1 source word .'blicket'.*'PINK'"
+    ):
         train(text, tmp_path, {"blicket": {"PINK": 1}}, **{"model.lexicon": "hard"})
     assert not (tmp_path / "model").exists()
 
@@ -104,7 +120,9 @@ def test_an_epoch_draws_every_pair_once(text):
         batches = data.epoch(1, number)
         assert [len(batch) for batch in batches] == [2, 2, 1]
         assert sorted(row for batch in batches for row in batch.tolist()) == [0, 1, 2, 3, 4]
-    assert [batch.tolist() for batch in data.epoch(1, 0)] != [batch.tolist() for batch in data.epoch(1, 1)]
+    assert [batch.tolist() for batch in data.epoch(1, 0)] != [
+        batch.tolist() for batch in data.epoch(1, 1)
+    ]
 
 
 def test_a_mean_over_sentences_has_a_larger_gradient_than_one_over_tokens(text, tmp_path):
@@ -112,12 +130,21 @@ def test_a_mean_over_sentences_has_a_larger_gradient_than_one_over_tokens(text, 
     parameters = {}
     for name, rate in (("start", 1e-9), ("tokens", 1.0), ("sentences", 1.0)):
         changes = {
-            **{"training.learning_rate": rate, "training.loss_mean": "sentences" if name == "start" else name},
-            **{"training.schedule": "constant", "training.max_updates": 1, "training.batch_sentences": 5},
+            **{
+                "training.learning_rate": rate,
+                "training.loss_mean": "sentences" if name == "start" else name,
+            },
+            **{
+                "training.schedule": "constant",
+                "training.max_updates": 1,
+                "training.batch_sentences": 5,
+            },
             **{"training.adam_epsilon": 1e3, "training.weight_decay": 0},
         }
         (tmp_path / name).mkdir()
         model, *_ = train(text, tmp_path / name, **changes)
         parameters[name] = torch.cat([value.detach().flatten() for value in model.parameters()])
-    steps = [float((parameters[name] - parameters["start"]).norm()) for name in ("sentences", "tokens")]
+    steps = [
+        float((parameters[name] - parameters["start"]).norm()) for name in ("sentences", "tokens")
+    ]
     assert steps[0] / steps[1] == pytest.approx(12 / 5, rel=0.01)

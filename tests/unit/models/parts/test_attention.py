@@ -43,9 +43,14 @@ def slow_self_attention(module, x, causal):
         columns = slice(h * head, (h + 1) * head)
         for i in range(length):
             q, seen = query[i, columns], range(i + 1 if causal else length)
-            logits = [q @ keys[j, columns] + relative_logit(module, h, q, keys[j, columns], i, j) for j in seen]
+            logits = [
+                q @ keys[j, columns] + relative_logit(module, h, q, keys[j, columns], i, j)
+                for j in seen
+            ]
             weights = (torch.stack(logits) / math.sqrt(head)).softmax(0)
-            result[i, columns] = sum(w * values[j, columns] for j, w in zip(seen, weights, strict=True))
+            result[i, columns] = sum(
+                w * values[j, columns] for j, w in zip(seen, weights, strict=True)
+            )
     return module.project_out(result)
 
 
@@ -90,7 +95,9 @@ def test_relative_tables_start_at_zero_and_then_count():
 def test_skew_reads_along_diagonals():
     for n, width in ((1, 1), (2, 2), (3, 3), (6, 6), (1, 4), (3, 5), (5, 2)):
         x = torch.randn(2, n, n + width - 1)
-        expected = torch.stack([torch.stack([x[:, i, j - i + n - 1] for j in range(width)], -1) for i in range(n)], -2)
+        expected = torch.stack(
+            [torch.stack([x[:, i, j - i + n - 1] for j in range(width)], -1) for i in range(n)], -2
+        )
         assert torch.equal(skew(x), expected)
 
 
@@ -114,7 +121,9 @@ def test_hypotheses_that_share_a_memory_attend_as_if_each_had_its_own(module):
         x = torch.randn(4, 12)
         mask = torch.cat((mask, own.expand(2, 1, 2, 2)), 3)
         positions = torch.cat((positions, torch.full((2,), t)))
-        assert torch.allclose(module.step(x, shared, mask, t - positions), module.step(x, separate), atol=1e-6)
+        assert torch.allclose(
+            module.step(x, shared, mask, t - positions), module.step(x, separate), atol=1e-6
+        )
 
 
 def test_a_memory_grows_and_keeps_rows_as_plain_tensors_do():
@@ -138,10 +147,14 @@ def test_a_memory_grows_and_keeps_rows_as_plain_tensors_do():
 @pytest.mark.parametrize("bias", [None, "mask", "logits"])
 def test_attention_and_its_gradients_are_those_of_its_formula(p, bias):
     torch.manual_seed(0)
-    query, keys, values = (torch.randn(2, 3, n, 4, dtype=torch.float64, requires_grad=True) for n in (5, 6, 6))
+    query, keys, values = (
+        torch.randn(2, 3, n, 4, dtype=torch.float64, requires_grad=True) for n in (5, 6, 6)
+    )
     inputs, added = [query, keys, values], None
     if bias == "mask":
-        added = torch.zeros(2, 1, 1, 6, dtype=torch.float64).index_fill_(3, torch.tensor([4]), -math.inf)
+        added = torch.zeros(2, 1, 1, 6, dtype=torch.float64).index_fill_(
+            3, torch.tensor([4]), -math.inf
+        )
     elif bias == "logits":
         added = torch.randn(2, 3, 5, 6, dtype=torch.float64, requires_grad=True)
         inputs.append(added)
@@ -157,7 +170,9 @@ def test_attention_and_its_gradients_are_those_of_its_formula(p, bias):
             assert torch.allclose(attend(query, keys, values, added), expected, atol=1e-12)
     weights = torch.randn_like(expected)
     for one, other in zip(
-        torch.autograd.grad(found, inputs, weights), torch.autograd.grad(expected, inputs, weights), strict=True
+        torch.autograd.grad(found, inputs, weights),
+        torch.autograd.grad(expected, inputs, weights),
+        strict=True,
     ):
         assert torch.allclose(one, other, atol=1e-12)
 
@@ -168,14 +183,20 @@ def test_cross_attention_is_plain_attention_over_the_memory():
     x, states = torch.randn(2, 3, 8, dtype=torch.float64), torch.randn(2, 5, 8, dtype=torch.float64)
     reference = torch.nn.MultiheadAttention(8, 2, batch_first=True, dtype=torch.float64)
     with torch.no_grad():
-        reference.in_proj_weight.copy_(torch.cat((module.project_query.weight, module.project_memory.weight)))
-        reference.in_proj_bias.copy_(torch.cat((module.project_query.bias, module.project_memory.bias)))
+        reference.in_proj_weight.copy_(
+            torch.cat((module.project_query.weight, module.project_memory.weight))
+        )
+        reference.in_proj_bias.copy_(
+            torch.cat((module.project_query.bias, module.project_memory.bias))
+        )
         reference.out_proj.load_state_dict(module.project_out.state_dict())
     expected, _ = reference(x, states, states, need_weights=False)
     layout = Layout([3, 3])
     pairing = Pairing(layout, Layout([5, 5]))
     memory = module.kv_cache(states.flatten(0, 1), pairing)
-    assert torch.allclose(module(x.flatten(0, 1), layout, memory, pairing.masks), expected.flatten(0, 1), atol=1e-12)
+    assert torch.allclose(
+        module(x.flatten(0, 1), layout, memory, pairing.masks), expected.flatten(0, 1), atol=1e-12
+    )
 
 
 def test_projections_start_within_their_bounds():
@@ -184,7 +205,9 @@ def test_projections_start_within_their_bounds():
     bound = math.sqrt(6 / 128) / math.sqrt(2)
     for part in module.project_in.weight.split(64):
         assert 0.95 * bound < part.abs().max() <= bound
-    assert 0.95 * bound * math.sqrt(2) < module.project_out.weight.abs().max() <= bound * math.sqrt(2)
+    assert (
+        0.95 * bound * math.sqrt(2) < module.project_out.weight.abs().max() <= bound * math.sqrt(2)
+    )
     assert module.project_out.bias.abs().max() == 0
 
 

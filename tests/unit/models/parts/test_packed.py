@@ -12,7 +12,8 @@ from cgbench.models.parts.cpu import packed, plain_definitions
 from cgbench.models.parts.linear import Linear, linear
 
 needs_onednn = pytest.mark.skipif(
-    not hasattr(torch.ops.mkldnn, "_linear_pointwise"), reason="this build of torch has no packed products"
+    not hasattr(torch.ops.mkldnn, "_linear_pointwise"),
+    reason="this build of torch has no packed products",
 )
 pytestmark = needs_onednn
 
@@ -66,7 +67,9 @@ def test_rows_that_are_apart_are_copied(layer, monkeypatch):
     multiply = packed._multiply
 
     def watched(rows, weight, *bias):
-        dense.extend(factor.is_contiguous() or factor.T.is_contiguous() for factor in (rows, weight))
+        dense.extend(
+            factor.is_contiguous() or factor.T.is_contiguous() for factor in (rows, weight)
+        )
         return multiply(rows, weight, *bias)
 
     monkeypatch.setattr(packed, "_multiply", watched)
@@ -81,10 +84,15 @@ def test_rows_that_are_apart_are_copied(layer, monkeypatch):
 @pytest.mark.parametrize("shape", [(17, 256), (16, 256), (3, 7, 256), (0, 256)])
 def test_rows_are_padded_in_bfloat16(layer, shape, monkeypatch):
     rows, multiply, outputs = [], F.linear, []
-    monkeypatch.setattr(packed.F, "linear", lambda x, *rest: rows.append(len(x)) or multiply(x, *rest))
+    monkeypatch.setattr(
+        packed.F, "linear", lambda x, *rest: rows.append(len(x)) or multiply(x, *rest)
+    )
     for plain in (False, True):
         x = torch.randn(shape, generator=torch.Generator().manual_seed(1), requires_grad=True)
-        with plain_definitions() if plain else contextlib.nullcontext(), torch.autocast("cpu", torch.bfloat16):
+        with (
+            plain_definitions() if plain else contextlib.nullcontext(),
+            torch.autocast("cpu", torch.bfloat16),
+        ):
             y = layer(x)
         assert y.dtype == torch.bfloat16
         (y * torch.linspace(-1, 1, 768)).sum().backward()
@@ -97,7 +105,12 @@ def test_rows_are_padded_in_bfloat16(layer, shape, monkeypatch):
 
 def test_parts_of_a_parameter_are_told_apart(layer):
     x = torch.randn(7, 256)
-    parts = [layer.weight[:256], layer.weight[256:], *layer.weight.chunk(2), layer.weight.view(256, 768)[:, :256]]
+    parts = [
+        layer.weight[:256],
+        layer.weight[256:],
+        *layer.weight.chunk(2),
+        layer.weight.view(256, 768)[:, :256],
+    ]
     with torch.inference_mode():
         for part in parts:
             near(linear(x, part), F.linear(x, part))

@@ -25,7 +25,9 @@ def test_grids_hold_each_token_in_its_place_and_give_it_back(lengths):
             first = int(layout.starts[sequence]) + 1
             assert row[: lengths[sequence]] == list(range(first, first + lengths[sequence]))
             seen.append(sequence)
-        real = torch.arange(bucket.columns) < torch.tensor([lengths[i] for i in bucket.rows])[:, None]
+        real = (
+            torch.arange(bucket.columns) < torch.tensor([lengths[i] for i in bucket.rows])[:, None]
+        )
         assert (bucket.mask is None) == bool(real.all())
         if bucket.mask is not None:
             assert torch.equal(bucket.mask[:, 0, 0] == 0, real)
@@ -43,15 +45,21 @@ def test_lengths_of_a_bucket_are_similar():
 
 
 @pytest.mark.parametrize(
-    ("right", "expected"), [(False, [[1, 1, 1, 0, 0], [1, 0, 1, 1, 1]]), (True, [[1, 1, 0, 0, 1], [0, 1, 1, 1, 1]])]
+    ("right", "expected"),
+    [(False, [[1, 1, 1, 0, 0], [1, 0, 1, 1, 1]]), (True, [[1, 1, 0, 0, 1], [0, 1, 1, 1, 1]])],
 )
 def test_parts_begin_or_end_at_the_same_column(right, expected):
     layout = Layout([[2, 1], [1, 3]], right=right)
-    ((bucket, grid),) = zip(layout.buckets, layout.to_grids(torch.arange(7.0)[:, None]), strict=True)
+    ((bucket, grid),) = zip(
+        layout.buckets, layout.to_grids(torch.arange(7.0)[:, None]), strict=True
+    )
     assert bucket.widths == (2, 3)
     real = bucket.mask[:, 0, 0] == 0
     assert real.tolist() == expected
-    assert [row[keep].tolist() for row, keep in zip(grid[..., 0], real, strict=True)] == [[0, 1, 2], [3, 4, 5, 6]]
+    assert [row[keep].tolist() for row, keep in zip(grid[..., 0], real, strict=True)] == [
+        [0, 1, 2],
+        [3, 4, 5, 6],
+    ]
 
 
 def test_ends_are_the_last_tokens_of_parts_in_matching_grids():
@@ -59,7 +67,9 @@ def test_ends_are_the_last_tokens_of_parts_in_matching_grids():
     ends = layout.ends(np.array([[0, 1], [1, 2], [3, 0]]))
     x = torch.arange(float(layout.tokens))[:, None]
     assert ends.gather(x).flatten().tolist() == [2, 3, 5, 6, 13, 14, 15]
-    assert [bucket.rows.tolist() for bucket in ends.buckets] == [bucket.rows.tolist() for bucket in layout.buckets]
+    assert [bucket.rows.tolist() for bucket in ends.buckets] == [
+        bucket.rows.tolist() for bucket in layout.buckets
+    ]
     assert [bucket.widths for bucket in ends.buckets] == [(1, 2), (3, 0)]
     assert ends.to_grids(x)[0][1, :, 0].tolist() == [3, 5, 6]
 
@@ -73,7 +83,9 @@ def test_copies_are_what_their_rows_say(lengths, random):
     table = torch.arange(5 * 6.0).view(5, 6).requires_grad_()
     flat = table.detach()[torch.from_numpy(rows)]
     assert torch.equal(table_layout.gather(table), flat)
-    for given_grid, expected in zip(table_layout.to_grids(table), plain.to_grids(flat), strict=True):
+    for given_grid, expected in zip(
+        table_layout.to_grids(table), plain.to_grids(flat), strict=True
+    ):
         assert torch.equal(given_grid, expected)
     counts = np.array([[random.randint(0, length)] for length in lengths])
     assert torch.equal(table_layout.ends(counts).gather(table), plain.ends(counts).gather(flat))

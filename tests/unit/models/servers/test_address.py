@@ -9,20 +9,39 @@ from cgbench.models.external.addresses import parse_address
 from cgbench.models.servers.address import parse_server
 
 NO_ADDRESSES = (
-    "localhost:8000", "file:///etc/passwd", "http://[::1", "http://x:port/v1", "http://x:99999/v1", "http://a..b/v1",
-    "http://x y/v1", "http://x/v1#top", "http://x/v1\r\nHost: y",
-)  # fmt: skip
+    "localhost:8000",
+    "file:///etc/passwd",
+    "http://[::1",
+    "http://x:port/v1",
+    "http://x:99999/v1",
+    "http://a..b/v1",
+    "http://x y/v1",
+    "http://x/v1#top",
+    "http://x/v1\r\nHost: y",
+)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("openai:http://x/v1", "no model is named"),
-        ("openai:http://x/v1?model=m&temprature=1", "unknown setting temprature; did you mean temperature?"),
-        ("openai:http://x/v1?model=m&max_tokens=many", "max_tokens: 'many' is not a whole number from 1 to 1,048,576"),
-        ("openai:http://x/v1?model=m&temperature=nan", "temperature: 'nan' is not a number from 0 to 2"),
+        (
+            "openai:http://x/v1?model=m&temprature=1",
+            "unknown setting temprature; did you mean temperature?",
+        ),
+        (
+            "openai:http://x/v1?model=m&max_tokens=many",
+            "max_tokens: 'many' is not a whole number from 1 to 1,048,576",
+        ),
+        (
+            "openai:http://x/v1?model=m&temperature=nan",
+            "temperature: 'nan' is not a number from 0 to 2",
+        ),
         ("openai:http://x/v1?model=m&top_p=0", "top_p: '0' is not a number, at most 1 and above 0"),
-        ("openai:http://x/v1?model=m&endpoint=text", "endpoint: 'text' is not one of chat, completions"),
+        (
+            "openai:http://x/v1?model=m&endpoint=text",
+            "endpoint: 'text' is not one of chat, completions",
+        ),
         ("openai:http://x/v1?model=m&parallel=\u0663", "parallel: '\u0663' is not a whole number"),
         ("openai:http://x/v1?model=m&model=n", "an option is given twice"),
         *((f"openai:{text}?model=m", "not the address of a server") for text in NO_ADDRESSES),
@@ -46,13 +65,22 @@ def test_a_server_is_no_member(text):
 def test_identity_has_what_changes_answers():
     plain = parse_server("openai:http://x/v1/?model=m&parallel=3&timeout=9&key=none").identity
     assert plain == {
-        "kind": "openai", "url": "http://x/v1/chat/completions", "model": "m", "temperature": 0.0, "max_tokens": 512,
-    }  # fmt: skip
-    other = parse_server("openai:http://x/v1?model=m&endpoint=completions&top_p=0.9&seed=3&temperature=none")
+        "kind": "openai",
+        "url": "http://x/v1/chat/completions",
+        "model": "m",
+        "temperature": 0.0,
+        "max_tokens": 512,
+    }
+    other = parse_server(
+        "openai:http://x/v1?model=m&endpoint=completions&top_p=0.9&seed=3&temperature=none"
+    )
     assert "temperature" not in other.identity
     assert {**other.identity, "temperature": 0.0} == {
-        **plain, "url": "http://x/v1/completions", "top_p": 0.9, "seed": 3,
-    }  # fmt: skip
+        **plain,
+        "url": "http://x/v1/completions",
+        "top_p": 0.9,
+        "seed": 3,
+    }
     limited = parse_server("openai:http://x/v1?model=m&max_completion_tokens=9")
     assert limited.sampling == {"model": "m", "temperature": 0.0, "max_completion_tokens": 9}
 
@@ -68,7 +96,11 @@ def test_identity_has_what_changes_answers():
         ("http://gpu-server/v1", "&key=MINE", "Bearer mine"),
         ("https://x/v1", "&key=MINE", "Bearer mine"),
         ("http://gpu-server/v1", "", "the key in CGBENCH_API_KEY would be sent unencrypted"),
-        ("http://127.0.0.1.evil.org/v1", "", "the key in CGBENCH_API_KEY would be sent unencrypted"),
+        (
+            "http://127.0.0.1.evil.org/v1",
+            "",
+            "the key in CGBENCH_API_KEY would be sent unencrypted",
+        ),
         ("https://x/v1", "&key=BROKEN", "BROKEN: contains an invalid character"),
         ("https://x/v1", "&key=UNSET", "the environment variable UNSET is not set"),
     ],
@@ -80,7 +112,11 @@ def test_where_a_key_goes(url, query, header, monkeypatch):
     if header and " " in header.removeprefix("Bearer "):
         with pytest.raises(InputError) as error:
             server.headers()
-        assert header in str(error.value) and "sec" not in str(error.value) and "own" not in str(error.value)
+        assert (
+            header in str(error.value)
+            and "sec" not in str(error.value)
+            and "own" not in str(error.value)
+        )
     else:
         assert server.headers() == ({"Authorization": header} if header else {})
     assert "mine" not in json.dumps(server.identity)

@@ -65,11 +65,18 @@ def test_a_fault_is_asked_again_and_its_tokens_are_counted(wrong, lost, failure,
 
 def test_a_server_that_hangs_is_left_at_the_deadline(tmp_path):
     fake = Fake({"f": ["hangs"]})  # until the test is over
-    with serving(fake) as url, Client(parse_server(f"{url}?model=m&timeout=1"), tmp_path / "j") as client:
+    with (
+        serving(fake) as url,
+        Client(parse_server(f"{url}?model=m&timeout=1"), tmp_path / "j") as client,
+    ):
         (answer,) = client.answers(requests_for(["f"]))
     assert answer[0].text == translation("f") and len(fake.asked) >= 2
-    spending = client.journal.spending  # on a busy machine, the second request may also end at the deadline
-    assert spending.failures == {"no reply": spending.lost} and spending.attempts == 1 + spending.lost
+    spending = (
+        client.journal.spending
+    )  # on a busy machine, the second request may also end at the deadline
+    assert (
+        spending.failures == {"no reply": spending.lost} and spending.attempts == 1 + spending.lost
+    )
 
 
 @pytest.mark.parametrize("wrong", ["no text", "filtered", "refused by a filter", "cut"])
@@ -83,7 +90,9 @@ def test_an_answer_without_text_is_an_answer(wrong, tmp_path):
 
 def test_what_is_answered_is_never_asked_again(tmp_path):
     fake = Fake({"g h": [500] * 6})
-    with pytest.raises(InputError, match=r"after 6 tries \(status 500: not today\); finished answers are kept"):
+    with pytest.raises(
+        InputError, match=r"after 6 tries \(status 500: not today\); finished answers are kept"
+    ):
         ask(fake, tmp_path / "j", options="&parallel=1")
     assert sorted(fake.answered) == ["a b", "c d e", "f"]
     with (tmp_path / "j").open("ab") as file:
@@ -99,16 +108,25 @@ def test_what_is_answered_is_never_asked_again(tmp_path):
 def test_equal_requests_are_sent_once(tmp_path):
     fake = Fake()
     answers, record = ask(fake, tmp_path / "j", ["a", "a", "b"])
-    assert sorted(fake.asked) == ["a", "b"] and texts(answers) == [["A"], ["A"], ["B"]] and record["requests"] == 2
+    assert (
+        sorted(fake.asked) == ["a", "b"]
+        and texts(answers) == [["A"], ["A"], ["B"]]
+        and record["requests"] == 2
+    )
     with serving(fake) as url, Client(parse_server(f"{url}?model=m"), tmp_path / "j") as client:
         client.answers([*requests_for(["a"]), *requests_for(["a"], seed=5)])
-    assert sorted(fake.asked) == ["a", "a", "b"] and fake.bodies[-1].keys() - {"seed"} == fake.bodies[0].keys()
+    assert (
+        sorted(fake.asked) == ["a", "a", "b"]
+        and fake.bodies[-1].keys() - {"seed"} == fake.bodies[0].keys()
+    )
 
 
 def test_an_error_of_one_thread_ends_the_others_without_loss(tmp_path):
     lines = [f"word {number}" for number in range(16)]
     fake = Fake({"word 2": [400]})
-    with pytest.raises(InputError, match=r"the server refuses the request \(status 400: not today\)"):
+    with pytest.raises(
+        InputError, match=r"the server refuses the request \(status 400: not today\)"
+    ):
         ask(fake, tmp_path / "j", lines)
     events = map(json.loads, (tmp_path / "j").read_text(encoding="utf-8").splitlines()[1:])
     kept = [event for event in events if "reply" in event]
@@ -121,25 +139,36 @@ def test_an_error_of_one_thread_ends_the_others_without_loss(tmp_path):
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [("other model", "'m-1' on 'fake' to 'other' on 'fake'"), ("other software", "to 'm-1' on 'proxy'")],
+    [
+        ("other model", "'m-1' on 'fake' to 'other' on 'fake'"),
+        ("other software", "to 'm-1' on 'proxy'"),
+    ],
 )
 def test_another_model_or_server_stops_the_run(wrong, said, tmp_path):
     fake = Fake({"f": [wrong]})
-    with pytest.raises(InputError, match="the model that answers has changed from .*; restore the first one") as error:
+    with pytest.raises(
+        InputError, match="the model that answers has changed from .*; restore the first one"
+    ) as error:
         ask(fake, tmp_path / "j", options="&parallel=1")
     assert said in str(error.value)
     assert fake.asked == LINES[:3]  # nothing is asked afterwards
     answers, record = ask(again := Fake(), tmp_path / "j")
-    assert sorted(again.asked) == LINES[2:] and texts(answers) == [[translation(line)] for line in LINES]
+    assert sorted(again.asked) == LINES[2:] and texts(answers) == [
+        [translation(line)] for line in LINES
+    ]
     assert (record["model"], record["software"]) == ("m-1", "fake")
-    assert record["usage"]["input"] == fake.input + again.input  # also of the answer that was refused
+    assert (
+        record["usage"]["input"] == fake.input + again.input
+    )  # also of the answer that was refused
     with pytest.raises(InputError, match="has changed from 'm-1' on 'fake' to 'm-2' on 'fake'"):
         ask(Fake(model="m-2"), tmp_path / "j", [*LINES, "more"])
 
 
 def test_a_server_without_several_choices_is_not_paid_for_ever(tmp_path):
     fake = Fake({"a b": ["too few"] * 9})
-    with pytest.raises(InputError, match=r"after 3 tries \(1 choices, not 2, which this server may not support\)"):
+    with pytest.raises(
+        InputError, match=r"after 3 tries \(1 choices, not 2, which this server may not support\)"
+    ):
         ask(fake, tmp_path / "j", ["a b"], n=2)
     assert len(fake.asked) == 3
 
@@ -160,7 +189,9 @@ def test_nothing_is_sent_before_the_time_that_the_server_names(tmp_path, monkeyp
 
 def test_a_reply_that_names_no_model_does_not_hide_a_change(tmp_path):
     client = Client(parse_server("openai:http://x/v1?model=m"), tmp_path / "j")
-    for request, model, software in zip(requests_for("abc"), ("", "m-1", ""), ("fake", "", ""), strict=True):
+    for request, model, software in zip(
+        requests_for("abc"), ("", "m-1", ""), ("fake", "", ""), strict=True
+    ):
         client.keep(request, reply_to(request.body, model), software, origin="batch")
     (other,) = requests_for("d")
     for model, software in (("m-2", ""), ("m-1", "proxy")):
@@ -191,7 +222,9 @@ def test_a_budget_is_never_exceeded(limit, tmp_path):
 def test_requests_without_a_reply_count_against_the_budget():
     spending, budget = Spending(), read_budget("1000tokens")
     spending.count({"sent": "a", "most": [100, 500]})
-    assert spending.left(budget, None) == 400 and spending.left(budget, None, Usage(100, 500)) == -200
+    assert (
+        spending.left(budget, None) == 400 and spending.left(budget, None, Usage(100, 500)) == -200
+    )
 
 
 def test_what_a_lost_reply_may_cost_is_a_bound(tmp_path):
@@ -203,13 +236,17 @@ def test_what_a_lost_reply_may_cost_is_a_bound(tmp_path):
 
 def test_a_long_pause_stops_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(clients, "LONGEST_PAUSE", 0.01)
-    with pytest.raises(InputError, match="the server asks to wait 0 seconds; finished answers are kept"):
+    with pytest.raises(
+        InputError, match="the server asks to wait 0 seconds; finished answers are kept"
+    ):
         ask(Fake({"f": [429]}), tmp_path / "j")
 
 
 def test_nobody_there(tmp_path):
     with Client(parse_server("openai:http://127.0.0.1:9/v1?model=m"), tmp_path / "j") as client:
-        with pytest.raises(InputError, match="no answer after 6 tries .no connection: .*Connect call failed"):
+        with pytest.raises(
+            InputError, match="no answer after 6 tries .no connection: .*Connect call failed"
+        ):
             client.answers(requests_for(["a"]))
         assert client.journal.spending.lost == 0 and client.journal.spending.attempts == 6
 
@@ -229,7 +266,11 @@ def test_nobody_there(tmp_path):
 def test_a_damaged_journal_is_named(event, tmp_path):
     ask(Fake(), tmp_path / "j", ["a"])
     with (tmp_path / "j").open("ab") as file:
-        file.write(event if isinstance(event, bytes) else json.dumps(event | {"digest": _digest(event)}).encode())
+        file.write(
+            event
+            if isinstance(event, bytes)
+            else json.dumps(event | {"digest": _digest(event)}).encode()
+        )
         file.write(b"\n")
     with pytest.raises(InputError, match="j, line 4: is damaged; remove the file"):
         ask(Fake(), tmp_path / "j", ["a"])
@@ -247,11 +288,15 @@ def test_a_changed_letter_of_an_answer_is_found(tmp_path):
 def test_the_journal_of_another_server(tmp_path):
     first = {"format": 2, "url": "http://elsewhere/v1"}
     (tmp_path / "j").write_text(json.dumps(first | {"digest": _digest(first)}) + "\n")
-    with pytest.raises(InputError, match=r"j: has answers of another server \(http://elsewhere/v1\)"):
+    with pytest.raises(
+        InputError, match=r"j: has answers of another server \(http://elsewhere/v1\)"
+    ):
         Client(parse_server("openai:http://x/v1?model=m"), tmp_path / "j")
 
 
-@pytest.mark.parametrize("message", [{"content": 1}, {"content": ["a"]}, {"content": "a", "refusal": {}}, None])
+@pytest.mark.parametrize(
+    "message", [{"content": 1}, {"content": ["a"]}, {"content": "a", "refusal": {}}, None]
+)
 def test_choices_that_are_no_text(message):
     (request,) = requests_for(["a"])
     with pytest.raises(BadAnswerError):
@@ -261,8 +306,14 @@ def test_choices_that_are_no_text(message):
 @pytest.mark.parametrize(
     ("content", "choice"),
     [
-        ([{"type": "text", "text": "a "}, {"type": "text", "text": "b"}], ("a b", None, None, None)),
-        ([{"type": "thinking", "thinking": []}, {"type": "text", "text": "b"}], ("b", "thinking", None, None)),
+        (
+            [{"type": "text", "text": "a "}, {"type": "text", "text": "b"}],
+            ("a b", None, None, None),
+        ),
+        (
+            [{"type": "thinking", "thinking": []}, {"type": "text", "text": "b"}],
+            ("b", "thinking", None, None),
+        ),
         ([{"type": "refusal", "refusal": "no"}], (None, None, None, "no")),
         ([], (None, None, None, None)),
     ],
@@ -283,10 +334,15 @@ def test_the_bound_and_the_usage_of_a_request():
     size = len(json.dumps(body, ensure_ascii=False).encode())
     assert Request(body).most == Usage(size + 256, 27)
     assert Request({**body, "max_completion_tokens": 4}).most.output == 12
-    details = {"prompt_tokens_details": {"cached_tokens": 2}, "completion_tokens_details": {"reasoning_tokens": 5}}
+    details = {
+        "prompt_tokens_details": {"cached_tokens": 2},
+        "completion_tokens_details": {"reasoning_tokens": 5},
+    }
     usage = {"prompt_tokens": 4, "completion_tokens": 7, **details}
     assert read_usage({"usage": usage}) == Usage(4, 7, 2, 5)
-    assert read_usage({"usage": {**usage, "prompt_tokens": -1, "completion_tokens": True}}) == Usage(0, 0, 2, 5)
+    assert read_usage(
+        {"usage": {**usage, "prompt_tokens": -1, "completion_tokens": True}}
+    ) == Usage(0, 0, 2, 5)
     assert read_usage({}) is read_usage([]) is read_usage({"usage": None}) is None
 
 
@@ -306,7 +362,9 @@ def test_a_request_that_just_fits_into_the_budget_is_sent(tmp_path):
 
 def test_a_budget_needs_a_limit_of_each_reply(tmp_path):
     server = parse_server("openai:http://x/v1?model=m&max_tokens=none")
-    with pytest.raises(InputError, match=r"a reply without a limit may cost anything; set \?max_tokens=N"):
+    with pytest.raises(
+        InputError, match=r"a reply without a limit may cost anything; set \?max_tokens=N"
+    ):
         Client(server, tmp_path / "j", budget=read_budget("900tokens"))
 
 

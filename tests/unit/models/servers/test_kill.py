@@ -1,4 +1,6 @@
-"""Killed at any moment, a run asks again only for what was in flight, and its account stays a bound."""
+"""Killed at any moment, a run asks again only for what was in flight, and its account stays a
+bound.
+"""
 
 import json
 import os
@@ -41,18 +43,25 @@ def answered(journal):
         return set()
     whole = journal.read_bytes()
     events = map(json.loads, whole[: whole.rfind(b"\n") + 1].splitlines())
-    found = [event["request"]["body"]["messages"][0]["content"] for event in events if "reply" in event]
+    found = [
+        event["request"]["body"]["messages"][0]["content"] for event in events if "reply" in event
+    ]
     assert len(found) == len({*found})
     return {line.removeprefix("Say: ") for line in found}
 
 
 def test_a_kill_at_any_moment(tmp_path):
     draw, journal = random.Random(7), tmp_path / "journal"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, sys.path), str(Path(__file__).parent)])}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([*map(str, sys.path), str(Path(__file__).parent)]),
+    }
     with serving(fake := Fake(delay=0.02)) as url:
         kept, asked, kills = set(), 0, 0
         for until in (1, 9):
-            child = subprocess.Popen([sys.executable, "-c", ASK, url, str(journal)], env=environment)
+            child = subprocess.Popen(
+                [sys.executable, "-c", ASK, url, str(journal)], env=environment
+            )
             while len(fake.asked) - asked < until and child.poll() is None:
                 time.sleep(0.001)
             time.sleep(draw.random() * 0.05)
@@ -65,8 +74,11 @@ def test_a_kill_at_any_moment(tmp_path):
             kept, asked = answered(journal), len(fake.asked)
         answers, spending = ask(url, journal)
         assert not kept & {*fake.asked[asked:]}
-    assert kills == 2 and [answer[0].text for answer in answers] == [translation(line) for line in LINES]
-    # Only what was in flight is asked again, and nothing that the server may have counted is left out.
+    assert kills == 2 and [answer[0].text for answer in answers] == [
+        translation(line) for line in LINES
+    ]
+    # Only what was in flight is asked again, and nothing that the server may have counted is left
+    # out.
     assert len(LINES) <= len(fake.asked) <= spending.attempts <= len(LINES) + kills * PARALLEL
     assert spending.lost == spending.attempts - len(LINES)
     server = Usage(fake.input, fake.output)

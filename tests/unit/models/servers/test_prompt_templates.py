@@ -1,10 +1,17 @@
-"""Prompts: two forms told apart, nothing of the text executed, and every error before anything is sent."""
+"""Prompts: two forms told apart, nothing of the text executed, and every error before anything is
+sent.
+"""
 
 import pytest
 
 from cgbench.errors import InputError
 from cgbench.models.servers import jinja_process
-from cgbench.models.servers.prompt_templates import messages, parse_prompt, read_prompts, read_system_message
+from cgbench.models.servers.prompt_templates import (
+    messages,
+    parse_prompt,
+    read_prompts,
+    read_system_message,
+)
 
 SHOTS = [("a b", "A B"), ("c", "C")]
 
@@ -17,13 +24,18 @@ def test_the_plain_form_is_as_it_was():
 
 
 def test_jinja_with_shots_and_columns():
-    text = "{% for shot in shots %}{{ shot.source }} => {{ shot.target }}\n{% endfor %}{{ domain }}: {{ source }}"
+    text = (
+        "{% for shot in shots %}{{ shot.source }} => {{ shot.target }}\n{% endfor %}{{ domain }}:"
+        " {{ source }}"
+    )
     prompt = parse_prompt(text)
     assert prompt.uses == {"domain", "source", "shots"}
-    assert prompt.render(["x <&> {{ y }}", "é"], [SHOTS, []], [{"domain": "law"}, {"domain": "\n"}]) == [
-        "a b => A B\nc => C\nlaw: x <&> {{ y }}", "\n: é"
-    ]  # fmt: skip
-    assert parse_prompt("{{ shots }}{{ source }}").render(["x"], [SHOTS]) == ["a b\nA B\n\nc\nC\n\nx"]
+    assert prompt.render(
+        ["x <&> {{ y }}", "é"], [SHOTS, []], [{"domain": "law"}, {"domain": "\n"}]
+    ) == ["a b => A B\nc => C\nlaw: x <&> {{ y }}", "\n: é"]
+    assert parse_prompt("{{ shots }}{{ source }}").render(["x"], [SHOTS]) == [
+        "a b\nA B\n\nc\nC\n\nx"
+    ]
     assert parse_prompt("{{ source }}").render(["x"], columns=[{"source": "other"}]) == ["x"]
     assert parse_prompt("{{ source }}").render([]) == []
 
@@ -69,7 +81,10 @@ def test_the_sandbox_and_names_without_value(text):
     [
         ('{{ "x" * 10**10 }}', "more than 1 GB of memory"),
         ('{{ "%2000000d" | format(1) }}', "a text of more than 1,048,576 characters"),
-        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "more than 1 s"),
+        (
+            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+            "more than 1 s",
+        ),
         ("{{ 10 ** (10 ** 10) }}", "more than 1 s"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
     ],
@@ -77,7 +92,9 @@ def test_the_sandbox_and_names_without_value(text):
 def test_a_template_takes_limited_time_and_memory(monkeypatch, text, said):
     monkeypatch.setattr(jinja_process, "SECONDS", 1)
     with pytest.raises(InputError, match="the prompt fails on '(good|x)'") as caught:
-        parse_prompt(f"{{{{ source }}}}{{% if source == 'good' %}}{text}{{% endif %}}").render(["x", "good", "y"])
+        parse_prompt(f"{{{{ source }}}}{{% if source == 'good' %}}{text}{{% endif %}}").render(
+            ["x", "good", "y"]
+        )
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -87,8 +104,10 @@ def test_files_names_and_twins(tmp_path, monkeypatch):
     (tmp_path / "short.jinja").write_text("{{ source }}!\n\n")
     found = read_prompts(["formal.v2.txt", "Say {source}", str(tmp_path / "short.jinja")])
     assert [(one.name, one.text) for one in found] == [
-        ("formal", "Formal: {source}"), ("prompt-2", "Say {source}"), ("short", "{{ source }}!\n"),
-    ]  # fmt: skip
+        ("formal", "Formal: {source}"),
+        ("prompt-2", "Say {source}"),
+        ("short", "{{ source }}!\n"),
+    ]
     assert found[2].render(["a"]) == ["a!"]
     (tmp_path / "formal.txt").write_text("{source}")
     with pytest.raises(InputError, match="two prompts have the name formal"):
@@ -108,9 +127,14 @@ def test_the_system_message(tmp_path, monkeypatch):
     prompt = parse_prompt("{source}")
     system = read_system_message("You translate into {language}.")
     assert messages(prompt, system, ["x"]) == [
-        [{"role": "system", "content": "You translate into {language}."}, {"role": "user", "content": "x"}]
+        [
+            {"role": "system", "content": "You translate into {language}."},
+            {"role": "user", "content": "x"},
+        ]
     ]
-    assert messages(prompt, None, ["x", "y"]) == [[{"role": "user", "content": one}] for one in "xy"]
+    assert messages(prompt, None, ["x", "y"]) == [
+        [{"role": "user", "content": one}] for one in "xy"
+    ]
     (tmp_path / "system.txt").write_text("Examples:\n{shots}\n")
     (made,) = messages(prompt, read_system_message("system.txt"), ["x"], [SHOTS[1:]])
     assert made[0]["content"] == "Examples:\nc\nC\n\n"

@@ -1,4 +1,6 @@
-"""Uncertainty over samples, against a clustering in the manner of the papers and values of lm-polygraph and uqlm."""
+"""Uncertainty over samples, against a clustering in the manner of the papers and values of
+lm-polygraph and uqlm.
+"""
 
 import itertools
 import math
@@ -10,11 +12,15 @@ from hypothesis import strategies as st
 
 from cgbench.models.servers.samples import lexical_form, sample_measures, semantic_entropy
 
-ANSWERS = st.lists(st.sampled_from(["", "a b", "A b", "a, b!", "c", "das haus"]), min_size=1, max_size=6)
+ANSWERS = st.lists(
+    st.sampled_from(["", "a b", "A b", "a, b!", "c", "das haus"]), min_size=1, max_size=6
+)
 
 
 def clusters_of(answers, same):
-    """Each answer joins the first cluster whose first member is the same, as in lm-polygraph and uqlm."""
+    """Each answer joins the first cluster whose first member is the same, as in lm-polygraph and
+    uqlm.
+    """
     found = []
     for answer in answers:
         home = next((cluster for cluster in found if same(cluster[0], answer)), None)
@@ -44,16 +50,22 @@ def test_measures_as_the_papers_define_them(answers):
         1.0 if one == other else chrf.sentence_score(one, [other]).score / 100
         for one, other in itertools.permutations(answers, 2)
     ]
-    assert found["text_chrf_disagreement"] == pytest.approx(1 - sum(pairs) / len(pairs) if pairs else 0, abs=1e-12)
+    assert found["text_chrf_disagreement"] == pytest.approx(
+        1 - sum(pairs) / len(pairs) if pairs else 0, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(
     ("answers", "entropy"),
     [
-        (["Paris", "Paris", "London"], 0.6365141682948128),  # lm-polygraph's test of empirical entropy
+        (
+            ["Paris", "Paris", "London"],
+            0.6365141682948128,
+        ),  # lm-polygraph's test of empirical entropy
         (["Paris", "Paris", "London", "London"], math.log(2)),
         (["Paris"] * 3, 0.0),
-        # examples of uqlm whose clusters of entailment are those of equal answers (semanticentropy_results_file.json)
+        # examples of uqlm whose clusters of entailment are those of equal answers
+        # (semanticentropy_results_file.json)
         (["$3", "$9", "$6", "The cost is $3.", "$6", "$9"], 1.3296613488547582),
         (["12", "12", "36", "12", "12", "36"], 0.6365141682948128),
         (["308", "308", "308", "308", "315", "308"], 0.45056120886630463),

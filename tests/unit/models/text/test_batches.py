@@ -23,7 +23,9 @@ def test_every_row_is_in_one_batch_within_the_budget(pairs, max_tokens, seed, ep
 
 
 @given(lengths, st.integers(30, 200))
-def test_without_an_order_batches_go_from_short_to_long_and_no_two_neighbours_would_fit_together(pairs, max_tokens):
+def test_without_an_order_batches_go_from_short_to_long_and_no_two_neighbours_would_fit_together(
+    pairs, max_tokens
+):
     source, target = np.array(pairs).T
     batches = make_batches(source, target, np.arange(len(pairs)), max_tokens)
     assert np.all(np.diff(np.concatenate([source[batch] for batch in batches])) >= 0)
@@ -46,7 +48,9 @@ def test_a_row_over_the_budget_is_a_batch_of_its_own():
 
 
 def test_rows_are_taken_in_the_order_asked_for():
-    rows = Rows.pack([np.array([5, 2], np.int32), np.array([2], np.int32), np.array([7, 8, 9, 2], np.int32)])
+    rows = Rows.pack(
+        [np.array([5, 2], np.int32), np.array([2], np.int32), np.array([7, 8, 9, 2], np.int32)]
+    )
     batch = rows.take(np.array([2, 0]))
     assert batch.ids.tolist() == [7, 8, 9, 2, 5, 2]
     assert batch.layout.lengths.tolist() == [4, 2]

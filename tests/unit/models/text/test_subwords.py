@@ -71,7 +71,9 @@ LETTERS = "adehnorstuäß"
 def every_letter(tmp_path_factory):
     """Subwords that know each letter within and at the end of a word."""
     path = tmp_path_factory.mktemp("letters") / "text"
-    path.write_text(" ".join(a + b for a in LETTERS for b in LETTERS) + " that hat that\n", encoding="utf-8")
+    path.write_text(
+        " ".join(a + b for a in LETTERS for b in LETTERS) + " that hat that\n", encoding="utf-8"
+    )
     return Subwords.learn(path, path, TextConfig(merges=15))
 
 
@@ -96,13 +98,19 @@ def test_what_is_saved_is_read_back(subwords, tmp_path):
     again = Subwords.load(tmp_path / "a")
     again.save(tmp_path / "b")
     assert again.digest == subwords.digest
-    assert (tmp_path / "a/subwords.json").read_bytes() == (tmp_path / "b/subwords.json").read_bytes()
+    assert (tmp_path / "a/subwords.json").read_bytes() == (
+        tmp_path / "b/subwords.json"
+    ).read_bytes()
     lines = ["der alte hund", "unbekannte wörter"]
     for ours, theirs in zip(subwords.encode_source(lines), again.encode_source(lines), strict=True):
         assert np.array_equal(ours, theirs)
 
 
-UNITS = {"subwords": TextConfig(merges=5), "words": TextConfig("words"), "characters": TextConfig("characters")}
+UNITS = {
+    "subwords": TextConfig(merges=5),
+    "words": TextConfig("words"),
+    "characters": TextConfig("characters"),
+}
 
 
 @pytest.mark.parametrize("config", UNITS.values(), ids=UNITS)
@@ -132,7 +140,7 @@ def test_characters_keep_every_blank(tmp_path):
     line = "  What is  2 - -3?\u00a0é "
     (tmp_path / "s").write_text(line + "\n\n", encoding="utf-8")
     characters = Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig("characters"))
-    (ids, nothing, blank, unknown) = characters.encode_source([line, "", " ", "9"])
+    ids, nothing, blank, unknown = characters.encode_source([line, "", " ", "9"])
     assert len(ids) == len(line) + 1 and characters.decode_target(ids) == line
     assert nothing.tolist() == [EOS] and len(blank) == 2 and unknown.tolist() == [UNK, EOS]
 
@@ -165,9 +173,13 @@ def test_files_of_subwords_are_what_they_were_before_there_were_other_units(tmp_
 
 
 def test_learning_gives_the_same_bytes_in_every_process(tmp_path):
-    """Hash tables are salted a process: ties between equally frequent pairs must not follow them."""
+    """Hash tables are salted a process: ties between equally frequent pairs must not follow
+    them.
+    """
     letters = "abcdefghijklmnop"
-    (tmp_path / "ties").write_text("\n".join(f"{a}{b} {a}{b}" for a in letters for b in letters) + "\n")
+    (tmp_path / "ties").write_text(
+        "\n".join(f"{a}{b} {a}{b}" for a in letters for b in letters) + "\n"
+    )
     code = (
         "import sys; from pathlib import Path; from cgbench.models.text.subwords import Subwords;"
         "from cgbench.models.config.common import TextConfig;"
@@ -176,7 +188,9 @@ def test_learning_gives_the_same_bytes_in_every_process(tmp_path):
     command, digests = [sys.executable, "-c", code, str(tmp_path / "ties")], set()
     for seed in "123":
         salted = {"PYTHONHASHSEED": seed, "PATH": ""}
-        digests.add(subprocess.run(command, env=salted, capture_output=True, text=True, check=True).stdout)
+        digests.add(
+            subprocess.run(command, env=salted, capture_output=True, text=True, check=True).stdout
+        )
     assert len(digests) == 1
 
 
@@ -189,7 +203,10 @@ def test_bad_files_are_named(tmp_path, subwords):
     for text, said in (
         (path.read_text()[:-20], "cut short"),
         ('{"format": 1, "merges": []}', "not a subwords file"),
-        ('{"format": 2, "unit": "syllables", "source": [], "target": []}', "'syllables' is not one of"),
+        (
+            '{"format": 2, "unit": "syllables", "source": [], "target": []}',
+            "'syllables' is not one of",
+        ),
     ):
         path.write_text(text)
         with pytest.raises(InputError, match=said):

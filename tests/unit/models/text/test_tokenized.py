@@ -1,4 +1,6 @@
-"""A tokenizer.json from a stranger: ids of its vocabulary alone, a line at a time, one line where it fails."""
+"""A tokenizer.json from a stranger: ids of its vocabulary alone, a line at a time, one line where
+it fails.
+"""
 
 import json
 
@@ -8,7 +10,12 @@ pytest.importorskip("tokenizers")
 
 from cgbench.errors import InputError
 from cgbench.models.special_ids import SPECIALS
-from cgbench.models.text.tokenized import TokenizerSide, encode_lines, open_tokenizer, read_tokenizer
+from cgbench.models.text.tokenized import (
+    TokenizerSide,
+    encode_lines,
+    open_tokenizer,
+    read_tokenizer,
+)
 
 WORDS = {"a": 0, "b": 1, "<unk>": 2}
 
@@ -30,7 +37,12 @@ def bpe(**parts):
 
 def test_truncation_padding_and_dropout_are_off():
     cut = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 5}
-    pad = {"strategy": {"Fixed": 10**12}, "direction": "Right", "pad_to_multiple_of": 0, "pad_id": 0}
+    pad = {
+        "strategy": {"Fixed": 10**12},
+        "direction": "Right",
+        "pad_to_multiple_of": 0,
+        "pad_id": 0,
+    }
     pad |= {"pad_type_id": 0, "pad_token": "a"}
     assert ids(tokenizer(truncation=cut, padding=pad)) == [[0, 1, 2, 1, 0], [0]]
     assert {str(ids(tokenizer(bpe(dropout=0.5)), "ab")) for _ in range(30)} == {"[[2], [0]]"}
@@ -47,11 +59,15 @@ def added(number):
         tokenizer({"type": "WordLevel", "vocab": {**WORDS, "c": 10**9}, "unk_token": "<unk>"}),
         tokenizer(bpe(vocab={"a": 0, "b": 1, "ab": 10**9})),
         tokenizer(added_tokens=added(10**9)),
-        tokenizer(post_processor={"type": "BertProcessing", "sep": ["</s>", 10**9], "cls": ["<s>", 0]}),
+        tokenizer(
+            post_processor={"type": "BertProcessing", "sep": ["</s>", 10**9], "cls": ["<s>", 0]}
+        ),
     ],
 )
 def test_ids_are_bounded_by_the_vocabulary(text):
-    with pytest.raises(InputError, match=r"^T: has id 1,000,000,000, but a vocabulary of [34] tokens"):
+    with pytest.raises(
+        InputError, match=r"^T: has id 1,000,000,000, but a vocabulary of [34] tokens"
+    ):
         open_tokenizer(text, "T")
 
 
@@ -65,7 +81,9 @@ def test_a_vocabulary_may_have_gaps():
     [
         tokenizer(bpe(continuing_subword_prefix="####")),  # panics when it is read
         tokenizer(normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
-        tokenizer(normalizer={"type": "Precompiled", "precompiled_charsmap": "BAAAAP////8AAAAA"}),  # when it reads
+        tokenizer(
+            normalizer={"type": "Precompiled", "precompiled_charsmap": "BAAAAP////8AAAAA"}
+        ),  # when it reads
         tokenizer(pre_tokenizer={"type": "FixedLength", "length": 0}),
         tokenizer({"type": "Unigram", "vocab": [], "unk_id": 0}),
         tokenizer({"type": "What"}),
@@ -86,13 +104,20 @@ def test_panics_and_faults_are_one_line(text, capfd):
     [
         {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "<unk>"},
         {"type": "Unigram", "vocab": [["a", -1.0]], "unk_id": None},
-        {"type": "WordPiece", "vocab": {"a": 0}, "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-         "max_input_chars_per_word": 100},
+        {
+            "type": "WordPiece",
+            "vocab": {"a": 0},
+            "unk_token": "[UNK]",
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+        },
         bpe(unk_token="<u>"),
     ],
-)  # fmt: skip
+)
 def test_no_token_for_unknown_words_is_one_line(model):
-    with pytest.raises(InputError, match=r"^T: cannot encode the text; it may have no token for unknown words"):
+    with pytest.raises(
+        InputError, match=r"^T: cannot encode the text; it may have no token for unknown words"
+    ):
         ids(tokenizer(model))
 
 

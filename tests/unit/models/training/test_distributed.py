@@ -1,4 +1,6 @@
-"""Several processes that train one model: the same model as one process makes, and the same bytes when interrupted."""
+"""Several processes that train one model: the same model as one process makes, and the same bytes
+when interrupted.
+"""
 
 import json
 import os
@@ -28,9 +30,14 @@ with init_process_group("cpu"):
         finished = train(Path(sys.argv[2]), Path(sys.argv[3]) / name, PRESET.replace(settings), stop_after_updates=stop)
         assert finished == (stop is None)
 """
-# In float32 the order of sums decides their last bits alone; Adam, but for its epsilon, would make steps of these where
-# the gradient is nothing else, as that of a bias of keys. A large epsilon also shows the size of gradients.
-EQUAL = {"training.precision": "float32", "training.adam_epsilon": 0.1, "training.learning_rate": 0.2}
+# In float32 the order of sums decides their last bits alone; Adam, but for its epsilon, would make
+# steps of these where the gradient is nothing else, as that of a bias of keys. A large epsilon also
+# shows the size of gradients.
+EQUAL = {
+    "training.precision": "float32",
+    "training.adam_epsilon": 0.1,
+    "training.learning_rate": 0.2,
+}
 EQUAL |= {f"model.{kind}dropout": 0.0 for kind in ("", "attention_", "activation_")}
 METHODS = {
     "plain": {},
@@ -54,7 +61,9 @@ def launch(count, corpus, out, runs):
     try:
         for rank in range(count):
             environment = {**os.environ, **places, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-            started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+            started.append(
+                subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+            )
         errors = [process.communicate(timeout=120)[1] for process in started]
     finally:
         for process in started:
@@ -64,14 +73,18 @@ def launch(count, corpus, out, runs):
 
 @pytest.fixture(scope="module")
 def together(corpus, tmp_path_factory):
-    """Runs of two processes without dropout; with one sentence a batch, the second has never a row."""
+    """Runs of two processes without dropout; with one sentence a batch, the second has never a
+    row.
+    """
     out = tmp_path_factory.mktemp("together")
     single = {**EQUAL, "training.batch_sentences": 1}
     launch(2, corpus, out, [["rows", EQUAL, None], ["single", single, None], ["stopped", {}, 3]])
     return out
 
 
-@pytest.mark.parametrize(("name", "settings"), [("rows", {}), ("single", {"training.batch_sentences": 1})])
+@pytest.mark.parametrize(
+    ("name", "settings"), [("rows", {}), ("single", {"training.batch_sentences": 1})]
+)
 def test_two_processes_make_the_model_of_one(corpus, together, tmp_path, name, settings):
     train(corpus, tmp_path / "alone", PRESET.replace({**EQUAL, **settings}))
     alone = read_tensors(tmp_path / "alone" / "model.safetensors")[0]
@@ -100,7 +113,8 @@ def test_another_number_of_processes_is_refused(corpus, together):
     tensors = read_tensors(together / "stopped" / "training_state.safetensors")[0]
     assert not torch.equal(tensors["random.0"], tensors["random.1"])
     with pytest.raises(
-        InputError, match="a run with 2 processes, but this one has 1; start the same number .*per-node 2"
+        InputError,
+        match="a run with 2 processes, but this one has 1; start the same number .*per-node 2",
     ):
         train(corpus, together / "stopped")
 
@@ -108,7 +122,11 @@ def test_another_number_of_processes_is_refused(corpus, together):
 def test_rows_are_dealt_out_and_nobody_is_left_out():
     rows = np.arange(10, 15)
     shards = [Processes(rank, 3, "cpu").shard(rows) for rank in range(3)]
-    assert [(share.tolist(), weight) for share, weight in shards] == [([10, 13], 1), ([11, 14], 1), ([12], 1)]
+    assert [(share.tolist(), weight) for share, weight in shards] == [
+        ([10, 13], 1),
+        ([11, 14], 1),
+        ([12], 1),
+    ]
     assert [Processes(rank, 2, "cpu").shard(rows[:1])[1] for rank in range(2)] == [1, 0]
     assert Processes(1, 2, "cpu").shard(rows[:1])[0].tolist() == [10]
 

@@ -1,4 +1,6 @@
-"""What a GPU needs, without one: the workspace of deterministic algorithms, and copies from pinned memory."""
+"""What a GPU needs, without one: the workspace of deterministic algorithms, and copies from pinned
+memory.
+"""
 
 import contextlib
 import os
@@ -15,8 +17,10 @@ def test_deterministic_algorithms_have_their_workspace(monkeypatch):
     monkeypatch.setattr(torch.random, "fork_rng", lambda devices: contextlib.nullcontext())
     for before, within in ((None, ":4096:8"), (":16:8", ":16:8")):
         monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "") if before is None else None
-        monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG") if before is None else monkeypatch.setenv(
-            "CUBLAS_WORKSPACE_CONFIG", before
+        (
+            monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+            if before is None
+            else monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", before)
         )
         with reproducible(torch.get_num_threads(), "cuda", 1):
             assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == within
@@ -25,7 +29,9 @@ def test_deterministic_algorithms_have_their_workspace(monkeypatch):
 def test_copies_to_a_gpu_come_from_pinned_memory(monkeypatch):
     calls = []
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: calls.append("pinned") or self)
-    monkeypatch.setattr(torch.Tensor, "to", lambda self, device, **options: calls.append(options) or self)
+    monkeypatch.setattr(
+        torch.Tensor, "to", lambda self, device, **options: calls.append(options) or self
+    )
     ragged.to_device(np.arange(3), "cuda")
     assert calls == ["pinned", {"non_blocking": True}]
     calls.clear()

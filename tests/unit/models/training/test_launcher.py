@@ -38,7 +38,13 @@ def goes_wrong(how, folder):
 def test_one_fails_and_nobody_is_left(how, tmp_path):
     (tmp_path / "pids").mkdir()
     kinds = {"killed": LostError, "system": OSError}
-    work, options = functools.partial(goes_wrong, how, tmp_path / "pids"), {"count": 2, "device": "cpu"}
+    work, options = (
+        functools.partial(goes_wrong, how, tmp_path / "pids"),
+        {
+            "count": 2,
+            "device": "cpu",
+        },
+    )
     with pytest.raises(kinds.get(how, InputError)) as error:
         train_together(work, **options, title="member 1 of 4", failed=tmp_path / "failed.log")
     said = str(error.value)
@@ -47,10 +53,17 @@ def test_one_fails_and_nobody_is_left(how, tmp_path):
     elif how == "system":
         assert error.value.errno == errno.ENOSPC and error.value.filename == "model.safetensors"
     elif how == "killed":
-        assert said.startswith("member 1 of 4: process 2 of 2 was killed (SIGKILL)") and "the same command" in said
+        assert (
+            said.startswith("member 1 of 4: process 2 of 2 was killed (SIGKILL)")
+            and "the same command" in said
+        )
     else:
         file = tmp_path / "failed.log"
-        assert said == f"member 1 of 4: process 2 of 2 failed (ValueError: first line); the traceback is in {file}"
+        assert (
+            said
+            == "member 1 of 4: process 2 of 2 failed (ValueError: first line); the traceback is in"
+            f" {file}"
+        )
         assert "in goes_wrong" in file.read_text() and "second line" in file.read_text()
     assert (tmp_path / "failed.log").exists() == (how == "other")
     pids = [int(path.name) for path in (tmp_path / "pids").iterdir()]
@@ -85,5 +98,7 @@ def test_what_a_member_of_several_processes_needs():
     check_processes(2, "cpu", "cpu")
     check_processes(2, "auto", "cuda")
     check_processes(1, "auto", "cpu")
-    with pytest.raises(InputError, match="gpus_per_member=2: PyTorch finds no GPU; with device='cpu', 2 processes"):
+    with pytest.raises(
+        InputError, match="gpus_per_member=2: PyTorch finds no GPU; with device='cpu', 2 processes"
+    ):
         check_processes(2, "auto", "cpu")

@@ -15,13 +15,26 @@ from cgbench.models.training import loop, state
 
 PARTS = ("config.json", "model.safetensors", "subwords.json", "SHA256SUMS")
 STATE = "training_state.safetensors"
-# The first run ends at 10, where the defaults have a line of the log due and neither a validation nor a checkpoint.
+# The first run ends at 10, where the defaults have a line of the log due and neither a validation
+# nor a checkpoint.
 KINDS = {
     "best": {},
-    "last": {"training.keep": "last", "training.schedule": "constant", "training.keep_checkpoints": 3},
+    "last": {
+        "training.keep": "last",
+        "training.schedule": "constant",
+        "training.keep_checkpoints": 3,
+    },
     "epochs": {
-        **{"training.validate_every_epochs": 1, "training.log_every": 4, "training.schedule": "noam"},
-        **{"training.learning_rate": 0.5, "training.keep_checkpoints": 1, "training.checkpoint_every": 5},
+        **{
+            "training.validate_every_epochs": 1,
+            "training.log_every": 4,
+            "training.schedule": "noam",
+        },
+        **{
+            "training.learning_rate": 0.5,
+            "training.keep_checkpoints": 1,
+            "training.checkpoint_every": 5,
+        },
     },
     "prototypes": {
         **{"model.architecture": "proto_transformer", "model.prototype_layer": 1},
@@ -29,7 +42,11 @@ KINDS = {
     },
     "bow": {"method.name": "bow", "method.epochs": 1},
     "creg": {"method.name": "creg", "method.alpha": 1.0, "method.ramp_updates": 12},
-    "patience": {"training.patience": 2, "training.validate_metric": "exact_match", "training.validate_every": 3},
+    "patience": {
+        "training.patience": 2,
+        "training.validate_metric": "exact_match",
+        "training.validate_every": 3,
+    },
 }
 
 
@@ -58,18 +75,26 @@ def test_the_bytes_are_those_of_a_run_as_long_from_the_start(corpus, tmp_path, n
         assert (tmp_path / "grown/config.json").is_file()
     train(corpus, tmp_path / "whole", long(13, name))
     grown, whole = contents(tmp_path / "grown"), contents(tmp_path / "whole")
-    if name == "patience":  # which ended both; no state was written since, and it names the first length
+    if (
+        name == "patience"
+    ):  # which ended both; no state was written since, and it names the first length
         assert json.loads(grown["metrics.jsonl"].splitlines()[-1])["update"] == 9
         del grown[STATE], whole[STATE]
     if name == "last":  # a checkpoint of the shorter run says that it was one of 10 updates
         for file in ("config.json", "SHA256SUMS"):
-            assert grown.pop(f"checkpoints/update-0000009/{file}") != whole.pop(f"checkpoints/update-0000009/{file}")
+            assert grown.pop(f"checkpoints/update-0000009/{file}") != whole.pop(
+                f"checkpoints/update-0000009/{file}"
+            )
     assert grown == whole
     load_checkpoint(tmp_path / "grown")
 
 
-def test_a_best_that_only_the_end_had_seen_is_forgotten_and_an_earlier_one_kept(corpus, tmp_path, monkeypatch):
-    """What a validation finds is set: 8 is better than 4, then the end of the short run, 10, then nothing."""
+def test_a_best_that_only_the_end_had_seen_is_forgotten_and_an_earlier_one_kept(
+    corpus, tmp_path, monkeypatch
+):
+    """What a validation finds is set: 8 is better than 4, then the end of the short run, 10, then
+    nothing.
+    """
     scores = {4: 1.0, 8: 2.0, 10: 3.0, 12: 0.5, 16: 0.4, 18: 0.3}
     real = loop.TrainingRun._validate
 
@@ -120,27 +145,37 @@ def test_a_run_that_was_stopped_may_become_longer_too(corpus, whole, tmp_path):
 
 def test_a_shorter_run_is_refused_with_both_values(corpus, model, tmp_path):
     before = contents(model)
-    with pytest.raises(InputError, match=r"with 14 updates, but training\.max_updates is 9;.*not shortened"):
+    with pytest.raises(
+        InputError, match=r"with 14 updates, but training\.max_updates is 9;.*not shortened"
+    ):
         train(corpus, model, long(9))
     assert contents(model) == before
     train(corpus, tmp_path / "half", long(18), stop_after_updates=5)
-    with pytest.raises(InputError, match=r"with 18 updates, but training\.max_updates is 14;.*not shortened"):
+    with pytest.raises(
+        InputError, match=r"with 18 updates, but training\.max_updates is 14;.*not shortened"
+    ):
         train(corpus, tmp_path / "half")
 
 
 def test_a_state_that_is_gone_or_damaged_is_named(corpus, model):
     before = contents(model)
     flip(model / STATE)
-    with pytest.raises(InputError, match=rf"{STATE}: is damaged: .*; choose another folder with out"):
+    with pytest.raises(
+        InputError, match=rf"{STATE}: is damaged: .*; choose another folder with out"
+    ):
         train(corpus, model, long(18))
     (model / STATE).unlink()
-    with pytest.raises(InputError, match=rf"{STATE}: no such file; without it 14 updates cannot be extended to 18"):
+    with pytest.raises(
+        InputError, match=rf"{STATE}: no such file; without it 14 updates cannot be extended to 18"
+    ):
         train(corpus, model, long(18))
     assert train(corpus, model)
     assert contents(model) == {name: data for name, data in before.items() if name != STATE}
 
 
-def test_a_damaged_state_of_a_stopped_run_says_what_to_do_and_that_helps(corpus, undisturbed, tmp_path):
+def test_a_damaged_state_of_a_stopped_run_says_what_to_do_and_that_helps(
+    corpus, undisturbed, tmp_path
+):
     out = tmp_path / "model"
     train(corpus, out, stop_after_updates=6)
     flip(out / STATE)

@@ -1,4 +1,6 @@
-"""The training loop: its schedule, its log, and that an interrupted run ends in the bytes of an undisturbed one."""
+"""The training loop: its schedule, its log, and that an interrupted run ends in the bytes of an
+undisturbed one.
+"""
 
 import math
 import os
@@ -27,7 +29,11 @@ def test_a_finished_folder_is_a_checkpoint_and_what_a_longer_run_starts_from(und
     assert config.seed == 3
     log = log_of(undisturbed)
     assert [entry["update"] for entry in log if "loss" in entry] == [2, 4, 6, 8, 10, 12, 14]
-    assert all(entry["gradient_norm"] > 0 and entry["learning_rate"] > 0 for entry in log if "loss" in entry)
+    assert all(
+        entry["gradient_norm"] > 0 and entry["learning_rate"] > 0
+        for entry in log
+        if "loss" in entry
+    )
     validations = {entry["update"]: entry["valid_loss"] for entry in log if "valid_loss" in entry}
     assert list(validations) == [4, 8, 12, 14]
     assert config.updates == min(validations, key=validations.get)
@@ -44,7 +50,9 @@ def test_a_run_in_parts_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, st
 
 
 @pytest.mark.parametrize("moment", few(range(1, 28, 2), 3, 9, 21))
-def test_a_run_killed_between_any_two_writes_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, monkeypatch, moment):
+def test_a_run_killed_between_any_two_writes_ends_in_the_same_bytes(
+    corpus, undisturbed, tmp_path, monkeypatch, moment
+):
     with killed_before(monkeypatch, moment) as renames:
         train(corpus, tmp_path / "model")
     assert renames[0] == moment or moment > 10
@@ -53,7 +61,9 @@ def test_a_run_killed_between_any_two_writes_ends_in_the_same_bytes(corpus, undi
 
 
 @pytest.mark.parametrize("precision", few(["float32", "bfloat16"], "bfloat16"))
-def test_a_killed_run_ends_in_the_same_bytes_in_both_precisions(corpus, tmp_path, monkeypatch, precision):
+def test_a_killed_run_ends_in_the_same_bytes_in_both_precisions(
+    corpus, tmp_path, monkeypatch, precision
+):
     preset = PRESET.replace({"training.precision": precision})
     train(corpus, tmp_path / "undisturbed", preset=preset)
     with killed_before(monkeypatch, 9):
@@ -84,21 +94,28 @@ def test_seeds_differ_and_threads_do_not_leak(corpus, undisturbed, tmp_path):
     train(corpus, tmp_path / "model", seed=4)
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_num_threads() == threads
-    assert contents(tmp_path / "model")["model.safetensors"] != contents(undisturbed)["model.safetensors"]
+    assert (
+        contents(tmp_path / "model")["model.safetensors"]
+        != contents(undisturbed)["model.safetensors"]
+    )
 
 
 def test_a_finished_run_is_left_alone_and_other_settings_are_refused(corpus, undisturbed):
     before = contents(undisturbed)
     train(corpus, undisturbed)
     assert contents(undisturbed) == before
-    with pytest.raises(InputError, match=r"other settings, data or seed \(seed is 3 there and 5 here\); remove"):
+    with pytest.raises(
+        InputError, match=r"other settings, data or seed \(seed is 3 there and 5 here\); remove"
+    ):
         train(corpus, undisturbed, seed=5)
 
 
 def test_a_half_done_run_with_other_settings_is_refused(corpus, tmp_path):
     train(corpus, tmp_path / "model", stop_after_updates=2)
     rate = PRESET.training.learning_rate
-    with pytest.raises(InputError, match=rf"\(training.learning_rate is {rate} there and 0.1 here\); remove"):
+    with pytest.raises(
+        InputError, match=rf"\(training.learning_rate is {rate} there and 0.1 here\); remove"
+    ):
         train(corpus, tmp_path / "model", preset=PRESET.replace({"training.learning_rate": 0.1}))
     with pytest.raises(InputError, match="a validation text there"):
         train(corpus, tmp_path / "model", files={"valid": None})
@@ -112,7 +129,9 @@ def test_without_validation_the_last_model_is_kept(corpus, tmp_path):
 
 
 @pytest.mark.parametrize("what", ["loss", "gradient"])
-def test_what_is_not_finite_stops_the_run_and_the_last_state_is_kept(corpus, tmp_path, monkeypatch, what):
+def test_what_is_not_finite_stops_the_run_and_the_last_state_is_kept(
+    corpus, tmp_path, monkeypatch, what
+):
     out, preset = tmp_path / "model", PRESET.replace({"training.log_every": 100})
     train(corpus, out, preset, stop_after_updates=6)
     good = (out / "training_state.safetensors").read_bytes()
@@ -167,7 +186,9 @@ def test_out_of_memory_names_the_setting(corpus, tmp_path, monkeypatch, setting)
 
     monkeypatch.setattr(objective, "label_smoothed_nll_loss", fail)
     name, value = setting.split("=")
-    message = rf"not enough memory for training\.{setting}; lower it and raise training.accumulation"
+    message = (
+        rf"not enough memory for training\.{setting}; lower it and raise training.accumulation"
+    )
     with pytest.raises(InputError, match=message):
         train(corpus, tmp_path / "model", preset=PRESET.replace({f"training.{name}": value}))
 

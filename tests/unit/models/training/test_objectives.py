@@ -29,7 +29,11 @@ def batch(rows=(0, 1, 2, 3)):
 
 def build(method, smoothing=0.1, dropout=0.0, **model_settings):
     settings = {"dropout": dropout, "positions": "sinusoidal", **model_settings}
-    config = load_preset("tiny").replace({f"model.{key}": value for key, value in settings.items()}).model
+    config = (
+        load_preset("tiny")
+        .replace({f"model.{key}": value for key, value in settings.items()})
+        .model
+    )
     torch.manual_seed(0)
     model = build_model(config, SIZE, SIZE)
     return build_objectives(model, TrainingConfig(label_smoothing=smoothing), method, SIZE, False)
@@ -46,8 +50,12 @@ def test_without_a_method_it_is_the_cross_entropy():
     source, target = batch()
     logits = objective.model(source, target.shifted())
     loss, plain = objective(source, target)
-    torch.testing.assert_close(loss, sum(smoothed(x, y, 0.1) for x, y in zip(logits, target.ids, strict=True)))
-    torch.testing.assert_close(plain, sum(smoothed(x, y, 0.0) for x, y in zip(logits, target.ids, strict=True)))
+    torch.testing.assert_close(
+        loss, sum(smoothed(x, y, 0.1) for x, y in zip(logits, target.ids, strict=True))
+    )
+    torch.testing.assert_close(
+        plain, sum(smoothed(x, y, 0.0) for x, y in zip(logits, target.ids, strict=True))
+    )
     assert not plain.requires_grad
     assert objective.count(target.layout.lengths) == 13
 
@@ -59,12 +67,16 @@ def test_the_loss_and_its_gradient_are_those_of_torch(slice_of, monkeypatch):
     for smoothing in (0.0, 0.1):
         logits = (torch.randn(7, 11) * 5).requires_grad_()
         target = torch.randint(11, (7,))
-        expected = torch.nn.functional.cross_entropy(logits, target, label_smoothing=smoothing, reduction="sum")
+        expected = torch.nn.functional.cross_entropy(
+            logits, target, label_smoothing=smoothing, reduction="sum"
+        )
         (wanted,) = torch.autograd.grad(expected * 0.3, logits)
         value, plain = label_smoothed_nll_loss(logits, target, smoothing)
         (value * 0.3).backward()
         assert torch.allclose(value, expected, rtol=1e-6)
-        assert torch.allclose(plain, torch.nn.functional.cross_entropy(logits, target, reduction="sum"), rtol=1e-6)
+        assert torch.allclose(
+            plain, torch.nn.functional.cross_entropy(logits, target, reduction="sum"), rtol=1e-6
+        )
         assert torch.allclose(logits.grad, wanted, atol=1e-6)
 
 
@@ -96,7 +108,9 @@ class TestSeqMix:
                 for place in range(len(own)):
                     there = place + (len(theirs) - len(own) if at_end else 0)
                     rest = theirs[there] if 0 <= there < len(theirs) else torch.zeros(5)
-                    torch.testing.assert_close(mixed[place], lam * own[place] + (1 - lam) * rest, rtol=1e-6, atol=1e-6)
+                    torch.testing.assert_close(
+                        mixed[place], lam * own[place] + (1 - lam) * rest, rtol=1e-6, atol=1e-6
+                    )
 
     @pytest.mark.parametrize("begin_source", [False, True])
     def test_the_loss_is_that_of_padded_tables(self, begin_source):
@@ -106,11 +120,17 @@ class TestSeqMix:
         loss, plain = objective(source, target)
         torch.manual_seed(5)
         partner = torch.randperm(4).tolist()
-        share = torch.distributions.Beta(*torch.full((2,), 0.8, dtype=torch.float64)).sample((4,)).tolist()
+        share = (
+            torch.distributions.Beta(*torch.full((2,), 0.8, dtype=torch.float64))
+            .sample((4,))
+            .tolist()
+        )
         assert len({*partner, -1}) > 1 and any(i != j for i, j in enumerate(partner))
         wanted = twin_of_seqmix(objective.model, partner, [max(x, 1 - x) for x in share], 0.1)
         torch.testing.assert_close(loss, wanted)
-        torch.testing.assert_close(plain, twin_of_seqmix(objective.model, partner, [max(x, 1 - x) for x in share], 0.0))
+        torch.testing.assert_close(
+            plain, twin_of_seqmix(objective.model, partner, [max(x, 1 - x) for x in share], 0.0)
+        )
         assert not plain.requires_grad
 
     def test_shares_follow_the_beta_distribution(self, monkeypatch):
@@ -127,20 +147,26 @@ class TestSeqMix:
             torch.manual_seed(seed)
             objective(*batch())
         shares = torch.stack(seen[::2]).flatten()
-        assert all(torch.equal(a, b) for a, b in zip(seen[::2], seen[1::2], strict=True))  # one for both sides
+        assert all(
+            torch.equal(a, b) for a, b in zip(seen[::2], seen[1::2], strict=True)
+        )  # one for both sides
         assert shares.min() >= 0.5 and shares.max() <= 1
         drawn = np.random.default_rng(0).beta(0.1, 0.1, 100_000)
         assert float(shares.mean()) == pytest.approx(np.maximum(drawn, 1 - drawn).mean(), abs=0.02)
 
 
 def twin_of_seqmix(model, partner, share, smoothing):
-    """Every sentence alone, its tables padded as fairseq pads them: sources on the left, targets on the right."""
+    """Every sentence alone, its tables padded as fairseq pads them: sources on the left, targets on
+    the right.
+    """
     total = torch.zeros(())
     for row, (other, lam) in enumerate(zip(partner, share, strict=True)):
         sides = []
         for number in (row, other):
             source, target = batch([number])
-            sides.append((*model.embed_source(source), model.embed_target(target.shifted()), target))
+            sides.append(
+                (*model.embed_source(source), model.embed_target(target.shifted()), target)
+            )
         (x, layout, y, target), (other_x, _, other_y, other_target) = sides
         x = lam * x + (1 - lam) * fitted(other_x, len(x), at_end=True)
         y = lam * y + (1 - lam) * fitted(other_y, len(y))
@@ -149,7 +175,9 @@ def twin_of_seqmix(model, partner, share, smoothing):
         for place, token in enumerate(target.ids):
             total = total + lam * smoothed(logits[place], token, smoothing)
             if place < len(other_target.ids):
-                total = total + (1 - lam) * smoothed(logits[place], other_target.ids[place], smoothing)
+                total = total + (1 - lam) * smoothed(
+                    logits[place], other_target.ids[place], smoothing
+                )
     return total
 
 
@@ -183,7 +211,9 @@ class TestCReg:
     def test_the_distance_of_a_worked_example(self):
         p, q = torch.tensor([[0.7, 0.2, 0.1]]).log(), torch.tensor([[0.6, 0.3, 0.1]]).log()
         assert float(creg.distance(p, q)) == pytest.approx(0.02798, abs=5e-6)
-        assert float(creg.distance(p.repeat(3, 1) + 7, q.repeat(3, 1))) == pytest.approx(3 * 0.02798, abs=2e-5)
+        assert float(creg.distance(p.repeat(3, 1) + 7, q.repeat(3, 1))) == pytest.approx(
+            3 * 0.02798, abs=2e-5
+        )
 
     @pytest.mark.parametrize(
         ("settings", "begin_source"),
@@ -211,7 +241,10 @@ class TestCReg:
         wanted = entropy + method.beta * creg.distance(logits[:13], logits[13:])
         if method.states == "encoder":
             # with <s> before each source
-            states, labels = encoded.states, torch.tensor([token for row in SOURCES * 2 for token in [0, *row]])
+            states, labels = (
+                encoded.states,
+                torch.tensor([token for row in SOURCES * 2 for token in [0, *row]]),
+            )
         else:
             labels = both[1].ids
         kept = labels >= 4
@@ -254,7 +287,11 @@ class TestBow:
     def test_the_decoder_is_left_alone(self):
         objective, _ = build(BowConfig("bow"))
         objective(*batch())[0].backward()
-        trained = {name for name, parameter in objective.model.named_parameters() if parameter.grad is not None}
+        trained = {
+            name
+            for name, parameter in objective.model.named_parameters()
+            if parameter.grad is not None
+        }
         assert any(name.startswith("encoder.") for name in trained)
         assert not any(name.startswith(("decoder", "target")) for name in trained)
 
@@ -271,7 +308,9 @@ class TestArchitectures:
             return
         (plain,), (mixed,) = (objectives_of(config, choice) for choice in (MethodConfig(), method))
         for row in range(4):
-            torch.testing.assert_close(mixed(*batch([row])), plain(*batch([row])), rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(
+                mixed(*batch([row])), plain(*batch([row])), rtol=1e-4, atol=1e-4
+            )
 
     @pytest.mark.parametrize("states", ["decoder", "encoder"])
     @pytest.mark.parametrize("config", TABLE)
@@ -314,7 +353,10 @@ class TestArchitectures:
 def objectives_of(config, method):
     torch.manual_seed(0)
     model = build_model(config, SIZE, SIZE)
-    return [objective.eval() for objective in build_objectives(model, TrainingConfig(), method, SIZE, False)]
+    return [
+        objective.eval()
+        for objective in build_objectives(model, TrainingConfig(), method, SIZE, False)
+    ]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -333,18 +375,48 @@ def test_bfloat16_gives_nearly_the_same(name):
     ("architecture", "settings", "message"),
     [
         ("dangle", {"name": "bow"}, "method.name=bow: needs encoder states"),
-        ("r_dangle", {"name": "creg", "states": "encoder"}, "creg with method.states=encoder: needs encoder states"),
-        ("dangle", {"name": "seqmix"}, "method.name=seqmix: mixes embedded words, which architecture dangle cannot"),
-        ("transformer", {"name": "creg", "states": "x"}, "method.states: 'x' is not one of decoder, encoder"),
-        ("transformer", {"name": "seqmix", "alpha": 0.001}, r"method.alpha: 0.001 is not a number, at least 0.01"),
-        ("transformer", {"name": "mixup"}, "method.name=mixup: unknown method; there is bow, creg, none, seqmix"),
-        ("transformer", {"alpha": 1}, "method.alpha: not a setting of method none, but of seqmix, creg"),
-        ("transformer", {"name": "bow", "epoch": 1}, "unknown setting method.epoch; did you mean method.epochs"),
+        (
+            "r_dangle",
+            {"name": "creg", "states": "encoder"},
+            "creg with method.states=encoder: needs encoder states",
+        ),
+        (
+            "dangle",
+            {"name": "seqmix"},
+            "method.name=seqmix: mixes embedded words, which architecture dangle cannot",
+        ),
+        (
+            "transformer",
+            {"name": "creg", "states": "x"},
+            "method.states: 'x' is not one of decoder, encoder",
+        ),
+        (
+            "transformer",
+            {"name": "seqmix", "alpha": 0.001},
+            r"method.alpha: 0.001 is not a number, at least 0.01",
+        ),
+        (
+            "transformer",
+            {"name": "mixup"},
+            "method.name=mixup: unknown method; there is bow, creg, none, seqmix",
+        ),
+        (
+            "transformer",
+            {"alpha": 1},
+            "method.alpha: not a setting of method none, but of seqmix, creg",
+        ),
+        (
+            "transformer",
+            {"name": "bow", "epoch": 1},
+            "unknown setting method.epoch; did you mean method.epochs",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_by_the_preset(architecture, settings, message):
     with pytest.raises(InputError, match=message):
-        architecture_preset(architecture).replace({f"method.{key}": value for key, value in settings.items()})
+        architecture_preset(architecture).replace(
+            {f"method.{key}": value for key, value in settings.items()}
+        )
 
 
 def test_what_another_method_has_not_is_left_behind():

@@ -1,4 +1,6 @@
-"""Settings of a run beyond the plain recipe: each does what it says, and an interrupted run ends in the same bytes."""
+"""Settings of a run beyond the plain recipe: each does what it says, and an interrupted run ends in
+the same bytes.
+"""
 
 import json
 import os
@@ -51,7 +53,9 @@ def test_a_run_in_parts_ends_in_the_same_bytes(corpus, finished, tmp_path, name,
 def test_what_a_method_adds_is_no_part_of_the_model(finished, undisturbed, name):
     _, _, config = load_checkpoint(finished / name)  # refuses parameters too many
     assert config.method == PRESET.replace(METHODS[name]).method
-    assert contents(undisturbed)["model.safetensors"] != contents(finished / name)["model.safetensors"]
+    assert (
+        contents(undisturbed)["model.safetensors"] != contents(finished / name)["model.safetensors"]
+    )
 
 
 def test_bow_trains_the_encoder_for_its_epochs_and_then_begins_anew(corpus, finished, tmp_path):
@@ -70,24 +74,43 @@ def test_bow_trains_the_encoder_for_its_epochs_and_then_begins_anew(corpus, fini
         train(corpus, tmp_path / "run", preset, stop_after_updates=stop)
         states.append(read_tensors(tmp_path / "run" / STATE)[0])
     torch.manual_seed(3)
-    sizes = [len(states[0][f"objective.model.{side}_embedding.weight"]) for side in ("source", "target")]
+    sizes = [
+        len(states[0][f"objective.model.{side}_embedding.weight"]) for side in ("source", "target")
+    ]
     fresh = build_model(preset.model, *sizes).state_dict()
-    changed = {name for name in fresh if not torch.equal(states[0][f"objective.model.{name}"], fresh[name])}
+    changed = {
+        name for name in fresh if not torch.equal(states[0][f"objective.model.{name}"], fresh[name])
+    }
     assert changed == {name for name in fresh if name.startswith(("encoder", "source"))}
     assert "objective.head.weight" in states[0] and "objective.head.weight" not in states[1]
     assert not any(name.startswith("optimizer.") and "decoder" in name for name in states[0])
-    assert all(tensor == 1 for name, tensor in states[1].items() if name.startswith("optimizer.step."))
+    assert all(
+        tensor == 1 for name, tensor in states[1].items() if name.startswith("optimizer.step.")
+    )
 
 
 def test_patience_ends_a_run_that_gets_no_better(corpus, tmp_path):
-    settings = {"training.patience": 2, "training.validate_metric": "exact_match", "training.checkpoint_every": 5}
-    preset = PRESET.replace({**settings, "training.learning_rate": 1e-6, "training.max_updates": 100})
+    settings = {
+        "training.patience": 2,
+        "training.validate_metric": "exact_match",
+        "training.checkpoint_every": 5,
+    }
+    preset = PRESET.replace(
+        {**settings, "training.learning_rate": 1e-6, "training.max_updates": 100}
+    )
     train(corpus, tmp_path / "whole", preset)
     validations = [entry for entry in log_of(tmp_path / "whole") if "valid_loss" in entry]
     # The first is the best there has been; the next two are no better.
-    assert [(entry["update"], entry["valid_exact_match"]) for entry in validations] == [(4, 0), (8, 0), (12, 0)]
+    assert [(entry["update"], entry["valid_exact_match"]) for entry in validations] == [
+        (4, 0),
+        (8, 0),
+        (12, 0),
+    ]
     # Of equals the one of lowest loss is kept.
-    assert read_config(tmp_path / "whole").updates == min(validations, key=lambda entry: entry["valid_loss"])["update"]
+    assert (
+        read_config(tmp_path / "whole").updates
+        == min(validations, key=lambda entry: entry["valid_loss"])["update"]
+    )
     for stop in (6, 11, 12):
         assert not train(corpus, tmp_path / "parts", preset, stop_after_updates=stop) or stop == 12
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
@@ -97,7 +120,9 @@ def test_patience_without_validation_is_refused_before_data_is_read(corpus, tmp_
     missing = tmp_path / "none"
     with pytest.raises(InputError, match=r"training\.patience=2: needs validation data"):
         preset = PRESET.replace({"training.patience": 2})
-        train(corpus, tmp_path / "model", preset, files={"valid": None, "train": (missing, missing)})
+        train(
+            corpus, tmp_path / "model", preset, files={"valid": None, "train": (missing, missing)}
+        )
 
 
 KEEPING = PRESET.replace({"training.keep_checkpoints": 2})
@@ -111,7 +136,10 @@ def kept(corpus, tmp_path_factory):
 
 
 def test_the_last_checkpoints_are_kept_as_models(corpus, kept, tmp_path):
-    assert sorted(path.name for path in (kept / "checkpoints").iterdir()) == ["update-0000012", "update-0000014"]
+    assert sorted(path.name for path in (kept / "checkpoints").iterdir()) == [
+        "update-0000012",
+        "update-0000014",
+    ]
     files = {path.split("/")[-1] for path in contents(kept / "checkpoints")}
     assert files == {"SHA256SUMS", "config.json", "model.safetensors", "subwords.json"}
     for updates in (12, 14):
@@ -125,7 +153,9 @@ def test_the_last_checkpoints_are_kept_as_models(corpus, kept, tmp_path):
 
 
 @pytest.mark.parametrize("moment", few(range(2, 50, 7), 9, 30))
-def test_kept_checkpoints_are_the_same_wherever_a_run_was_killed(corpus, kept, tmp_path, monkeypatch, moment):
+def test_kept_checkpoints_are_the_same_wherever_a_run_was_killed(
+    corpus, kept, tmp_path, monkeypatch, moment
+):
     """Stop before the n-th rename or removal, as a power cut would."""
     replace, rmtree, count = Path.replace, loop.shutil.rmtree, 0
 
@@ -175,8 +205,16 @@ def test_a_time_limit_ends_a_call_after_an_update(corpus, kept, tmp_path):
 
 @pytest.mark.parametrize("number", few([signal.SIGTERM, signal.SIGINT], signal.SIGTERM))
 def test_a_signal_ends_a_run_with_its_state_saved(corpus, tmp_path, number):
-    out, endless = tmp_path / "model", {"training.max_updates": 10**6, "training.checkpoint_every": 10**6}
-    process = start_training(corpus, out, f"PRESET.replace({endless})", stderr=subprocess.PIPE, text=True)
+    out, endless = (
+        tmp_path / "model",
+        {
+            "training.max_updates": 10**6,
+            "training.checkpoint_every": 10**6,
+        },
+    )
+    process = start_training(
+        corpus, out, f"PRESET.replace({endless})", stderr=subprocess.PIPE, text=True
+    )
     try:
         log = out / "metrics.jsonl"
         while process.poll() is None and not (log.is_file() and log.read_bytes().count(b"\n") > 3):
@@ -210,7 +248,11 @@ def test_parameters_may_have_no_weight_decay(kept):
     model, _, config = load_checkpoint(kept)
     model.undecayed_parameters = lambda: {"source_embedding.weight"}
     optimizer = loop.build_optimizer(Objective(model), config)
-    decay = {id(parameter): group["weight_decay"] for group in optimizer.param_groups for parameter in group["params"]}
+    decay = {
+        id(parameter): group["weight_decay"]
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    }
     assert len(decay) == len(list(model.parameters()))
     without = [name for name, parameter in model.named_parameters() if decay[id(parameter)] == 0]
     assert without == ["source_embedding.weight"]

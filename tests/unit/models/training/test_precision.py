@@ -27,10 +27,14 @@ def processor(monkeypatch, *supported, amd=False):
 @pytest.mark.parametrize(
     ("supported", "amd", "precision"),
     [
-        ((), False, "float32"), (ISA[:1], False, "bfloat16"), (ISA[1:], False, "float32"), (ISA, False, "bfloat16"),
-        ((), True, "float32"), (ISA[1:], True, "bfloat16"),
+        ((), False, "float32"),
+        (ISA[:1], False, "bfloat16"),
+        (ISA[1:], False, "float32"),
+        (ISA, False, "bfloat16"),
+        ((), True, "float32"),
+        (ISA[1:], True, "bfloat16"),
     ],
-)  # fmt: skip
+)
 def test_auto_is_what_the_processor_multiplies_fast(monkeypatch, supported, amd, precision):
     processor(monkeypatch, *supported, amd=amd)
     assert reproducible.resolve_precision(PRESET, "cpu").training.precision == precision
@@ -56,7 +60,10 @@ def test_a_run_begun_with_auto_goes_on_where_auto_is_another(corpus, monkeypatch
     processor(monkeypatch, *ISA)
     train(corpus, tmp_path / "model", stop_after_updates=stop)
     processor(monkeypatch)
-    with pytest.raises(InputError, match=r"is bfloat16 there and float32 here; resume with --set training.precision=b"):
+    with pytest.raises(
+        InputError,
+        match=r"is bfloat16 there and float32 here; resume with --set training.precision=b",
+    ):
         train(corpus, tmp_path / "model")
     train(corpus, tmp_path / "model", preset=here)
     assert contents(tmp_path / "model") == contents(tmp_path / "whole")

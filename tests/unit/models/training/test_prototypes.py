@@ -1,4 +1,6 @@
-"""Prototypes in training: what is clustered, how, when, and that a run with them is the same however it is stopped."""
+"""Prototypes in training: what is clustered, how, when, and that a run with them is the same
+however it is stopped.
+"""
 
 import numpy as np
 import pytest
@@ -28,18 +30,28 @@ def undisturbed(corpus, tmp_path_factory):
 
 
 def slow_k_means(points, k, starts, iterations=100):
-    """Lloyd's algorithm from given starts, point by point in float64; the best centroids and their sum of squares."""
+    """Lloyd's algorithm from given starts, point by point in float64; the best centroids and their
+    sum of squares.
+    """
     points, best = np.asarray(points, np.float64), None
     for centroids in np.asarray(starts, np.float64):
         labels = None
         for _ in range(iterations):
-            found = [int(np.argmin([np.sum((point - centroid) ** 2) for centroid in centroids])) for point in points]
+            found = [
+                int(np.argmin([np.sum((point - centroid) ** 2) for centroid in centroids]))
+                for point in points
+            ]
             if found == labels:
                 break
             labels = found
             for c in set(labels):
-                centroids[c] = np.mean([point for point, own in zip(points, labels, strict=True) if own == c], 0)
-        total = sum(float(np.sum((point - centroids[c]) ** 2)) for point, c in zip(points, labels, strict=True))
+                centroids[c] = np.mean(
+                    [point for point, own in zip(points, labels, strict=True) if own == c], 0
+                )
+        total = sum(
+            float(np.sum((point - centroids[c]) ** 2))
+            for point, c in zip(points, labels, strict=True)
+        )
         if best is None or total < best[1]:
             best = centroids, total
     return best
@@ -59,7 +71,9 @@ def test_clusters_that_lie_apart_are_found():
 
 
 def test_of_several_starts_the_best_is_taken():
-    """In a cloud without clusters starts end apart: close to the best from every triple of some points."""
+    """In a cloud without clusters starts end apart: close to the best from every triple of some
+    points.
+    """
     points = np.random.default_rng(3).normal(size=(60, 4)) + 5
     centroids = cluster(points.astype(np.float32), 3, generator()).double().numpy()
     total = ((points[:, None] - centroids) ** 2).sum(2).min(1).sum()
@@ -83,11 +97,18 @@ def test_one_prototype_is_the_mean_and_equal_points_have_equal_ones():
 def test_specials_marks_and_rare_words_have_no_prototypes():
     words = ["<s>", "<pad>", "</s>", "<unk>", "the", ".", "rare", ",</w>", "dog</w>", "...", "``"]
     counts = np.array([0, 0, 99, 60, 80, 70, 49, 70, 50, 70, 70])
-    assert [words[word] for word in clustered_words(words, counts, 50)] == ["the", "dog</w>", "...", "``"]
+    assert [words[word] for word in clustered_words(words, counts, 50)] == [
+        "the",
+        "dog</w>",
+        "...",
+        "``",
+    ]
 
 
 def test_what_is_clustered_are_all_states_of_a_word_and_nothing_else(corpus, monkeypatch):
-    """One prototype is the mean of the states, sentence by sentence; however much is held at once."""
+    """One prototype is the mean of the states, sentence by sentence; however much is held at
+    once.
+    """
     subwords = Subwords.load(corpus)
     data = Data((corpus / "train.de", corpus / "train.en"), subwords, PROTO.training)
     config = PROTO.replace({"model.prototypes": 1}).model
@@ -97,7 +118,9 @@ def test_what_is_clustered_are_all_states_of_a_word_and_nothing_else(corpus, mon
         torch.manual_seed(0)
         model = build_model(config, subwords.source_size, subwords.target_size).train()
         state = torch.get_rng_state()
-        count = make_prototypes(model, data, subwords.source, 3, "cpu", torch.autocast("cpu", enabled=False))
+        count = make_prototypes(
+            model, data, subwords.source, 3, "cpu", torch.autocast("cpu", enabled=False)
+        )
         assert model.training and torch.equal(torch.get_rng_state(), state)
         assert count == int(model.clustered.sum()) > 2
         found.append(model.prototypes.clone())
@@ -115,7 +138,9 @@ def test_what_is_clustered_are_all_states_of_a_word_and_nothing_else(corpus, mon
 
 
 def test_prototypes_are_made_once_between_two_epochs(undisturbed):
-    ((place, entry),) = ((n, entry) for n, entry in enumerate(log_of(undisturbed)) if "prototypes" in entry)
+    ((place, entry),) = (
+        (n, entry) for n, entry in enumerate(log_of(undisturbed)) if "prototypes" in entry
+    )
     before, after = log_of(undisturbed)[place - 1], log_of(undisturbed)[place + 1]
     assert (entry["update"], before["update"], after["update"]) == (4, 4, 6)
     assert "valid_loss" in before and after["epoch"] == 3
@@ -135,7 +160,9 @@ def test_a_run_in_parts_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, st
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_a_run_killed_as_it_clusters_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, monkeypatch, place):
+def test_a_run_killed_as_it_clusters_ends_in_the_same_bytes(
+    corpus, undisturbed, tmp_path, monkeypatch, place
+):
     def killed(*arguments):
         if place == "after":
             make_prototypes(*arguments)
@@ -150,7 +177,11 @@ def test_a_run_killed_as_it_clusters_ends_in_the_same_bytes(corpus, undisturbed,
 
 
 def test_prototypes_from_the_first_update_on(corpus, tmp_path):
-    train(corpus, tmp_path / "first", PROTO.replace({"model.prototype_epochs": 0, "training.max_updates": 2}))
+    train(
+        corpus,
+        tmp_path / "first",
+        PROTO.replace({"model.prototype_epochs": 0, "training.max_updates": 2}),
+    )
     assert [entry["update"] for entry in log_of(tmp_path / "first") if "prototypes" in entry] == [0]
 
 

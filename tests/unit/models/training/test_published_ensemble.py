@@ -26,11 +26,18 @@ def members(workspace, *texts):
 
         return write
 
-    return [workspace.run(Step(f"member-{n}", {"text": text}, {}), make(text)) for n, text in enumerate(texts)]
+    return [
+        workspace.run(Step(f"member-{n}", {"text": text}, {}), make(text))
+        for n, text in enumerate(texts)
+    ]
 
 
 def bytes_of(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_members_are_published_as_train_ensemble_does_it_and_take_no_room(workspace):
@@ -63,7 +70,9 @@ def test_a_file_system_without_hard_links_gets_copies(workspace, monkeypatch):
     assert not (folder / "member-1/model.safetensors").samefile(steps[1] / "model.safetensors")
 
 
-@pytest.mark.parametrize("name", ["member-1/model.safetensors", "member-0/config.json", "ensemble.json"])
+@pytest.mark.parametrize(
+    "name", ["member-1/model.safetensors", "member-0/config.json", "ensemble.json"]
+)
 def test_what_is_not_the_steps_is_made_again(workspace, name):
     steps = members(workspace, "a", "b")
     folder = publish_beside(workspace, steps)
@@ -88,7 +97,9 @@ def test_other_members_replace_them_and_what_users_put_there_stays(workspace):
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
-def test_a_call_that_is_killed_leaves_no_half_and_the_next_one_goes_on(workspace, monkeypatch, kept):
+def test_a_call_that_is_killed_leaves_no_half_and_the_next_one_goes_on(
+    workspace, monkeypatch, kept
+):
     """Killed at each of its renames: the old one away, the new one there, a user's file back."""
     first, second = members(workspace, "a", "b"), members(workspace, "c", "d")
     folder = publish_beside(workspace, first)
@@ -108,8 +119,11 @@ def test_a_call_that_is_killed_leaves_no_half_and_the_next_one_goes_on(workspace
             publish_beside(workspace, second)
     left = bytes_of(folder) if folder.exists() else {}
     left.pop("hypotheses", None)
-    new = {f"member-{n}/{name}": (step / name).read_bytes() for n, step in enumerate(second)
-           for name in ("config.json", "model.safetensors", "checkpoints/update-2/model.safetensors")}  # fmt: skip
+    new = {
+        f"member-{n}/{name}": (step / name).read_bytes()
+        for n, step in enumerate(second)
+        for name in ("config.json", "model.safetensors", "checkpoints/update-2/model.safetensors")
+    }
     new["ensemble.json"] = before["ensemble.json"]
     assert left == (before, {}, new)[kept]
     check_beside(workspace)
@@ -122,7 +136,9 @@ def test_a_call_that_is_killed_leaves_no_half_and_the_next_one_goes_on(workspace
 def test_a_folder_of_somebody_elses_is_refused_and_left(workspace, kind):
     folder = workspace.root.parent / "ensemble"
     workspace.root.mkdir(parents=True)
-    {"folder": folder.mkdir, "file": folder.touch, "link": lambda: folder.symlink_to("nowhere")}[kind]()
+    {"folder": folder.mkdir, "file": folder.touch, "link": lambda: folder.symlink_to("nowhere")}[
+        kind
+    ]()
     with pytest.raises(InputError, match=f"{folder}: is in the way .*ensemble="):
         check_beside(workspace)
     assert os.path.lexists(folder)

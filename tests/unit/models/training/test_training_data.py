@@ -33,7 +33,8 @@ def test_batches_of_sentences_are_drawn_with_replacement(files):
     assert {len(batch) for epoch in epochs for batch in epoch} == {7}
     assert all(len(epoch) == -(-len(data.rows) // 7) for epoch in epochs)
     drawn = np.concatenate([row for epoch in epochs for row in epoch])
-    # All pairs that are short enough, and no others, about equally often; some more than once in an epoch.
+    # All pairs that are short enough, and no others, about equally often; some more than once in an
+    # epoch.
     counts = np.bincount(drawn, minlength=40)
     assert np.flatnonzero(counts).tolist() == data.rows.tolist()
     assert counts[data.rows].max() < 2 * counts[data.rows].min()

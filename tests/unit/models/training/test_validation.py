@@ -43,7 +43,9 @@ def test_the_loss_is_a_mean_over_tokens_without_smoothing_and_dropout(corpus, mo
     assert model.training
     model.eval()
     total, tokens = 0.0, 0
-    for source, target in zip(lines_of(corpus, "valid.de"), lines_of(corpus, "valid.en"), strict=True):
+    for source, target in zip(
+        lines_of(corpus, "valid.de"), lines_of(corpus, "valid.en"), strict=True
+    ):
         x = Ragged.pack(check.subwords.encode_source([source]))
         y = Ragged.pack(check.subwords.encode_target([target]))
         log_p = torch.log_softmax(model(x, y.shifted()), 1)
@@ -71,7 +73,9 @@ def test_bleu_and_exact_match_compare_words_with_the_text(corpus, model, monkeyp
     answers = [*wanted[:3], *(line + " neu" for line in wanted[3:])]
     assert len(set(answers)) > 3
     # White space is no part of a word, and the text is not what its subwords say of unknown ones.
-    monkeypatch.setattr(Validation, "_decode", lambda self, model: {row: f" {x}  " for row, x in enumerate(answers)})
+    monkeypatch.setattr(
+        Validation, "_decode", lambda self, model: {row: f" {x}  " for row, x in enumerate(answers)}
+    )
     metrics, score = validation_of(corpus, validate_metric="exact_match")(model)
     assert metrics["valid_exact_match"] == score == pytest.approx(100 * 3 / 9)
     metrics, score = validation_of(corpus, validate_metric="bleu")(model)
@@ -81,15 +85,29 @@ def test_bleu_and_exact_match_compare_words_with_the_text(corpus, model, monkeyp
 
 
 def test_bleu_as_fairseq_measures_it(corpus, model, monkeypatch):
-    """Pieces that the text itself has are joined, then sacrebleu tokenises: fairseq's --eval-bleu-remove-bpe."""
-    check = validation_of(corpus, validate_metric="bleu", validate_join="@@", validate_tokenize="13a")
-    wanted = ["the bi@@ g dog &apos;s ho@@ use", "a sma@@ ll cat is here , too .", *["so it is"] * 7]
-    answers = ["the b@@ ig dog &apos;s hou@@ se", "a small cat is there, to@@ o.  ", *["so it i@@"] * 7]
+    """Pieces that the text itself has are joined, then sacrebleu tokenises: fairseq's
+    --eval-bleu-remove-bpe.
+    """
+    check = validation_of(
+        corpus, validate_metric="bleu", validate_join="@@", validate_tokenize="13a"
+    )
+    wanted = [
+        "the bi@@ g dog &apos;s ho@@ use",
+        "a sma@@ ll cat is here , too .",
+        *["so it is"] * 7,
+    ]
+    answers = [
+        "the b@@ ig dog &apos;s hou@@ se",
+        "a small cat is there, to@@ o.  ",
+        *["so it i@@"] * 7,
+    ]
     monkeypatch.setattr(check.data, "lines", wanted)
     monkeypatch.setattr(Validation, "_decode", lambda self, model: dict(enumerate(answers)))
     joined = [(f"{line} ".replace("@@ ", "").rstrip()) for line in answers]
     assert joined[:3] == ["the big dog &apos;s house", "a small cat is there, too.", "so it i"]
-    expected = sacrebleu.corpus_bleu(joined, [[f"{line} ".replace("@@ ", "").rstrip() for line in wanted]])
+    expected = sacrebleu.corpus_bleu(
+        joined, [[f"{line} ".replace("@@ ", "").rstrip() for line in wanted]]
+    )
     assert check(model)[0]["valid_bleu"] == pytest.approx(expected.score)
     plain = validation_of(corpus, validate_metric="bleu")
     monkeypatch.setattr(plain.data, "lines", wanted)
@@ -118,7 +136,13 @@ def test_consistency_is_the_distance_of_two_predictions_with_dropout(corpus, mod
             p = torch.softmax(model(both[0], both[1].shifted()), 1).double()
             half = len(p) // 2
             for first, second in zip(p[:half], p[half:], strict=True):
-                total += float((first * (first / second).log()).sum() + (second * (second / first).log()).sum()) / 2
+                total += (
+                    float(
+                        (first * (first / second).log()).sum()
+                        + (second * (second / first).log()).sum()
+                    )
+                    / 2
+                )
                 tokens += 1
     assert metrics["valid_consistency"] == pytest.approx(total / tokens, rel=1e-4)
 
@@ -208,7 +232,13 @@ def test_validation_begins_at_an_epoch(corpus, tmp_path):
     ends = validated(tmp_path / "every")
     assert len(ends) > 4
     for first, expected in ((3, ends[2:]), (99, [21])):
-        train(corpus, tmp_path / str(first), PRESET.replace({**settings, "training.validate_from_epoch": first}))
+        train(
+            corpus,
+            tmp_path / str(first),
+            PRESET.replace({**settings, "training.validate_from_epoch": first}),
+        )
         assert validated(tmp_path / str(first)) == expected
-    with pytest.raises(InputError, match=r"validate_from_epoch=2: must be 0 with training\.validate_every_epochs=0"):
+    with pytest.raises(
+        InputError, match=r"validate_from_epoch=2: must be 0 with training\.validate_every_epochs=0"
+    ):
         PRESET.replace({"training.validate_from_epoch": 2})

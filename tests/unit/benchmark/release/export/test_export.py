@@ -32,11 +32,15 @@ def pairs(tmp_path, monkeypatch):
     monkeypatch.setattr(lm_eval, "shots_of", lambda pairs: {"source": ["a"], "target": ["b"]})
     rows = [
         {
-            "source": RAW[line][0], "target": RAW[line][1], "doc": f"line-{line + 1}", "domain": "d",
-            "document": f"line-{line + 1}", "figures": {"pool": 1, "pool_line": line + 1},
+            "source": RAW[line][0],
+            "target": RAW[line][1],
+            "doc": f"line-{line + 1}",
+            "domain": "d",
+            "document": f"line-{line + 1}",
+            "figures": {"pool": 1, "pool_line": line + 1},
         }
         for line in (2, 0)
-    ]  # fmt: skip
+    ]
     return Pairs(Release.open(folder), rows)
 
 
@@ -64,7 +68,9 @@ def test_the_metric_cuts_chinese(pairs, tmp_path):
 def test_a_language_with_blanks_has_the_metrics_of_the_harness(pairs, tmp_path):
     pairs.release.manifest["languages"] = ["zh", "en"]
     exported(pairs, tmp_path / "task")
-    task = yaml.safe_load((tmp_path / "task" / "cgbench_zh_en.yaml").read_text().replace("!function ", ""))
+    task = yaml.safe_load(
+        (tmp_path / "task" / "cgbench_zh_en.yaml").read_text().replace("!function ", "")
+    )
     assert task["metric_list"] == [{"metric": name} for name in ("bleu", "chrf", "ter")]
     assert "def bleu" not in (tmp_path / "task" / "pairs.py").read_text()
 
@@ -81,11 +87,14 @@ def test_a_target_of_another_package(small_release, tmp_path, monkeypatch):
     def points(group):
         assert group == "cgbench.exports"
         return [
-            EntryPoint(name, value, group) for name, value in (("my-tsv", f"{__name__}:write_tsv"), ("bad", "no:x"))
+            EntryPoint(name, value, group)
+            for name, value in (("my-tsv", f"{__name__}:write_tsv"), ("bad", "no:x"))
         ]
 
     monkeypatch.setattr(module, "entry_points", points)
-    monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__, SimpleNamespace(write_tsv=write_tsv)))
+    monkeypatch.setitem(
+        sys.modules, __name__, sys.modules.get(__name__, SimpleNamespace(write_tsv=write_tsv))
+    )
     assert export(small_release, "my-tsv", tmp_path / "out") == ["pairs.tsv"]
     rows = [line.split("\t") for line in (tmp_path / "out" / "pairs.tsv").read_text().splitlines()]
     assert rows[0] == ["source", "target", "degree"] and len(rows) == len(small_release.split()) + 1
@@ -102,13 +111,20 @@ def test_rules_of_a_lexicon(pairs, tmp_path):
         "he waits\t在等/等\ndogs\t狗\ncats\t猫\nsleep\t睡/眠\ntoo\t虎\n", encoding="utf-8"
     )
     (tmp_path / "out").mkdir()
-    numbered = Pairs(pairs.release, [row | {"figures": {"line": row["doc"][5:]}} for row in pairs.rows])
+    numbered = Pairs(
+        pairs.release, [row | {"figures": {"line": row["doc"][5:]}} for row in pairs.rows]
+    )
     with pytest.warns(InputWarning, match="1 of 2 references fail a rule"):
         write_rules(numbered, tmp_path / "out", lexicon=tmp_path / "lexicon")
     rules = read_rules(tmp_path / "out" / "rules.jsonl")
     assert rules.ids == ["3", "1"]
-    assert [[rule.name for rule in of] for of in rules.rules] == [["he waits"], ["dogs", "sleep", "too"]]
-    assert [passed(*pair) for pair in zip(rules.rules, ("他在等。", "狗也睡觉。"), strict=True)] == ["1", "110"]
+    assert [[rule.name for rule in of] for of in rules.rules] == [
+        ["he waits"],
+        ["dogs", "sleep", "too"],
+    ]
+    assert [
+        passed(*pair) for pair in zip(rules.rules, ("他在等。", "狗也睡觉。"), strict=True)
+    ] == ["1", "110"]
     with pytest.raises(InputError, match="needs translations of words or phrases; give lexicon"):
         write_rules(pairs, tmp_path, lexicon=None)
     (tmp_path / "lexicon").write_text("bird 鸟\n", encoding="utf-8")
