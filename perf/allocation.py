@@ -12,9 +12,9 @@ import sys
 import numpy as np
 
 from cgbench.benchmark.candidates import strata
-from cgbench.benchmark.comparison.design import Design
-from cgbench.benchmark.comparison.intervals import score_interval
-from cgbench.benchmark.comparison.variance import covariance_of_design
+from cgbench.benchmark.score.comparison.design import Design
+from cgbench.benchmark.score.comparison.intervals import score_interval
+from cgbench.benchmark.score.comparison.variance import covariance_of_design
 
 SIZES = np.array([60, 90, 120, 180, 250, 300, 400, 500, 500, 600])
 DEVIATIONS = np.array([30, 28, 26, 24, 20, 0, 0, 0, 0, 0.0])

@@ -26,12 +26,12 @@ from scan import machine
 from scipy import special
 from significance import LEVELS, POOL, generated
 
-from cgbench.benchmark.comparison.design import Clusters
-from cgbench.benchmark.comparison.intervals import score_interval
-from cgbench.benchmark.comparison.seeds_test import Contrasts
-from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_clusters
-from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.measure.metrics.cter import Cter
+from cgbench.benchmark.measure.metrics.metric import Metric
+from cgbench.benchmark.score.comparison.design import Clusters
+from cgbench.benchmark.score.comparison.intervals import score_interval
+from cgbench.benchmark.score.comparison.seeds_test import Contrasts
+from cgbench.benchmark.score.comparison.variance import ExampleCovariance, covariance_of_clusters
 
 CLUSTERS = (5, 10, 20, 40, 200)
 CORRELATIONS = (0.0, 0.1, 0.3, 0.6)

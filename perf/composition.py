@@ -12,8 +12,8 @@ import itertools
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import Comparison
-from cgbench.benchmark.score.residual import (
+from cgbench.benchmark.score.comparison.comparison import Comparison
+from cgbench.benchmark.score.evaluation.residual import (
     Gate,
     Incidence,
     Outcomes,

@@ -24,10 +24,10 @@ import numpy as np
 from scan import machine
 from scipy.stats import rankdata
 
-from cgbench.benchmark.consistency.items import ItemRow, Tokens
-from cgbench.benchmark.consistency.linked_translations import Consistency
-from cgbench.benchmark.score.evaluate import evaluation_of
-from cgbench.benchmark.score.request import ScoreRequest
+from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
+from cgbench.benchmark.score.evaluation.request import ScoreRequest
+from cgbench.studies.consistency.items import ItemRow, Tokens
+from cgbench.studies.consistency.linked_translations import Consistency
 from cgbench.tables import render
 
 Texts = tuple[list[ItemRow], list[str]]

@@ -18,8 +18,8 @@ import sys
 
 import numpy as np
 
-from cgbench.benchmark.comparison.design import Clusters
-from cgbench.benchmark.score.differences import _expected, _ngrams
+from cgbench.benchmark.score.comparison.design import Clusters
+from cgbench.benchmark.score.evaluation.differences import _expected, _ngrams
 from cgbench.text.plain_text import words_of
 
 SENTENCES, LENGTH, VOCABULARY = 300, 8, 150

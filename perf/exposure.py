@@ -23,13 +23,13 @@ import numpy as np
 from scan import machine
 
 import cgbench
-from cgbench.benchmark.comparison.comparison import Comparison, compare
-from cgbench.benchmark.comparison.design import Clusters, Sampling
-from cgbench.benchmark.metrics.bins import Feature
-from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.outputs.systems import System
-from cgbench.benchmark.score.exposure import compare_exposure
-from cgbench.benchmark.score.scored import Binning
+from cgbench.benchmark.measure.metrics.bins import Feature
+from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
+from cgbench.benchmark.score.comparison.comparison import Comparison, compare
+from cgbench.benchmark.score.comparison.design import Clusters, Sampling
+from cgbench.benchmark.score.evaluation.exposure import compare_exposure
+from cgbench.benchmark.score.evaluation.scored import Binning
+from cgbench.benchmark.score.outputs.systems import System
 from cgbench.tables import render
 from cgbench.text.columns import Column
 

@@ -13,11 +13,11 @@ import argparse
 
 import numpy as np
 
-from cgbench.benchmark.metrics.metric import ExampleTexts
-from cgbench.benchmark.metrics.registry import make_metric
-from cgbench.benchmark.outputs.systems import System
-from cgbench.benchmark.validity.cell_effects import cell_effects
-from cgbench.benchmark.validity.cells import Cells, draw_cells
+from cgbench.benchmark.measure.metrics.metric import ExampleTexts
+from cgbench.benchmark.measure.metrics.registry import make_metric
+from cgbench.benchmark.score.outputs.systems import System
+from cgbench.studies.validity.cell_effects import cell_effects
+from cgbench.studies.validity.cells import Cells, draw_cells
 
 KINDS = {  # costs in points: of high degree, of high uncertainty, of both together
     "nothing": (0, 0, 0),

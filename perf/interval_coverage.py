@@ -13,7 +13,7 @@ skill on both. The truth is the difference of the two true figures.
 
 **Power**: two systems that differ, right or wrong, with several runs; an example is hard for both
 alike, and each run has a skill of its own, so that true figures of runs have a standard deviation
-of about 6 points. What cgbench.benchmark.validity.power states from a pilot of as many examples and
+of about 6 points. What cgbench.studies.validity.power states from a pilot of as many examples and
 runs stands beside how often the test rejects: stated from the mean variance of 200 pilots, and from
 one of them, as 80% of pilots state it.
 
@@ -25,17 +25,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import SubsetScores, SystemScores
-from cgbench.benchmark.comparison.intervals import (
+from cgbench.benchmark.measure.metrics.segment_scores import SegmentScores
+from cgbench.benchmark.score.comparison.comparison import SubsetScores, SystemScores
+from cgbench.benchmark.score.comparison.intervals import (
     difference_interval,
     percentile_interval,
     score_interval,
 )
-from cgbench.benchmark.comparison.seeds_test import Contrasts
-from cgbench.benchmark.comparison.significance import draw_runs, resampled_runs
-from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_samples
-from cgbench.benchmark.metrics.segment_scores import SegmentScores
-from cgbench.benchmark.validity.power import PowerTest, Variance, variance_of
+from cgbench.benchmark.score.comparison.seeds_test import Contrasts
+from cgbench.benchmark.score.comparison.significance import draw_runs, resampled_runs
+from cgbench.benchmark.score.comparison.variance import ExampleCovariance, covariance_of_samples
+from cgbench.studies.validity.power import PowerTest, Variance, variance_of
 
 SAMPLES, LEVEL = 500, 0.05
 HARD = 2.0

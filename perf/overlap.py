@@ -86,9 +86,9 @@ def measure(folder: Path, words: int, pairs: int, repeat: int) -> None:
 
 def loops(folder: Path, words: int, pairs: int) -> None:
     """Processor time of the loops over one file, beside those of the scan over the same."""
-    from cgbench.benchmark.known_ngrams.known import KnownNgrams
-    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-    from cgbench.benchmark.overlap.automaton import Automaton
+    from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+    from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
+    from cgbench.benchmark.measure.overlap.automaton import Automaton
     from cgbench.text.shards import Shard, read_shard
 
     corpus, train = folder / "corpus", folder / "train"

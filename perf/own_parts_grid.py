@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from parts_grid import KINDS, LEAST, PROBES
 
-from cgbench.benchmark.comparison.comparison import Comparison
-from cgbench.benchmark.parts.own_translations import judge_outputs
-from cgbench.benchmark.score.residual import Incidence, Parts, compare_composition
+from cgbench.benchmark.score.comparison.comparison import Comparison
+from cgbench.benchmark.score.evaluation.residual import Incidence, Parts, compare_composition
+from cgbench.studies.parts.own_translations import judge_outputs
 
 LETTERS = "etaoinshrdlcumwfgypbvkjxqz"
 _WEIGHTS = 1 / (np.arange(26) + 3.0)

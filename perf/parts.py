@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.parts.ngrams import Search
+from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+from cgbench.studies.parts.ngrams import Search
 from cgbench.text.corpus import index_pair
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import Comparison
-from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.metric import ExampleTexts
-from cgbench.benchmark.score.residual import (
+from cgbench.benchmark.measure.metrics.cter import Cter
+from cgbench.benchmark.measure.metrics.metric import ExampleTexts
+from cgbench.benchmark.score.comparison.comparison import Comparison
+from cgbench.benchmark.score.evaluation.residual import (
     Incidence,
     Outcomes,
     Parts,

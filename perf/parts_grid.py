@@ -11,8 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import Comparison
-from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition
+from cgbench.benchmark.score.comparison.comparison import Comparison
+from cgbench.benchmark.score.evaluation.residual import (
+    Incidence,
+    Outcomes,
+    Parts,
+    compare_composition,
+)
 
 LEAST, PROBES = 4, 5
 Errors = Callable[[np.random.Generator, np.ndarray, np.ndarray, np.ndarray, str], np.ndarray]

@@ -42,18 +42,18 @@ from scan import machine
 
 from cgbench.benchmark.candidates.inclusion import document_inclusion
 from cgbench.benchmark.candidates.strata import ALLOCATIONS, allocate, deviations_in, strata_of
-from cgbench.benchmark.comparison.design import Clusters, Design
-from cgbench.benchmark.comparison.intervals import score_interval
-from cgbench.benchmark.comparison.seeds_test import Contrasts
-from cgbench.benchmark.comparison.variance import (
+from cgbench.benchmark.measure.metrics.bleu import Bleu, ChrF, sentence_chrf
+from cgbench.benchmark.measure.metrics.metric import Metric
+from cgbench.benchmark.release.data_tables import sides_of
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.score.comparison.design import Clusters, Design
+from cgbench.benchmark.score.comparison.intervals import score_interval
+from cgbench.benchmark.score.comparison.seeds_test import Contrasts
+from cgbench.benchmark.score.comparison.variance import (
     ExampleCovariance,
     covariance_of_clusters,
     covariance_of_design,
 )
-from cgbench.benchmark.metrics.bleu import Bleu, ChrF, sentence_chrf
-from cgbench.benchmark.metrics.metric import Metric
-from cgbench.benchmark.release.data_tables import sides_of
-from cgbench.benchmark.release.release import Release
 
 STRATA = 10
 SIZES = (60, 150, 400)

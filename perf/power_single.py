@@ -5,7 +5,7 @@ by simulation.
 
 Two systems answer N examples, right or wrong. On half of the examples, drawn anew in each trial,
 both go by the same luck, on the others each by its own. The true difference is the one at which
-:mod:`cgbench.benchmark.validity.power` states a power of 80% from the true variance, or of 20%
+:mod:`cgbench.studies.validity.power` states a power of 80% from the true variance, or of 20%
 where the second system would need an accuracy above 1 for that.
 
 The table has the stated power, what 80% of 200 pilots state for the same difference (a pilot
@@ -18,11 +18,11 @@ import contextlib
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import SubsetScores, SystemScores
-from cgbench.benchmark.comparison.significance import LEVEL, randomization_of_pairs
-from cgbench.benchmark.metrics.segment_scores import SegmentScores
-from cgbench.benchmark.validity.power import PowerTest, Variance, variance_of
+from cgbench.benchmark.measure.metrics.segment_scores import SegmentScores
+from cgbench.benchmark.score.comparison.comparison import SubsetScores, SystemScores
+from cgbench.benchmark.score.comparison.significance import LEVEL, randomization_of_pairs
 from cgbench.errors import InputError
+from cgbench.studies.validity.power import PowerTest, Variance, variance_of
 
 GOALS = (0.8, 0.2)
 SIZES, ACCURACIES = (20, 50, 200, 1000), (0.5, 0.9)

@@ -10,8 +10,8 @@ import sys
 
 import numpy as np
 
-from cgbench.benchmark.comparison.design import Clusters
-from cgbench.benchmark.comparison.prediction_powered import human_means
+from cgbench.benchmark.score.comparison.design import Clusters
+from cgbench.benchmark.score.comparison.prediction_powered import human_means
 
 N, TRIALS = 2_000, 500
 METRICS = ("perfect", "good", "noisy", "useless", "inverted")

@@ -32,7 +32,7 @@ CGBENCH = [sys.executable, "-m", "cgbench"]
 LEARN = """
 import sys
 from pathlib import Path
-from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 ngrams = KnownNgrams.learn(Path(sys.argv[1]))
 print(len(ngrams), ngrams.longest, int(ngrams.words.counts.sum()))
 """

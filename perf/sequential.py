@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-from cgbench.benchmark.comparison.sequential import log_capitals
+from cgbench.benchmark.score.comparison.sequential import log_capitals
 
 LEVEL = 0.05
 BAR = math.log(2 / LEVEL)

@@ -40,9 +40,17 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from cgbench.benchmark.comparison.seeds_test import Contrast, contrast, degrees_of_seeds, half_width
-from cgbench.benchmark.comparison.significance import bootstrap_p, mcnemar_p
-from cgbench.benchmark.comparison.variance import covariance_of_examples, covariance_of_samples
+from cgbench.benchmark.score.comparison.seeds_test import (
+    Contrast,
+    contrast,
+    degrees_of_seeds,
+    half_width,
+)
+from cgbench.benchmark.score.comparison.significance import bootstrap_p, mcnemar_p
+from cgbench.benchmark.score.comparison.variance import (
+    covariance_of_examples,
+    covariance_of_samples,
+)
 
 LEVEL = 0.05
 SIZES = (100, 300, 1000, 3000, 10_000)
@@ -278,7 +286,7 @@ def generated() -> tuple[Any, np.ndarray]:
     References of 5 to 25 words of a Zipf distribution; an output has words replaced, left out and
     swapped.
     """
-    from cgbench.benchmark.metrics.bleu import Bleu
+    from cgbench.benchmark.measure.metrics.bleu import Bleu
 
     rng = np.random.default_rng(1)
     references = [
@@ -313,9 +321,9 @@ def texts(
 
     ``deviation`` of the true figures of runs, in points, about; ``height``: where the figures are.
     """
-    from cgbench.benchmark.comparison.seeds_test import Contrasts
-    from cgbench.benchmark.comparison.significance import resampled_runs
-    from cgbench.benchmark.metrics.cter import Cter
+    from cgbench.benchmark.measure.metrics.cter import Cter
+    from cgbench.benchmark.score.comparison.seeds_test import Contrasts
+    from cgbench.benchmark.score.comparison.significance import resampled_runs
 
     rng = np.random.default_rng([size, *runs, round(10 * deviation), len(height), round(10 * own)])
     parts = []

@@ -30,10 +30,10 @@ from pathlib import Path
 import numpy as np
 from scan import machine
 
-from cgbench.benchmark.divergence.elements import Elements, element_type, elements_of
-from cgbench.benchmark.divergence.measure import divergences
-from cgbench.benchmark.splits.assignment import search
-from cgbench.benchmark.splits.request import SplitConfig
+from cgbench.benchmark.build.splits.assignment import search
+from cgbench.benchmark.build.splits.request import SplitConfig
+from cgbench.benchmark.measure.divergence.elements import Elements, element_type, elements_of
+from cgbench.benchmark.measure.divergence.measure import divergences
 
 KIND = element_type("words", "count")
 DRAWN = 500

@@ -87,12 +87,12 @@ AMERICAN = {
 }
 # What a path begins with, words of the hit, and why they may stay.
 ALLOWED = [
-    ("cgbench/benchmark/overlap/automaton.py", "recognizing", "the title of a paper"),
+    ("cgbench/benchmark/measure/overlap/automaton.py", "recognizing", "the title of a paper"),
     ("docs/how-to/external-models.md", "generalization", "the title of a paper"),
     ("docs/reference/data.md", "colors", "a data set"),
-    ("cgbench/benchmark/metrics/bleu.py", "tokenize", "an option of sacrebleu"),
-    ("cgbench/benchmark/comparison/comparison.py", "randomization", "a value of --test"),
-    ("cgbench/benchmark/score/request.py", "detokenize", "a value of --normalise"),
+    ("cgbench/benchmark/measure/metrics/bleu.py", "tokenize", "an option of sacrebleu"),
+    ("cgbench/benchmark/score/comparison/comparison.py", "randomization", "a value of --test"),
+    ("cgbench/benchmark/score/evaluation/request.py", "detokenize", "a value of --normalise"),
     ("cgbench/benchmark/release/card.py", "generalization", "the title of a paper"),
     ("cgbench/benchmark/release/croissant.py", "tokenize", "an option"),
     ("cgbench/plots.py", "center", "a position in matplotlib"),

@@ -4,7 +4,7 @@ from typing import cast
 
 import click
 
-from cgbench.benchmark.react.request import BuildRequest
+from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.commands.click_types import corpora_words, corpus_words
 from cgbench.commands.command import (
     Resumable,
@@ -38,9 +38,9 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     The pairs come from a pool that was not trained on. The same command resumes an interrupted
     build: it keeps finished steps whose inputs have not changed.
     """
-    from cgbench.benchmark.react import build_react as build
-    from cgbench.benchmark.react.build_plan import plan_build
-    from cgbench.benchmark.react.cost import forecast
+    from cgbench.benchmark.build.react import build_react as build
+    from cgbench.benchmark.build.react.build_plan import plan_build
+    from cgbench.benchmark.build.react.cost import forecast
     from cgbench.commands.build_report import report
 
     _check_members(request)

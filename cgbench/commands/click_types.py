@@ -100,7 +100,7 @@ def corpus_words(paths: tuple[Path, ...]) -> Any:
     """
     if len(paths) != 1 or not paths[0].is_dir():
         return paths
-    from cgbench.benchmark.splits.split import corpus_or_split
+    from cgbench.benchmark.build.splits.split import corpus_or_split
 
     return corpus_or_split(paths, None)
 

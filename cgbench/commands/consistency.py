@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from cgbench.benchmark.consistency.request import ConsistencyRequest, ItemsRequest
 from cgbench.commands.command import Command, Group
 from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
 from cgbench.errors import InputError
+from cgbench.studies.consistency.request import ConsistencyRequest, ItemsRequest
 
 EXAMPLE = "cgbench consistency make mono.en --pieces test.jsonl:compound --out items.tsv"
 SCORE = "cgbench consistency score items.tsv --hyp first=first.zh --hyp second=second.zh --paired"
@@ -27,7 +27,7 @@ def make_command(request: ItemsRequest) -> None:
 
     TEXT is monolingual, with one sentence per line.
     """
-    from cgbench.benchmark.consistency.make import make_items
+    from cgbench.studies.consistency.make import make_items
 
     click.echo(make_items(request).report())
 
@@ -43,7 +43,7 @@ def score_command(request: ConsistencyRequest, output: ScoreOutput) -> None:
     it is a folder of `cgbench parts --side source`, the command scores the residual composition
     error instead, which needs --probe-hyp.
     """
-    from cgbench.benchmark.consistency.linked_translations import consistency
+    from cgbench.studies.consistency.linked_translations import consistency
 
     if output.per_example and Path(request.items).is_dir():
         raise InputError(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.benchmark.stats.degree import DegreeRequest, degree_rows
+from cgbench.benchmark.build.stats.degree import DegreeRequest, degree_rows
 from cgbench.commands.command import Command, format_option, grouped_option
 from cgbench.commands.lines import warn_of_texts
 from cgbench.commands.options import takes

@@ -43,7 +43,7 @@ def demo_command(
     """Build a test set from a small synthetic German-English corpus with known noise, and write a
     report.
     """
-    from cgbench.benchmark.react.demo import run_demo
+    from cgbench.benchmark.build.react.demo import run_demo
     from cgbench.commands.build_report import kinds_table, noise_table, report
     from cgbench.files import write_atomic
     from cgbench.report.release_page import release_page

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.benchmark.overlap.request import OverlapRequest
+from cgbench.benchmark.measure.overlap.request import OverlapRequest
 from cgbench.commands.click_types import orders
 from cgbench.commands.command import Resumable, engine_options, format_option, grouped_option
 from cgbench.commands.lines import warn_of_texts
@@ -56,7 +56,7 @@ def overlap_command(request: OverlapRequest, per_example: Path | None, form: str
 
     TEST is a file or TABLE:COLUMN, or two of them, source and target.
     """
-    from cgbench.benchmark.overlap.overlap import overlap
+    from cgbench.benchmark.measure.overlap.overlap import overlap
 
     test = [request.test] if isinstance(request.test, str) else [*request.test]
     if per_example:

@@ -2,9 +2,9 @@
 
 import click
 
-from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.commands.command import Command, format_option, show
 from cgbench.commands.options import takes
+from cgbench.studies.parts.request import PartsRequest
 
 
 @click.command("parts", cls=Command, example="cgbench parts release --out parts")
@@ -21,7 +21,7 @@ def parts_command(request: PartsRequest, form: str) -> None:
 
     RELEASE is the folder of a release or a split; give --test and --train instead for other text.
     """
-    from cgbench.benchmark.parts.parts import parts, report
+    from cgbench.studies.parts.parts import parts, report
 
     result = parts(request)
     show(form, result.manifest, f"{report(result)}\n\nwritten to {result.folder}")

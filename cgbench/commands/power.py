@@ -9,12 +9,15 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.imported.import_scores import ImportedMetric, ImportRequest, import_scores
-from cgbench.benchmark.metrics.metric import MetricOptions
-from cgbench.benchmark.score.evaluate import evaluation_of
-from cgbench.benchmark.score.request import ScoreRequest
-from cgbench.benchmark.score.result import Evaluation, ReportRequest
-from cgbench.benchmark.validity.power import PowerRequest, PowerResult, power
+from cgbench.benchmark.measure.metrics.metric import MetricOptions
+from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
+from cgbench.benchmark.score.evaluation.request import ScoreRequest
+from cgbench.benchmark.score.evaluation.result import Evaluation, ReportRequest
+from cgbench.benchmark.score.imported.import_scores import (
+    ImportedMetric,
+    ImportRequest,
+    import_scores,
+)
 from cgbench.commands.command import Command, grouped_option
 from cgbench.commands.options import takes
 from cgbench.commands.score_import import scores_by_system
@@ -22,6 +25,7 @@ from cgbench.errors import InputError
 from cgbench.files import check_output
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
 from cgbench.requests import changed, given_values
+from cgbench.studies.validity.power import PowerRequest, PowerResult, power
 from cgbench.tables import render
 
 

@@ -2,9 +2,9 @@
 
 import click
 
-from cgbench.benchmark.race.request import RaceRequest
 from cgbench.commands.command import Command
 from cgbench.commands.options import takes
+from cgbench.studies.race.request import RaceRequest
 
 
 @click.command(
@@ -26,7 +26,7 @@ def race_command(request: RaceRequest) -> None:
     --margin, or when the --budget is spent. Results apply to this test set. An interrupted race
     resumes; answers, scores and the result are in --output.
     """
-    from cgbench.benchmark.race.race import Race
+    from cgbench.studies.race.race import Race
 
     race = Race(request)
     for line in race.dry_run() if request.dry_run else race.run():

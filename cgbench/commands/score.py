@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from cgbench.benchmark.metrics.registry import METRICS, is_metric, metric_class, registered
-from cgbench.benchmark.score.evaluate import evaluation_of
-from cgbench.benchmark.score.request import ScoreRequest
+from cgbench.benchmark.measure.metrics.registry import METRICS, is_metric, metric_class, registered
+from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
+from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.commands.command import Command, Group
 from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.imported.import_scores import ImportRequest, import_scores
+from cgbench.benchmark.score.imported.import_scores import ImportRequest, import_scores
 from cgbench.commands.click_types import split_systems
 from cgbench.commands.options import takes
 from cgbench.commands.score import MetricCommand

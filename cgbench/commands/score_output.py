@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from cgbench.argument_types import File, Folder
-from cgbench.benchmark.score.example_sets import release_files
-from cgbench.benchmark.score.result import Evaluation, ReportRequest
+from cgbench.benchmark.score.evaluation.example_sets import release_files
+from cgbench.benchmark.score.evaluation.result import Evaluation, ReportRequest
 from cgbench.commands.command import command_line
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError, argument
@@ -79,7 +79,7 @@ class ScoreOutput(ReportRequest):
         if self.per_example:
             evaluation.write_per_example(self.per_example)
         if self.every_eval_ever:
-            from cgbench.benchmark.score.every_eval_ever import write_records
+            from cgbench.benchmark.score.evaluation.every_eval_ever import write_records
 
             write_records(evaluation, Path(self.every_eval_ever))
         if self.page:

@@ -2,7 +2,7 @@
 
 import click
 
-from cgbench.benchmark.imported.rule_scores import RulesRequest, rules
+from cgbench.benchmark.score.imported.rule_scores import RulesRequest, rules
 from cgbench.commands.command import Command
 from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput

@@ -2,7 +2,7 @@
 
 import click
 
-from cgbench.benchmark.splits.request import SplitRequest
+from cgbench.benchmark.build.splits.request import SplitRequest
 from cgbench.commands.command import Command, format_option, note, show
 from cgbench.commands.options import takes
 
@@ -14,7 +14,7 @@ from cgbench.commands.options import takes
 @format_option
 def split_command(request: SplitRequest, form: str) -> None:
     """Split a corpus so that the test set contains new combinations of known parts."""
-    from cgbench.benchmark.splits.split import split, split_summary
+    from cgbench.benchmark.build.splits.split import split, split_summary
 
     result = split(request)
     for warning in result.warnings:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.benchmark.stats.request import StatsRequest
+from cgbench.benchmark.build.stats.request import StatsRequest
 from cgbench.commands.click_types import orders
 from cgbench.commands.command import Command, formats
 from cgbench.commands.lines import warn_of_texts
@@ -43,7 +43,7 @@ def stats_command(request: StatsRequest, form: str) -> None:
     Prints one row per test text, as in Table 2 of Zheng and Lapata (2023). An n-gram is novel if it
     never occurs in the training text; each one is counted once.
     """
-    from cgbench.benchmark.stats.stats import stats
+    from cgbench.benchmark.build.stats.stats import stats
 
     if request.train and len(request.train) == 1 and request.release is None:
         tests = [paths[0] for _, paths in request.tests or () if len(paths) == 1]

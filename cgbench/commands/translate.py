@@ -4,7 +4,7 @@ from itertools import chain
 
 import click
 
-from cgbench.benchmark.shots.request import PromptOptions
+from cgbench.benchmark.release.shots.request import PromptOptions
 from cgbench.commands.command import Command
 from cgbench.commands.options import takes
 from cgbench.models.translation_request import TranslateRequest
@@ -38,7 +38,7 @@ def translate_command(request: TranslateRequest, options: PromptOptions) -> None
         request = changed(request, sources=str(models.pop()), model=models)
     if options.given:
         from cgbench.benchmark.release.reserved import reserved_for
-        from cgbench.benchmark.shots.prompts import with_shots
+        from cgbench.benchmark.release.shots.prompts import with_shots
 
         request, written = with_shots(request, options, reserved_for(request.sources))
         if written is not None:

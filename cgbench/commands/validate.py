@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from cgbench.benchmark.validity.request import ValidateRequest
 from cgbench.commands.command import Command, command_line, format_option, grouped_option
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
 from cgbench.requests import changed
+from cgbench.studies.validity.request import ValidateRequest
 
 
 @click.command(
@@ -57,8 +57,8 @@ def validate_command(
     from cgbench.benchmark.release.card_notes import add_results
     from cgbench.benchmark.release.manifest import CARD
     from cgbench.benchmark.release.release import Release
-    from cgbench.benchmark.validity.validate import candidate_texts, cell_sources, validate
     from cgbench.files import check_output, write_atomic
+    from cgbench.studies.validity.validate import candidate_texts, cell_sources, validate
 
     family, folder = _named(request.release)
     opened = Release.open(folder, work)

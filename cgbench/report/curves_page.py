@@ -17,8 +17,8 @@ from cgbench.report import charts
 from cgbench.report.page import as_table, render_page
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.validity.measures import SystemMeasures
-    from cgbench.benchmark.validity.result import Validity
+    from cgbench.studies.validity.measures import SystemMeasures
+    from cgbench.studies.validity.result import Validity
 
 LOG = "metrics.jsonl"
 MOST_POINTS = 40

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import SystemScores
-from cgbench.benchmark.score.known_parts import PartsScores
-from cgbench.benchmark.score.output.tables import parts_tables
-from cgbench.benchmark.score.residual import Outcomes, gate_of
-from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.score.comparison.comparison import SystemScores
+from cgbench.benchmark.score.evaluation.known_parts import PartsScores
+from cgbench.benchmark.score.evaluation.residual import Outcomes, gate_of
+from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.score.forms.tables import parts_tables
 from cgbench.plots import Chart, Series
 from cgbench.report import charts
 from cgbench.report.page import page_tables

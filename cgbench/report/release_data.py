@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
+from cgbench.benchmark.build.stats.novelty import novel_ngrams
+from cgbench.benchmark.build.stats.of_release import ReleaseOrigin, open_release, training_text
+from cgbench.benchmark.build.stats.single_texts import Text
 from cgbench.benchmark.candidates.selection import seeded_hash
-from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.overlap.known_from import ngrams_of_pool
-from cgbench.benchmark.overlap.known_of_test import KnownOfTest
+from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.measure.overlap.known_from import ngrams_of_pool
+from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.card import shown_counts
 from cgbench.benchmark.release.release import Release, input_corpus
-from cgbench.benchmark.stats.novelty import novel_ngrams
-from cgbench.benchmark.stats.of_release import ReleaseOrigin, open_release, training_text
-from cgbench.benchmark.stats.single_texts import Text
 from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.text.blocks import join_blocks

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import CALIBRATED
-from cgbench.benchmark.metrics.bins import make_bins
-from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.score.differences import outputs_of
-from cgbench.benchmark.score.features import make_feature
-from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
-from cgbench.benchmark.score.scored import ScoredSystems
+from cgbench.benchmark.measure.metrics.bins import make_bins
+from cgbench.benchmark.measure.metrics.cter import Cter
+from cgbench.benchmark.score.comparison.comparison import CALIBRATED
+from cgbench.benchmark.score.evaluation.differences import outputs_of
+from cgbench.benchmark.score.evaluation.features import make_feature
+from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.errors import InputError
 from cgbench.plots import COLOURS
 

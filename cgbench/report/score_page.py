@@ -7,23 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import CALIBRATED
-from cgbench.benchmark.comparison.significance import LEVEL
-from cgbench.benchmark.comparison.tiers import compare_all
-from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.score.differences import Differences, example_scores, find_differences
-from cgbench.benchmark.score.output.analyses import LAYOUTS, analysis_blocks
-from cgbench.benchmark.score.output.latex import bins_table, legend
-from cgbench.benchmark.score.output.rows import rows_of
-from cgbench.benchmark.score.output.tables import (
+from cgbench.benchmark.measure.metrics.cter import Cter
+from cgbench.benchmark.score.comparison.comparison import CALIBRATED
+from cgbench.benchmark.score.comparison.significance import LEVEL
+from cgbench.benchmark.score.comparison.tiers import compare_all
+from cgbench.benchmark.score.evaluation.differences import (
+    Differences,
+    example_scores,
+    find_differences,
+)
+from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs, score_chart
+from cgbench.benchmark.score.evaluation.scored import ScoredSystems
+from cgbench.benchmark.score.forms.analyses import LAYOUTS, analysis_blocks
+from cgbench.benchmark.score.forms.latex import bins_table, legend
+from cgbench.benchmark.score.forms.rows import rows_of
+from cgbench.benchmark.score.forms.tables import (
     differences_tables,
     drop_blocks,
     reasons_table,
     systems_table,
     without_equal_p,
 )
-from cgbench.benchmark.score.result import Evaluation, EvaluationInputs, score_chart
-from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError
 from cgbench.plots import FEW as FEW_OF_BIN
 from cgbench.plots import Chart, Series, shorten

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.metrics.bleu import Bleu
-from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.benchmark.measure.metrics.bleu import Bleu
+from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.reproduction.tables import Benchmark
 from cgbench.reproduction.texts import read_side
 from cgbench.text.columns import Column
@@ -74,8 +74,8 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
 
 def cter_scores(tested: Translated) -> dict[str, float]:
     """Compound translation error rates of all rows and of each phrase type (CoGnition)."""
-    from cgbench.benchmark.metrics.cter import Cter
-    from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
+    from cgbench.benchmark.measure.metrics.cter import Cter
+    from cgbench.benchmark.measure.metrics.cter_lexicon import Atoms, TranslationLexicon
 
     compounds = tested.column("compound")
     has_groups = len(compounds) % 5 == 0

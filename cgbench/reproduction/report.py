@@ -13,9 +13,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from cgbench.benchmark.comparison.intervals import student_quantile
-from cgbench.benchmark.metrics.published import PublishedScore
-from cgbench.benchmark.score.output.tables import span
+from cgbench.benchmark.measure.metrics.published import PublishedScore
+from cgbench.benchmark.score.comparison.intervals import student_quantile
+from cgbench.benchmark.score.forms.tables import span
 from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json
 from cgbench.reproduction.running import RESULT, RUNS

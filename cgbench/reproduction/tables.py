@@ -1,7 +1,7 @@
 """Reproducible tables, and the benchmarks with the systems that the papers ran on them.
 
 ``benchmarks/*.yaml`` define how systems are trained and tested, ``tables.yaml`` the scores in each
-table. The published scores are in :mod:`cgbench.benchmark.metrics.published`.
+table. The published scores are in :mod:`cgbench.benchmark.measure.metrics.published`.
 """
 
 import csv
@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from cgbench.benchmark.metrics.published import PAPERS, PublishedScore, all_published
+from cgbench.benchmark.measure.metrics.published import PAPERS, PublishedScore, all_published
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean, make_settings
 from cgbench.yaml_text import load_yaml
@@ -147,7 +147,7 @@ class PublishedTable:
             return [row for row in all_published() if self._shows(row)]
         # The degrees and novel n-grams in Table 2 of Zheng and Lapata 2023.
         text = (
-            resources.files("cgbench.benchmark")
+            resources.files("cgbench.benchmark.measure")
             .joinpath("published", "table2.tsv")
             .read_text(encoding="utf-8")
         )

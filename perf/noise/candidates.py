@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from planting import KINDS, Pair, Text
 
+from cgbench.benchmark.build.react.build_react import build_react
+from cgbench.benchmark.build.react.demo import LANGUAGES, NOISE, run_demo
 from cgbench.benchmark.candidates.matching import word_frequency
 from cgbench.benchmark.candidates.pair_measures import pair_measures
 from cgbench.benchmark.candidates.uncertainty import (
@@ -18,9 +20,7 @@ from cgbench.benchmark.candidates.uncertainty import (
     measure_sources,
     open_ensemble,
 )
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.react.build_react import build_react
-from cgbench.benchmark.react.demo import LANGUAGES, NOISE, run_demo
+from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.release.release import Release
 from cgbench.engines import Local
 from cgbench.files import write_atomic

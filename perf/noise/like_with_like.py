@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from grid import MEASURE, PLANTINGS
 
+from cgbench.benchmark.build.react.demo import NOISE, noise_left
 from cgbench.benchmark.candidates.noise_share import choose_cut
 from cgbench.benchmark.candidates.selection import GIVEN_DEGREE, select_rows, selection_sizes
-from cgbench.benchmark.comparison.intervals import within_scale
-from cgbench.benchmark.react.demo import NOISE, noise_left
 from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.score.comparison.intervals import within_scale
 
 SIZES, PLANTED = ("1/30", "1/20"), 0.05
 WAYS = {"published": ("drop", "drop_reference"), "small": ("drop_reference", "drop")}

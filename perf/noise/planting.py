@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 
 Pair = tuple[str, str]
 NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

@@ -17,9 +17,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from cgbench.benchmark.outputs.score_readers import read_score_columns
 from cgbench.benchmark.release.export.pairs import Pairs
 from cgbench.benchmark.release.export.pearmut import write_pearmut
+from cgbench.benchmark.score.outputs.score_readers import read_score_columns
 
 PEARMUT = os.environ.get("CGBENCH_PEARMUT") or (
     sys.executable if importlib.util.find_spec("pearmut") else None

@@ -309,7 +309,7 @@ def test_the_estimate_is_printed_and_is_not_in_the_release(
     release, corpora, run, tmp_path, monkeypatch
 ):
     """On standard error, before the build begins; a build that takes days starts nevertheless."""
-    from cgbench.benchmark.react import cost
+    from cgbench.benchmark.build.react import cost
 
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
     monkeypatch.setattr(cost, "_time_text", lambda *texts: (1e-6, 1e-6))

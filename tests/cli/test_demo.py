@@ -24,8 +24,10 @@ def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     ]
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
     small = partial(write_demo, train_pairs=1_500, pool_pairs=3_000, valid_pairs=50)
-    monkeypatch.setattr("cgbench.benchmark.react.demo.write_demo", small)
-    monkeypatch.setattr("cgbench.benchmark.react.demo.forecast", lambda *plan: {"members": 7200.0})
+    monkeypatch.setattr("cgbench.benchmark.build.react.demo.write_demo", small)
+    monkeypatch.setattr(
+        "cgbench.benchmark.build.react.demo.forecast", lambda *plan: {"members": 7200.0}
+    )
     first = run(*words, "--format", "json")
     assert "\nmembers  2.0 hours\n" in first.stderr
     result = json.loads(first.stdout)

@@ -16,7 +16,7 @@ import pytest
 
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.reserved import reserved_pairs
-from cgbench.benchmark.shots.choose import choose_shots, content_key
+from cgbench.benchmark.release.shots.choose import choose_shots, content_key
 from cgbench.errors import InputError
 
 

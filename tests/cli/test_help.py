@@ -139,7 +139,7 @@ def test_a_method_is_a_name(run, path):
 
 
 def test_help_settings_is_a_table_of_the_request(run):
-    from cgbench.benchmark.react.request import BuildRequest
+    from cgbench.benchmark.build.react.request import BuildRequest
     from cgbench.requests import leaves_of
 
     page = run("build-react", "--help-settings").stdout

@@ -11,15 +11,15 @@ import pytest
 from parts_manifest import MANIFEST
 
 import cgbench
-from cgbench.benchmark.consistency.request import ConsistencyRequest, ItemsRequest
-from cgbench.benchmark.imported import import_scores, rule_scores
-from cgbench.benchmark.parts.folder import Piece, Place, write_parts
-from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.benchmark.release.export.export import ExportRequest
 from cgbench.benchmark.score import request
-from cgbench.benchmark.validity.request import ValidateRequest
+from cgbench.benchmark.score.imported import import_scores, rule_scores
 from cgbench.errors import InputError
 from cgbench.requests import fields_of
+from cgbench.studies.consistency.request import ConsistencyRequest, ItemsRequest
+from cgbench.studies.parts.folder import Piece, Place, write_parts
+from cgbench.studies.parts.request import PartsRequest
+from cgbench.studies.validity.request import ValidateRequest
 from cgbench.text.joins import Examples
 
 REQUESTS = [

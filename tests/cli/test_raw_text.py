@@ -10,12 +10,12 @@ from fake_openai import Fake, serving
 from small_build import release_bytes
 from small_release import build_release
 
-from cgbench.benchmark.parts.folder import PartsFolder
-from cgbench.benchmark.parts.parts import parts
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.restore import restore
-from cgbench.benchmark.score.evaluate import evaluate
-from cgbench.benchmark.validity.validate import validate
+from cgbench.benchmark.score.evaluation.evaluate import evaluate
+from cgbench.studies.parts.folder import PartsFolder
+from cgbench.studies.parts.parts import parts
+from cgbench.studies.validity.validate import validate
 from cgbench.text.normalisation import normaliser
 
 SIZES = (

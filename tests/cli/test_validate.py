@@ -10,16 +10,16 @@ from finished_releases import KEY, write_finished
 from small_build import list_files
 
 from cgbench.benchmark.candidates.scan import NGRAMS, WORDS
-from cgbench.benchmark.comparison.drop import Drop
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.release.card_notes import add_results, marked_part
 from cgbench.benchmark.release.manifest import digest, table_file
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, default_work
-from cgbench.benchmark.validity.separation import Separation
+from cgbench.benchmark.score.comparison.drop import Drop
 from cgbench.files import write_json
 from cgbench.report import release_page
 from cgbench.steps import KEY_LENGTH, STEPS
+from cgbench.studies.validity.separation import Separation
 
 
 @pytest.fixture(scope="module")

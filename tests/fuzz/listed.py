@@ -58,7 +58,7 @@ def _relist(folder):
 
 
 def _score(options, folder):
-    from cgbench.benchmark.score.evaluate import evaluate
+    from cgbench.benchmark.score.evaluation.evaluate import evaluate
 
     _relist(folder / "r")
     with warnings.catch_warnings():
@@ -75,7 +75,7 @@ def parts():
     """Folders of ``cgbench parts``, for ``score --parts``."""
     from parts_manifest import MANIFEST
 
-    from cgbench.benchmark.parts.folder import Piece, Place, write_parts
+    from cgbench.studies.parts.folder import Piece, Place, write_parts
 
     pieces = [Piece(text, 3, probes) for text, probes in PIECES]
     places = [[Place(*place) for place in row] for row in ROWS]
@@ -186,8 +186,8 @@ def templates():
 
 
 def _recorded(folder):
-    from cgbench.benchmark.score.evaluate import evaluate
-    from cgbench.benchmark.score.every_eval_ever import write_records
+    from cgbench.benchmark.score.evaluation.evaluate import evaluate
+    from cgbench.benchmark.score.evaluation.every_eval_ever import write_records
 
     os.environ["SOURCE_DATE_EPOCH"] = "1700000000"  # the same record every time
     with warnings.catch_warnings():

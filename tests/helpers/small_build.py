@@ -28,7 +28,7 @@ MORE = ("--control", "--licence", "MIT <b>")  # of the fixture ``small_release``
 
 def settings_of(preset="react", **changes):
     """A request for a build whose texts nobody reads."""
-    from cgbench.benchmark.react.request import BuildRequest
+    from cgbench.benchmark.build.react.request import BuildRequest
 
     return BuildRequest("train", "pool", "out", preset=preset, **changes)
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import cgbench
-from cgbench.benchmark.imported.import_scores import ImportRequest
-from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.score.request import ScoreRequest
+from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
+from cgbench.benchmark.score.evaluation.request import ScoreRequest
+from cgbench.benchmark.score.imported.import_scores import ImportRequest
 from cgbench.errors import InputError
 from cgbench.requests import check
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from cgbench.benchmark.outputs.score_files import ReadOptions, read_systems_file
+from cgbench.benchmark.score.outputs.score_files import ReadOptions, read_systems_file
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, check_output, read_json
 from cgbench.text.columns import read_text

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from cgbench import machine
-from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD, KnownNgrams
+from cgbench.benchmark.measure.known_ngrams.known import BYTES_A_WORD, KnownNgrams
 from cgbench.errors import InputError
 from cgbench.machine import check_memory, free_memory
 from cgbench.text import word_counts

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cgbench.benchmark.stats.stats import stats
+from cgbench.benchmark.build.stats.stats import stats
 from cgbench.errors import InputError
 from cgbench.plots import COLOURS, Chart, Series, check_picture, draw_charts, inches, save_figure
 from cgbench.report.page import asset

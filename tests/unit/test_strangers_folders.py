@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from small_ensemble import learn_subwords, write_member
 from text_files import exchange, write_lines
 
-from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.overlap.known_of_test import KnownOfTest
-from cgbench.benchmark.overlap.overlap import overlap
+from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
+from cgbench.benchmark.measure.overlap.overlap import overlap
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify
 from cgbench.cli import main

@@ -123,7 +123,7 @@ def test_the_packages_own_files_have_aliases(read):
 def test_every_file_of_the_package_says_what_pyyaml_reads():
     folders = (
         ("models/config/presets", False),
-        ("benchmark/react/presets", False),
+        ("benchmark/build/react/presets", False),
         ("reproduction/benchmarks", True),
     )
     files = [

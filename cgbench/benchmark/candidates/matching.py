@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.text.blocks import join_blocks
 
 LENGTHS = ("source_length", "target_length")

@@ -40,8 +40,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.engines import Engine
 from cgbench.errors import InputError
 from cgbench.files import atomic_path

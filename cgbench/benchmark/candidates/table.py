@@ -14,7 +14,7 @@ from cgbench.benchmark.candidates.documents import DOCUMENT
 from cgbench.benchmark.candidates.inclusion import INCLUSION
 from cgbench.benchmark.candidates.matching import RAREST, MatchedControl, word_frequency
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.text.columns import read_text
 from cgbench.text.corpus import ParallelText

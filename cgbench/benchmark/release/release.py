@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.correlations import Correlation, correlations_of
-from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, TRANSLATION, sides_of
 from cgbench.benchmark.release.listed_digests import is_listed
 from cgbench.benchmark.release.manifest import (

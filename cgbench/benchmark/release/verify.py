@@ -22,7 +22,7 @@ from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, pair_measure
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.benchmark.candidates.strata import COLUMNS, SAMPLED, design_of, draw_columns
-from cgbench.benchmark.overlap.known_of_test import sums_of
+from cgbench.benchmark.measure.overlap.known_of_test import sums_of
 from cgbench.benchmark.release.data_tables import (
     NORMALISED,
     TEXTS,

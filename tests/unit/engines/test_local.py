@@ -99,7 +99,7 @@ def test_cores_where_the_system_does_not_tell(monkeypatch):
     """macOS has no affinity: all cores count, for workers and for the threads that learn known
     n-grams.
     """
-    from cgbench.benchmark.known_ngrams.known import KnownNgrams
+    from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 
     assert usable_cores() >= 1
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)

@@ -12,7 +12,7 @@ ray = pytest.importorskip("ray", reason="ray is not installed: pip install ray")
 
 from cgbench.benchmark.candidates import scan  # noqa: E402
 from cgbench.benchmark.candidates.scan import NGRAMS, WORDS, scan_with  # noqa: E402
-from cgbench.benchmark.known_ngrams.known import learn_sides  # noqa: E402
+from cgbench.benchmark.measure.known_ngrams.known import learn_sides  # noqa: E402
 from cgbench.engines import FAILED, Local, LostError, Needs, open_engine  # noqa: E402
 from cgbench.engines import ray as ray_cluster  # noqa: E402
 from cgbench.engines.ray import TOKEN  # noqa: E402

@@ -12,11 +12,11 @@ from hostile_text import HOSTILE
 from page_data import data_of
 from twins import spearman
 
+from cgbench.benchmark.build.react.build_react import build_react
+from cgbench.benchmark.build.stats.stats import stats
 from cgbench.benchmark.candidates.correlations import PLACES
-from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.release.manifest import digest
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.stats.stats import stats
 from cgbench.errors import InputError
 from cgbench.files import write_json
 from cgbench.report import release_page as module

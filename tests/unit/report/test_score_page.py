@@ -9,8 +9,8 @@ from hostile_text import HOSTILE
 from page_data import data_of
 
 import cgbench
-from cgbench.benchmark.comparison.tiers import compare_all
-from cgbench.benchmark.score.differences import example_scores
+from cgbench.benchmark.score.comparison.tiers import compare_all
+from cgbench.benchmark.score.evaluation.differences import example_scores
 from cgbench.errors import InputError
 from cgbench.report import score_page as module
 from cgbench.report.score_data import (
@@ -289,7 +289,7 @@ def test_categories_have_a_colour_per_system_and_say_what_is_grey(tmp_path):
 
 
 def test_an_evaluation_put_together_by_hand(exact):
-    from cgbench.benchmark.score.result import Evaluation
+    from cgbench.benchmark.score.evaluation.result import Evaluation
 
     with pytest.raises(InputError, match="an evaluation that cgbench.evaluate made"):
         score_page(Evaluation(exact.scored, exact.systems))

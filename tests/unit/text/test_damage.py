@@ -10,7 +10,7 @@ import unicodedata
 import pytest
 from shared_data import SHARED, needs
 
-from cgbench.benchmark.score.evaluate import evaluate
+from cgbench.benchmark.score.evaluation.evaluate import evaluate
 from cgbench.errors import InputError
 from cgbench.text.damage import displacement
 from cgbench.text.hypothesis_form import Reading, damages

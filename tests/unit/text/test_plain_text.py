@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.metrics.bins import lengths
-from cgbench.benchmark.metrics.cter import reasons
-from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.score.features import FeatureInputs, make_feature
-from cgbench.benchmark.score.request import Breakdown
-from cgbench.benchmark.stats.degree import known_ngrams_of
-from cgbench.benchmark.stats.single_texts import Text, text_digest
+from cgbench.benchmark.build.stats.degree import known_ngrams_of
+from cgbench.benchmark.build.stats.single_texts import Text, text_digest
+from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.measure.metrics.bins import lengths
+from cgbench.benchmark.measure.metrics.cter import reasons
+from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
+from cgbench.benchmark.score.evaluation.features import FeatureInputs, make_feature
+from cgbench.benchmark.score.evaluation.request import Breakdown
 from cgbench.data_recipes.geca import Alphabet, count_shared
 from cgbench.errors import InputError, InputWarning
 from cgbench.lm.counts import read_text_corpus

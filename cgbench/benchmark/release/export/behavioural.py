@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.export.pairs import Pairs, write_rows
-from cgbench.benchmark.rules.rule import convert_rules, passed
 from cgbench.errors import InputError, argument, warn
 from cgbench.models.lexicons.lexicon import Lexicon
+from cgbench.studies.rules.rule import convert_rules, passed
 from cgbench.text.inputs import AnyPath, local_path
 from cgbench.text.streams import read_lines
 

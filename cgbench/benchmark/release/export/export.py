@@ -22,9 +22,9 @@ from cgbench.benchmark.release.export.pearmut import write_pearmut
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.reserved import reserved_pairs
+from cgbench.benchmark.release.shots.choose import ChosenShots, ShotChooser, choose_shots
+from cgbench.benchmark.release.shots.request import ShotsOptions, ShotsRequest
 from cgbench.benchmark.release.verify import check_verified
-from cgbench.benchmark.shots.choose import ChosenShots, ShotChooser, choose_shots
-from cgbench.benchmark.shots.request import ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json, write_json
 from cgbench.locks import replacing

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cgbench.benchmark.release.export.lm_eval import ANSWER, task_name
 from cgbench.benchmark.release.export.pairs import Pairs, write_lines, write_rows
-from cgbench.benchmark.shots.choose import ShotChooser
+from cgbench.benchmark.release.shots.choose import ShotChooser
 from cgbench.text.languages import name_of
 
 DATA = "pairs.jsonl"

@@ -22,7 +22,7 @@ from typing import Any
 from cgbench.benchmark.release.data_tables import sides_of, write_table
 from cgbench.benchmark.release.export.pairs import Pairs, write_lines
 from cgbench.benchmark.release.release import SIDES
-from cgbench.benchmark.shots.choose import ShotChooser
+from cgbench.benchmark.release.shots.choose import ShotChooser
 from cgbench.errors import warn
 from cgbench.models.servers.answers import END, START
 from cgbench.text.languages import known, name_of

@@ -18,8 +18,8 @@ from cgbench.benchmark.candidates import cut as cut_module
 from cgbench.benchmark.candidates import scan as pool_module
 from cgbench.benchmark.candidates.cut import Bounds, Cut, count_lengths, cut
 from cgbench.benchmark.candidates.scan import Scan, scan
-from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.text.blocks import padded, read_range
 from cgbench.text.corpus import ParallelText, index_pair

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cgbench.benchmark.candidates.matching import covariates_of, word_frequency
-from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 
 
 @settings(deadline=None)  # the first call compiles

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 from small_build import list_files, write_release
 
-from cgbench.benchmark.react.build_react import build_react
+from cgbench.benchmark.build.react.build_react import build_react
 from cgbench.benchmark.release.card import _code, _escape, write_card
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify

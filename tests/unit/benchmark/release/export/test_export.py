@@ -17,9 +17,9 @@ from cgbench.benchmark.release.export.export import export
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.pairs import Pairs
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.rules.rule import passed
-from cgbench.benchmark.rules.rule_file import read_rules
 from cgbench.errors import InputError, InputWarning
+from cgbench.studies.rules.rule import passed
+from cgbench.studies.rules.rule_file import read_rules
 
 RAW = [("Dogs sleep, too.", "狗也睡觉。"), ("Cats don't.", "猫不睡觉。"), ("He waits.", "他在等。")]
 

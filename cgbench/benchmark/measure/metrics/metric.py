@@ -1,0 +1,315 @@
+"""The base class of metrics: sufficient statistics of each example, scores from their sums, and a
+signature.
+
+Since every metric computes its scores from *sums* of statistics, resampling, permutation, bins and
+several runs are implemented once, in ``significance.py`` and ``comparison.py`` (as in sacrebleu's
+``metrics/base.py``).
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from cgbench import __version__
+from cgbench.argument_types import Name
+from cgbench.benchmark.measure.metrics.bins import Feature
+from cgbench.errors import InputError
+from cgbench.requests import KW_ONLY, Field, leaves_of, option, request
+from cgbench.text.columns import Column
+from cgbench.text.hypothesis_form import Reading
+
+
+class Signature:
+    """How a score was computed, as ordered ``key:value`` items, in a long and a short form.
+
+    The keys ``bs``, ``ar`` and ``seed`` follow the first item, as in sacrebleu, whose signatures
+    are not changed (:meth:`cgbench.benchmark.measure.metrics.bleu.SacreMetric.signature`).
+    """
+
+    def __init__(
+        self, items: dict[str, Any], short: dict[str, str] | None = None, version: str | None = None
+    ) -> None:
+        """``items`` by long name; ``short``: short names that differ; ``version`` comes last."""
+        first, *further = items
+        reserved = ("clusters", "bs", "ar", "paired", "mcnemar", "runs", "seed")
+        self.items = {first: items[first], **dict.fromkeys(reserved)}
+        self.items |= {key: items[key] for key in further}
+        self.version = version
+        self.names = {"seed": "rs", "version": "v", "runs": "r", "clusters": "cl", **(short or {})}
+
+    def format(self, short: bool = False) -> str:
+        """The items that are not None, joined by ``|``."""
+        pairs = [*self.items.items(), ("version", self.version or __version__)]
+        return "|".join(
+            f"{self.names.get(key, key) if short else key}:{_word(value)}"
+            for key, value in pairs
+            if value is not None
+        )
+
+    def __str__(self) -> str:
+        return self.format()
+
+
+def _word(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class ExampleTexts:
+    """The texts of a metric, one per example: ``references`` (one or more for each example),
+    ``sources``, ``compounds``; empty or None if not given."""
+
+    references: Sequence[Sequence[str]] = ()
+    sources: Column | None = None
+    compounds: Column | None = None
+
+
+@request
+class MetricOptions:
+    """Options that several metrics have, as the command line shows them; a metric has those that
+    :meth:`Metric.make` names."""
+
+    _: KW_ONLY
+    preset: Literal["sacrebleu", "react", "cognition", "lexicon"] | None = option(
+        default=None,
+        help="Score as the script of a paper does: react, cognition or lexicon",
+        group="Metric",
+    )
+    tokenize: Name | None = option(
+        default=None, help="Tokeniser of sacrebleu [default: 13a]", group="Metric", metavar="NAME"
+    )
+    lowercase: bool = option(default=False, help="Ignore case", group="Metric")
+    jobs: int = option(
+        default=1,
+        help="Number of processes for large input, which does not change the scores",
+        least=1,
+        is_setting=True,
+    )
+
+
+class Metric(ABC):
+    """A metric scores hypotheses against fixed texts (references, compounds).
+
+    Your own metric needs only :meth:`statistics`; intervals, tests, bins, seeds and control sets
+    are derived from it (docs/how-to/add-a-metric.md). Other attributes have defaults:
+
+    ``figures``: names of the scores of :meth:`compute`, in percent; the first is the main one.
+    ``needs``: ``references`` or ``sources``. ``joins_pieces``: BPE marks are removed.
+    ``tokenises``: text is tokenised, so it should not be tokenised already. ``as_sacrebleu``: use
+    sacrebleu's paired bootstrap, p-values and intervals for single runs. ``bottom`` and ``top``:
+    the lowest and highest possible score, None for no limit. ``of_texts``: hypotheses are texts,
+    not external scores. ``notes``: lines for the user about how the scores were computed.
+    ``reading``: how it reads text, for the check that hypotheses have the form of references; None
+    for no check. ``option_types``: a request whose fields are the types and help of its options.
+    """
+
+    name: str
+    figures: tuple[str, ...] = ("score",)
+    needs = "references"
+    lower_is_better = False
+    joins_pieces = False
+    tokenises = False
+    as_sacrebleu = False
+    bottom: float | None = 0.0
+    top: float | None = 100.0
+    of_texts = True
+    unit = ""  # of its scores, for pages: "%"
+    width = 1  # default number of decimals
+    notes: tuple[str, ...] = ()
+    reading: Reading | None = None
+    option_types: ClassVar[type] = MetricOptions
+
+    def __init__(self, references: Sequence[Sequence[str]]) -> None:
+        """
+        :param references: a non-empty list of strings for each example (not one list per stream, as
+            in sacrebleu).
+        :raises InputError: an item is a string or empty.
+        """
+        for example_number, example in enumerate(references):
+            if isinstance(example, str) or not example:
+                problem = "a string" if isinstance(example, str) else "empty"
+                raise InputError(
+                    f"references[{example_number}] is {problem}; give a list with the references of"
+                    " that example"
+                )
+        self.references: Sequence[Any] = references
+
+    @classmethod
+    def make(cls, texts: ExampleTexts, **options: Any) -> Metric:
+        """The metric for these texts.
+
+        :raises InputError: a text is missing, or an option is invalid.
+        """
+        return cls(texts.references, **options)
+
+    @classmethod
+    def options(cls) -> tuple[list[str], bool]:
+        """The named options of :meth:`make`, and whether it accepts others."""
+        makes = [vars(base).get("make") or vars(base).get("__init__") for base in cls.__mro__]
+        names: list[str] = []
+        for function in filter(None, makes):
+            parameters = inspect.signature(
+                getattr(function, "__func__", function)
+            ).parameters.values()
+            names += [
+                parameter.name
+                for parameter in parameters
+                if parameter.kind is parameter.KEYWORD_ONLY
+            ]
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+                return names, False
+        return names, True
+
+    @classmethod
+    def option_fields(cls) -> dict[str, Field]:
+        """The options whose type and help are known, by name: those of :meth:`make`, and texts of
+        the metric.
+        """
+        names = {*cls.options()[0], "compounds", "human"}
+        return {name: field for name, field in leaves_of(cls.option_types).items() if name in names}
+
+    def label(self, figure: str) -> str:
+        """A score with the name of the metric; only the name if it gives one score."""
+        return f"{self.name} {figure}" if len(self.figures) > 1 else self.name
+
+    def limits(self, figure: str) -> tuple[float | None, float | None]:
+        """The highest and the lowest possible value of a score, None for no limit."""
+        return self.top, self.bottom
+
+    def axis(self, figure: str) -> str:
+        """A score with its unit, for charts and pages."""
+        return self.label(figure) + (f" ({self.unit})" if self.unit else "")
+
+    @property
+    def n(self) -> int:
+        """The number of examples."""
+        return len(self.references)
+
+    def signature(self) -> Signature:
+        """How the scores are computed."""
+        counts = {len(example) for example in self.references}
+        return Signature({"nrefs": counts.pop() if len(counts) == 1 else "var"}, {"nrefs": "#"})
+
+    @abstractmethod
+    def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
+        """The sufficient statistics of each example, float64 ``[n, k]``, for :meth:`compute`.
+
+        :raises InputError: as :meth:`check_hypotheses` does.
+        """
+
+    def check_hypotheses(self, hypotheses: Sequence[str]) -> None:
+        """Check that there is one hypothesis per example.
+
+        :raises InputError: there are more or fewer, or it is a single string.
+        """
+        if isinstance(hypotheses, str):
+            raise InputError("hypotheses is one string, not a list with one string per example")
+        if len(hypotheses) != self.n:
+            raise InputError(
+                f"hypotheses has {len(hypotheses):,} strings, but {self.name} has {self.n:,}"
+                " examples: give one for each, in the same order"
+            )
+
+    def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """The statistics of many lists of hypotheses."""
+        return [self.statistics(run) for run in runs]
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """Scores ``[m, len(figures)]`` from sums of statistics ``[m, k]``; NaN if undefined.
+
+        By default the first statistic divided by the second, in percent.
+        """
+        with np.errstate(invalid="ignore"):
+            return (
+                100 * sums[:, 0::2] / sums[:, 1::2]
+            )  # a second score is the third divided by the fourth
+
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """The examples of ``rows`` that count: all, unless external scores are missing."""
+        return rows
+
+    def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The statistics of the examples ``rows``, one row per *unit* that is resampled and
+        permuted as a whole.
+        """
+        return statistics[rows]
+
+    def collect_clusters(
+        self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray
+    ) -> np.ndarray:
+        """The sums of the statistics of the examples ``rows`` by cluster, ``[clusters, k]``.
+
+        :param labels: the cluster of each of the rows, from 0.
+        """
+        return np.stack([np.bincount(labels, column) for column in statistics[rows].T], axis=1)
+
+    def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray] | None:
+        """For binary metrics, 0 or 1 for each unit, by score; else None."""
+        return None
+
+    def describe(self, sums: np.ndarray) -> str:
+        """Details of a score in the metric's own format (BLEU: precisions and brevity penalty)."""
+        return ""
+
+    def details(self, sums: np.ndarray) -> dict[str, float]:
+        """The parts of a figure by name (BLEU: brevity penalty, length ratio, precisions), for the
+        report page.
+        """
+        return {}
+
+    def per_example(
+        self, hypotheses: Sequence[str], statistics: np.ndarray
+    ) -> list[dict[str, Any]]:
+        """One row per example for ``--per-example``, with the same keys."""
+        return [{"score": value} for value in self.compute(statistics)[:, 0].tolist()]
+
+    def example_scores(self, hypotheses: Sequence[str], statistics: np.ndarray) -> np.ndarray:
+        """The score of each example, float64 ``[n]``: its sentence score if there is one, else 100
+        (right) or 0.
+        """
+        rows = self.per_example(hypotheses, statistics)
+        key = next(
+            name
+            for name in ("score", "correct", *rows[0])
+            if isinstance(rows[0].get(name), (int, float))
+        )
+        return np.array([(100.0 if key == "correct" else 1.0) * float(row[key]) for row in rows])
+
+    def reason(self, index: int, text: str) -> str:
+        """Why an output of the example ``index`` counts as wrong, for the report page; empty if
+        unknown.
+        """
+        return ""
+
+    def feature(self, name: str) -> Feature | None:
+        """A feature specific to this metric, or None."""
+        return None
+
+    def published_benchmark(self) -> str | None:
+        """The benchmark whose published results are comparable with these options, if any."""
+        return None
+
+    def findings(
+        self, runs: Sequence[Sequence[str]], statistics: Sequence[np.ndarray], human: Column | None
+    ) -> dict[str, Any]:
+        """Further results for JSON (CTER: ``by_type``, ``errors`` and ``human``)."""
+        return {}
+
+    def warnings(
+        self, systems: Mapping[str, Sequence[Sequence[str]]], paired: str | None
+    ) -> list[str]:
+        """Warnings about hypotheses (the runs of each system) or a test that do not suit this
+        metric.
+        """
+        return []
+
+    def value(self, statistics: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """The scores of a whole corpus, or of the examples ``rows``, ``[len(figures)]``."""
+        counted = self.counted(np.arange(self.n) if rows is None else rows)
+        return self.compute(self.collect(statistics, counted).sum(axis=0, keepdims=True))[0]

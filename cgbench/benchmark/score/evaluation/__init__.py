@@ -1,0 +1,1 @@
+"""`score`: from a request to an evaluation."""

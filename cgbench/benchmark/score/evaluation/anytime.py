@@ -1,0 +1,78 @@
+"""Differences from the baseline that are valid at any look, for results that grow: ``cgbench score
+--anytime``.
+"""
+
+import numpy as np
+
+from cgbench.benchmark.measure.metrics.metric import Metric
+from cgbench.benchmark.score.comparison.comparison import Comparison, SystemScores
+from cgbench.benchmark.score.comparison.design import Sampling
+from cgbench.benchmark.score.comparison.sequential import sequential
+from cgbench.benchmark.score.forms.rows import Row
+from cgbench.errors import InputError, argument
+
+
+def anytime_rows(
+    comparison: Comparison, metric: Metric, sampling: Sampling, results: list[SystemScores]
+) -> list[Row] | str:
+    """The difference of each system from the baseline, with the p-value and interval after the last
+    example.
+
+    Examples count in the order of the rows, which must be random; a cluster counts as one, by its
+    mean.
+
+    :raises InputError: the score is no mean of bounded scores of single examples.
+    """
+    top, bottom = metric.limits(metric.figures[0])
+    rows = sampling.counted(np.arange(metric.n))
+    means = [
+        np.mean([metric.compute(run[rows])[:, 0] for run in result.statistics], axis=0)
+        for result in results
+    ]
+    scores_of_all = [
+        np.mean([metric.value(run, rows)[0] for run in result.statistics]) for result in results
+    ]
+    if (
+        metric.as_sacrebleu
+        or top is None
+        or bottom is None
+        or not np.allclose([scores.mean() for scores in means], scores_of_all)
+    ):
+        raise InputError(
+            f"{argument('anytime')}: {metric.name} is no mean of scores of single examples between"
+            " known limits; use exact match, or import the scores of sentences with"
+            f" {argument('scale')}"
+        )
+    if len(results) < 2:
+        return "a difference at any look needs two systems"
+    # A cluster is one value, in the order in which clusters begin.
+    if sampling.clusters is not None:
+        labels = sampling.clusters.of_rows(rows)[0]
+        order = np.argsort(np.unique(labels, return_index=True)[1])
+        means = [(np.bincount(labels, scores) / np.bincount(labels))[order] for scores in means]
+    baseline = next(
+        (index for index, result in enumerate(results) if result.system == comparison.baseline), 0
+    )
+    level = 0.05 / (len(results) - 1)
+    differences = []
+    for result, scores in zip(results, means, strict=True):
+        if result is results[baseline]:
+            continue
+        values = scores - means[baseline]
+        known = sequential(values, bottom - top, top - bottom, level=level)
+        differences.append(
+            Row(
+                metric.name,
+                f"any look: {known.decision}",
+                result.system,
+                n=len(values),
+                runs=len(result.statistics),
+                difference=float(values.mean()),
+                difference_low=float(known.low[-1]),
+                difference_high=float(known.high[-1]),
+                p_value=min(1.0, float(known.p[-1]) * (len(results) - 1)),
+                baseline=results[baseline].system,
+                analysis="anytime",
+            )
+        )
+    return differences

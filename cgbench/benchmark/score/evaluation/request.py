@@ -1,0 +1,375 @@
+"""The options of ``cgbench score`` and the arguments of :func:`cgbench.evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from cgbench.argument_types import AnyRelease, Bitext, File, Folder, Kind, Name, Systems, Text
+from cgbench.benchmark.measure.metrics.metric import Metric
+from cgbench.benchmark.measure.metrics.registry import metric_class
+from cgbench.benchmark.score.comparison.comparison import Comparison, TestName
+from cgbench.errors import InputError, argument
+from cgbench.requests import KW_ONLY, changed, option, read_field, request
+from cgbench.text.inputs import is_path
+
+TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "neighbour", "perplexity", "exposure")
+FEATURES_OF: dict[str, tuple[str, ...] | None] = {
+    "bins": None,
+    "side": TEXT_FEATURES,
+    "train": ("degree", "frequency", "one-shot", "neighbour", "exposure"),
+    "min_count": ("degree", "exposure"),
+    "exposure": ("exposure",),
+    "table": ("degree", "uncertainty", "difficulty", "perplexity", "prompt_degree", "column:"),
+    "lm": ("perplexity",),
+}
+"""Arguments that need ``by``, and the features that use them (None: all)."""
+
+
+def _is_bins(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
+    if isinstance(value, Iterable):
+        return all(isinstance(edge, Real) and not isinstance(edge, bool) for edge in value)
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
+
+
+def _is_series(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping))
+
+
+References: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "references",
+        "a text, a list of files, or a list of each example's references",
+        lambda value: is_path(value) or _is_series(value),
+        many=True,
+    ),
+]
+Grouping: TypeAlias = Annotated[
+    Any, Kind("by", "the name of a feature, or one value per example", _is_series)
+]
+BinEdges: TypeAlias = Annotated[
+    Any, Kind("bins", "a number of bins, quantiles:N, or rising edges", _is_bins)
+]
+
+
+def _is_metric(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(isinstance(name, str) for name in value)
+    return isinstance(value, (str, Metric))
+
+
+MetricOrNames: TypeAlias = Annotated[
+    Any, Kind("metric", "the name of a metric, a list of names, or a Metric", _is_metric)
+]
+Options: TypeAlias = Annotated[
+    Any, Kind("options", "a mapping of names to values", lambda value: isinstance(value, Mapping))
+]
+
+
+@request
+class Breakdown:
+    """Breakdowns of scores: bins by a feature, pairs with known parts, and differences between
+    systems.
+    """
+
+    given: ClassVar[frozenset[str]]  # the names that were given
+    by: Grouping | None = option(
+        default=None,
+        help=(
+            "Break scores down by length, degree, prompt_degree, frequency, one-shot, neighbour,"
+            " uncertainty, difficulty, reference, perplexity, exposure, column:NAME or a feature of"
+            " the metric"
+        ),
+        metavar="NAME",
+    )
+    _: KW_ONLY
+    bins: BinEdges | None = option(
+        default=None,
+        help=(
+            "Bins of --by: of equal width, quantiles, or edges [default: one bin per label or per"
+            " value if these are few (below ten examples merged), else quartiles]"
+        ),
+        metavar="N|quantiles:N|e1,e2,...",
+    )
+    side: Literal["source", "target"] | None = option(
+        default=None, help="Side of the text that --by measures [default: target]"
+    )
+    train: Text | None = option(
+        default=None,
+        help=(
+            "Training text of that side, for --by degree, frequency, one-shot, neighbour or"
+            " exposure"
+        ),
+    )
+    min_count: int = option(
+        default=3,
+        help="Minimum count for an n-gram to be known, for --by degree or exposure",
+        least=1,
+        is_setting=True,
+    )
+    exposure: Folder | None = option(
+        default=None,
+        help=(
+            "Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
+            "this text"
+        ),
+    )
+    lm: File | None = option(default=None, help="Language model, for --by perplexity")
+    differences: bool = option(
+        default=False,
+        help="Show where systems differ from the baseline: n-grams, words, types of examples",
+        group="Comparison",
+    )
+    parts: Folder | None = option(
+        default=None,
+        help=(
+            "Folder of `cgbench parts` for this test set: report which test pairs have known parts"
+        ),
+        group="Parts",
+    )
+    probe_systems: Systems | None = option(
+        default=None,
+        help=(
+            "Translations of the probes (FOLDER/probes.source) by the same systems, runs in the"
+            " same order"
+        ),
+        group="Parts",
+        flag="probe-hyp",
+    )
+    known: int = option(
+        default=4,
+        help=(
+            "Minimum number of probes whose output contains the piece, for it to be known (or all"
+            " of fewer probes)"
+        ),
+        least=1,
+        is_setting=True,
+    )
+
+
+@request
+class ExampleOptions:
+    """How examples are read and joined, and the population that they represent."""
+
+    _: KW_ONLY
+    given: ClassVar[frozenset[str]]
+    table: File | None = option(
+        default=None,
+        help="Table with one row per example, for --by column:NAME, uncertainty or difficulty",
+        group="Breakdown",
+    )
+    ids: Name | None = option(
+        default=None,
+        help=(
+            "Column with the ID of the example, to join tables by; none: by row order [default:"
+            " what tables have]"
+        ),
+        group="Advanced",
+        flag="id",
+        metavar="COLUMN",
+    )
+    normalise: Name | None = option(
+        default=None,
+        help=(
+            "Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with "
+            "detokenize"
+        ),
+        group="Text",
+        metavar="release|[LANG=]NAME",
+    )
+    accept_text: bool = option(
+        default=False,
+        help=(
+            "Score hypotheses whose case, tokenisation or language differs from the references, or"
+            " of which many are empty or cut short"
+        ),
+        group="Advanced",
+    )
+    estimate: Literal["pool", "candidates", "window"] | None = option(
+        default=None,
+        help=(
+            "Estimate the score on all candidates (from the stratified sample of --release), on the"
+            " window (from its test set) or on the pool, with intervals of the design"
+        ),
+        group="Comparison",
+    )
+    published: str | bool | None = option(
+        default=None,
+        help="Show published results too [default benchmark: the preset's]",
+        group="Output",
+        metavar="[BENCHMARK]",
+    )
+
+    def drawn_set(self, release: Any) -> str:
+        """The set of an open release that is scored: the stratified sample (``sample``) if needed,
+        else ``test``.
+        """
+        is_drawn = self.estimate not in (None, "window") and release is not None
+        return "sample" if is_drawn and release.has_sample else "test"
+
+    def comparison(self, comparison: Comparison, release: Any) -> Comparison:
+        """The comparison of these examples; an estimate always has intervals.
+
+        :raises InputError: an estimate has no release.
+        """
+        if self.estimate is None:
+            return comparison
+        if release is None:
+            raise InputError(
+                f"{argument('estimate', self.estimate)} needs the probabilities of the draws; give "
+                f"{argument('release')}"
+            )
+        return changed(comparison, confidence=True)
+
+
+@request
+class Control:
+    """The control set, and its translations by the same systems; and a translation memory as a
+    control.
+    """
+
+    control_systems: Systems | None = option(
+        default=None,
+        help="Hypotheses of the same systems on the control set, runs in the same order",
+        flag="control-hyp",
+    )
+    control_references: References | None = option(
+        default=None, help="References of the control set", flag="control-ref"
+    )
+    _: KW_ONLY
+    control_sources: Text | None = option(
+        default=None,
+        help="Sources of the control set, also for --cluster source",
+        flag="control-source",
+    )
+    control_compounds: Text | None = option(
+        default=None, help="Compound of each source of the control set"
+    )
+    memory: Bitext | None = option(
+        default=None,
+        help=(
+            "Training corpus (a table with both sides, or SOURCE TARGET): add a system that gives"
+            " the target of the nearest training source"
+        ),
+        group="Comparison",
+        metavar="FILES",
+    )
+
+
+@request
+class ScoreRequest:
+    """What :func:`cgbench.evaluate` is asked for."""
+
+    open_field = "settings"
+
+    metric: MetricOrNames = option(
+        help=(
+            "Metric: bleu, chrf, ter, exact, cter, one that another package registers, a list of"
+            " these, or a Metric"
+        ),
+        python_only=True,
+    )
+    systems: Systems = option(
+        help="Hypotheses of a system, one file per seed; repeatable", group="Input", flag="hyp"
+    )
+    references: References | None = option(
+        default=None, help="References, one per example; repeatable", group="Input", flag="ref"
+    )
+    _: KW_ONLY
+    sources: Text | None = option(
+        default=None,
+        help="Sources, for --side source, additional references and the report",
+        group="Input",
+        flag="source",
+    )
+    release: AnyRelease | None = option(
+        default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
+    )
+    paired: TestName | bool | None = option(default=None)
+    by: Grouping | None = option(default=None)
+    comparison: Comparison = option(
+        default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison"
+    )
+    breakdown: Breakdown = option(
+        default=Breakdown(), help="Bins, known parts and differences (Breakdown)", group="Breakdown"
+    )
+    examples: ExampleOptions = option(
+        default=ExampleOptions(),
+        help="How examples are read, and the population that they represent (ExampleOptions)",
+    )
+    control: Control = option(
+        default=Control(), help="The control set (Control)", group="Control set"
+    )
+    settings: Options | None = option(
+        default=None,
+        help="Options of the metric, which may also be given by name, such as lowercase or lexicon",
+        python_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "comparison", self.examples.comparison(self.comparison, self.release)
+        )
+        options = {
+            name: value for name, value in (self.settings or {}).items() if value is not None
+        }
+        if len(self.metrics) == 1:
+            object.__setattr__(self, "metric", self.metrics[0])
+        for metric in self.metrics:
+            fields = metric_class(metric).option_fields()
+            options = {
+                name: read_field(fields[name], value) if name in fields else value
+                for name, value in options.items()
+            }
+        object.__setattr__(self, "settings", options)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the metrics, each once; empty for a Metric."""
+        if isinstance(self.metric, Metric):
+            return ()
+        return (self.metric,) if isinstance(self.metric, str) else tuple(dict.fromkeys(self.metric))
+
+    def by_metric(self) -> list[ScoreRequest]:
+        """A request for each metric, with those of the options that it has.
+
+        :raises InputError: an option or an analysis is of one metric only.
+        """
+        if len(self.metrics) < 2:
+            return [self]
+        several = " and ".join(self.metrics)
+        classes = {name: metric_class(name) for name in self.metrics}
+        if len({kind.needs for kind in classes.values()}) > 1:
+            raise InputError(
+                f"{several}: cter has sources, other metrics have references; score them one by one"
+            )
+        if given := [
+            name
+            for name in self.breakdown.given
+            if getattr(self.breakdown, name) not in (None, False)
+        ]:
+            raise InputError(
+                f"{argument(sorted(given)[0])} is for one metric, not for {several}; give one"
+            )
+        options: Any = self.settings or {}
+        of_metric = {
+            name: [*kind.options()[0], *kind.option_fields()] for name, kind in classes.items()
+        }
+        for name in options:
+            if not any(name in names for names in of_metric.values()):
+                raise InputError(
+                    f"{argument(name)}: which of {several} has it is not known; score them one"
+                    " by one"
+                )
+        return [
+            changed(
+                self,
+                metric=metric,
+                settings={name: options[name] for name in options if name in names},
+            )
+            for metric, names in of_metric.items()
+        ]

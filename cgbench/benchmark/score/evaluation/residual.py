@@ -1,0 +1,476 @@
+"""Is it the composition? The error of a system on test pairs whose parts it knows, beyond what its
+parts explain.
+
+A piece is *known* to a run of a system if at least ``least`` of its probes come out right, or all
+of fewer. A test pair is *given* if all its pieces are known. The **residual composition error** is
+the error on given pairs minus the error that probes predict: the share of pieces that are missing
+(pieces that are words), or of wrong outputs (whole sentences).
+docs/explanation/is-it-the-composition.md has the reasons for the three corrections:
+
+- Each probe in turn is held back: the others decide whether the piece is known, the one held back
+  predicts.
+- The held-back probes of a piece weigh as much as its given pairs (Peters 1941; Belson 1956).
+- The predicted error of a probe or a pair with ``l`` words, whose piece occurs ``f`` times in
+  training (whole sentences: its rarest piece), is ``1 - exp(-exp(a + b log(l) + c log(1 + f)))``,
+  fitted to the held-back probes by maximum likelihood. A weak prior, worth a tenth of a probe,
+  draws c to 0, and b to 0 for pieces and to 1 for whole sentences (where it says that words fail
+  independently).
+
+Test rows longer or shorter than all probes are never given, since a curve says little beyond its
+points. Where there is a control set, :class:`BeyondControl` compares the residuals of both.
+
+The variance is that of :mod:`variance`, by piece and by sentence; in its samples the curve is
+fitted by one Newton step from the fit to all probes. ``perf/composition.py`` simulates bias and
+coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from cgbench.benchmark.measure.metrics.metric import Metric, Signature
+from cgbench.benchmark.score.comparison.comparison import (
+    CALIBRATED,
+    Comparison,
+    SystemScores,
+    compare_statistics,
+)
+from cgbench.benchmark.score.comparison.design import Clusters, Sampling
+from cgbench.benchmark.score.comparison.intervals import score_interval
+from cgbench.benchmark.score.comparison.variance import ExampleCovariance
+from cgbench.benchmark.score.evaluation.scored import ScoredSystems
+from cgbench.studies.parts.folder import PartsFolder, Place
+from cgbench.studies.parts.own_translations import Outcomes
+
+FIGURES = ("residual", "given", "error", "predicted")
+_STEPS, _CLOSE = 40, 1e-9
+_RANGE = -12.0, 3.0  # of the logarithm of the hazard
+_PENALTY = np.diag([1e-6, 0.1, 0.1])  # of a, b, c: a tenth of a probe
+_UPPER = np.triu_indices(3)
+LEAST_VISIBLE = 0.05  # of the missing pieces; with fewer, a residual is noise
+
+
+class Incidence(NamedTuple):
+    """Which piece stands in which sentence: ``piece`` and ``sentence`` int64 ``[m]``, from 0, no
+    pair twice.
+    """
+
+    piece: np.ndarray
+    sentence: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[int, int]]) -> Incidence:
+        """From pairs of a piece and a sentence."""
+        incidences = np.array(sorted(set(pairs)), np.int64).reshape(-1, 2)
+        return cls(incidences[:, 0], incidences[:, 1])
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The pieces of test rows and of probes, with what the prediction depends on.
+
+    ``frequency`` ``[pieces]``; ``length`` of test rows ``[rows]`` and ``probe_length``
+    ``[probes]``, in words; ``whole``: sentences are right or wrong as a whole, not by piece.
+    """
+
+    rows: Incidence
+    probes: Incidence
+    frequency: np.ndarray
+    length: np.ndarray
+    probe_length: np.ndarray
+    whole: bool
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The lengths of the shortest and of the longest probe."""
+        return int(self.probe_length.min(initial=2**31)), int(self.probe_length.max(initial=0))
+
+    @property
+    def in_span(self) -> np.ndarray:
+        """Which test rows are as long as probes, bool ``[rows]``."""
+        shortest, longest = self.span
+        return np.asarray((self.length >= shortest) & (self.length <= longest))
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The probes of each piece, ``[pieces]``."""
+        return np.bincount(self.probes.piece, minlength=len(self.frequency))
+
+
+def parts_of_folder(
+    folder: PartsFolder,
+    rows: Sequence[Sequence[Place]],
+    length: np.ndarray,
+    probe_length: np.ndarray,
+    whole: bool,
+) -> Parts:
+    """The pieces of the rows of a test set or control set, and those of the probes."""
+    in_rows = Incidence.of(
+        [(place.piece, row) for row, places in enumerate(rows) for place in places]
+    )
+    in_probes = Incidence.of(
+        [(piece, probe) for piece, piece_ in enumerate(folder.pieces) for probe in piece_.probes]
+    )
+    frequency = np.array([piece.count for piece in folder.pieces], np.int64)
+    return Parts(in_rows, in_probes, frequency, length, probe_length, whole)
+
+
+class Gate(NamedTuple):
+    """The result of the gate for one run: ``known`` bool ``[pieces]``; ``given`` bool
+    ``[rows]``.
+    """
+
+    known: np.ndarray
+    given: np.ndarray
+
+
+def gate_of(parts: Parts, right: np.ndarray, least: int) -> Gate:
+    """Which pieces a run knows, and which test rows are given to it.
+
+    :param right: bool, which probes of which pieces came out right.
+    """
+    known = _known(np.bincount(parts.probes.piece, right, len(parts.counts)), parts.counts, least)
+    return Gate(known, _given(parts, known))
+
+
+def _known(passed: np.ndarray, counts: np.ndarray, least: int) -> np.ndarray:
+    return np.asarray((counts > 0) & (passed >= np.minimum(least, counts)))
+
+
+def _given(parts: Parts, known: np.ndarray) -> np.ndarray:
+    lacking = np.bincount(parts.rows.sentence, ~known[parts.rows.piece], len(parts.length))
+    pieces = np.bincount(parts.rows.sentence, minlength=len(parts.length))
+    return np.asarray((lacking == 0) & (pieces > 0) & parts.in_span)
+
+
+def compare_composition(
+    parts: Parts,
+    systems: Sequence[tuple[str, Sequence[Outcomes]]],
+    least: int,
+    comparison: Comparison,
+    control: tuple[Parts, Sequence[Sequence[Outcomes]]] | None = None,
+) -> ScoredSystems:
+    """:data:`FIGURES` of every system in percent, with intervals and tests; or those of
+    :class:`BeyondControl`.
+
+    Tests compare systems with the baseline, or all pairs, if ``comparison`` asks for tests; by
+    Student's t of variance components (:mod:`.seeds_test`) with Holm's correction.
+
+    :param systems: the names of the systems, and what came out in each of their runs.
+    :param control: the same probes with the rows of the control set, and what came out, by system
+        and run.
+    """
+    model: Residual | BeyondControl
+    residual = model = Residual(parts, least)
+    if control is None:
+        statistics = {
+            name: np.stack(list(map(residual.statistics, runs))) for name, runs in systems
+        }
+    else:
+        model = beyond = BeyondControl(residual, Residual(control[0], least))
+        statistics = {
+            name: np.stack(list(map(beyond.statistics, runs, others)))
+            for (name, runs), others in zip(systems, control[1], strict=True)
+        }
+    comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)
+    sampling = Sampling(model.clusters)
+    (subset_scores,) = compare_statistics(
+        model, sampling, statistics, comparison, interval=model.interval
+    )
+    results = (
+        SystemScores(name, len(runs), replace(subset, examples=len(parts.length)), (), runs)
+        for (name, runs), subset in zip(statistics.items(), subset_scores, strict=True)
+    )
+    first = systems[0][0] if comparison.paired and not comparison.all_pairs else None
+    return ScoredSystems(
+        metric=model,
+        results=tuple(results),
+        signature=model.signature(),
+        baseline=comparison.baseline or first,
+        test=comparison.test,
+        by=None,
+        more=({},) * len(systems),
+        sampling=sampling,
+    )
+
+
+class Residual(Metric):
+    """:data:`FIGURES` as a metric of units: a unit is a piece in a test row or in a probe.
+
+    Its statistics, in columns: given rows and rows; the missing, all and predicted weight of given
+    pairs; the slope of that prediction (3); the weight of held-back probes, and the gradient (3)
+    and curvature (6) of their likelihood, with the prior shared out by weight; the weight of given
+    pairs that comes out by chance. If that is a share c, the same share of missing pieces comes out
+    all the same, so errors are divided by 1 - c.
+    """
+
+    name, figures, lower_is_better = "composition", FIGURES, True
+
+    def __init__(self, parts: Parts, least: int) -> None:
+        self.parts, self.least = parts, least
+        rows, probes = parts.rows, parts.probes
+        order = np.lexsort((rows.piece, parts.frequency[rows.piece], rows.sentence))
+        first = np.ones(len(order), bool)
+        first[1:] = np.diff(rows.sentence[order]) != 0
+        self.rarest = np.zeros(len(order), bool)  # one unit per test row stands for it
+        self.rarest[order[first]] = True
+        self._covered = self.rarest.sum() / max(
+            len(parts.length), 1
+        )  # rows without pieces are not given
+        labels = np.concatenate([rows.piece, probes.piece])
+        sentences = np.concatenate([rows.sentence, len(parts.length) + probes.sentence])
+        self.clusters = Clusters(("piece", "sentence"), (labels, sentences))
+        lengths = [parts.length[rows.sentence], parts.probe_length[probes.sentence]]
+        frequencies = [parts.frequency[rows.piece], parts.frequency[probes.piece]]
+        if parts.whole:  # a sentence is as frequent as its rarest piece
+            for side, incidence in enumerate((rows, probes)):
+                lowest = np.full(int(incidence.sentence.max(initial=-1)) + 1, np.inf)
+                np.minimum.at(lowest, incidence.sentence, frequencies[side])
+                frequencies[side] = lowest[incidence.sentence]
+        measured = [
+            np.stack(
+                [np.ones(len(length)), np.log(np.maximum(length, 1)), np.log1p(frequency)], axis=1
+            )
+            for length, frequency in zip(lengths, frequencies, strict=True)
+        ]
+        centre = measured[1].mean(axis=0) * (0, 1, 1) if len(measured[1]) else np.zeros(3)
+        self._of_rows, self._of_probes = (design - centre for design in measured)  # [units, 3] each
+        self._prior = np.array([0.0, 1.0 if parts.whole else 0.0, 0.0])
+
+    @property
+    def n(self) -> int:
+        """The number of units."""
+        return len(self.parts.rows.piece) + len(self.parts.probes.piece)
+
+    def signature(self) -> Signature:
+        """The probes in which a piece must come out, all probes, and the clusters."""
+        probes, clusters = len(self.parts.probe_length), self.clusters.signature()
+        return Signature({"known": self.least, "probes": probes, "clusters": clusters})
+
+    def statistics(self, run: Outcomes) -> np.ndarray:  # type: ignore[override]
+        """The statistics of all units of a run."""
+        parts, least = self.parts, self.least
+        rows, probes, counts = parts.rows, parts.probes, parts.counts
+        right, total = (
+            run.probes.astype(np.float64),
+            np.bincount(probes.piece, run.probes, len(counts)),
+        )
+        starts = np.searchsorted(probes.piece, np.arange(len(counts)))
+        fold_of_probe = np.arange(len(probes.piece)) - starts[probes.piece]
+        folds = max(int(counts.max(initial=0)), 1)
+        given_weight, held_weight = np.zeros(len(parts.length)), np.zeros(len(probes.piece))
+        missing_weight = np.zeros(len(rows.piece))
+        for fold in range(folds):
+            out = (fold_of_probe == fold % np.maximum(counts, 1)[probes.piece]) & (
+                counts[probes.piece] > 1
+            )
+            passed, came = total - np.bincount(probes.piece[out], right[out], len(counts)), run.rows
+            if run.folds is not None:
+                passed, came = run.folds.passed[fold], run.folds.rows[fold]
+            known = _known(passed, counts - (counts > 1), least)
+            given = _given(parts, known)
+            given_weight += given / folds
+            missing_weight += (given[rows.sentence] & ~came) / folds
+            held_weight += (out & known[probes.piece]) / folds
+        weight = given_weight[rows.sentence]
+        piece_weight = (
+            weight / np.bincount(rows.sentence, minlength=len(given_weight))[rows.sentence]
+            if parts.whole
+            else weight
+        )
+        given_of_piece, units = (
+            np.bincount(rows.piece, piece_weight, len(counts)),
+            np.bincount(probes.piece, held_weight, len(counts)),
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            held_weight = (
+                held_weight * np.where(units > 0, given_of_piece / units, 0.0)[probes.piece]
+            )
+        # As many probes as there are, so that the prior keeps its weight.
+        held_weight *= (
+            np.count_nonzero(held_weight) / folds / held_weight.sum() if held_weight.sum() else 0.0
+        )
+        per_row = self.rarest if parts.whole else np.ones(len(weight))
+        pairs, missing, wrong = (
+            weight * per_row,
+            missing_weight * per_row,
+            held_weight * ~run.probes,
+        )
+        fit = self._fit(held_weight, wrong)
+        gradient, curvature = self._likelihood(fit, held_weight, wrong)
+        if held_weight.any():
+            gradient -= np.outer(held_weight / held_weight.sum(), _PENALTY @ (fit - self._prior))
+            curvature += np.multiply.outer(held_weight / held_weight.sum(), _PENALTY)
+        predicted, slope = _curve(self._of_rows @ fit)
+        statistics = np.zeros((self.n, 19))
+        first, second = statistics[: len(rows.piece)], statistics[len(rows.piece) :]
+        first[:, 0] = gate_of(parts, run.probes, least).given[rows.sentence] * self.rarest
+        first[:, 1] = self.rarest
+        first[:, 2:5] = np.stack([missing, pairs, pairs * predicted], axis=1)
+        first[:, 5:8] = (pairs * slope)[:, None] * self._of_rows
+        if run.chance is not None:
+            first[:, 18] = pairs * run.chance
+        second[:, 8], second[:, 9:12], second[:, 12:18] = (
+            held_weight,
+            gradient,
+            curvature[:, _UPPER[0], _UPPER[1]],
+        )
+        return statistics
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """:data:`FIGURES` in percent, ``[m, 4]``; NaN if no pair is given or no known piece has a
+        second probe.
+        """
+        given, rows, wrong, pairs, predicted = sums[:, :5].T
+        fitted, pairs = sums[:, 8] > 1e-9, np.where(pairs > 1e-9, pairs, np.nan)
+        curvature = np.repeat(np.eye(3)[None], len(sums), axis=0)
+        for at, (row, column) in enumerate(zip(*_UPPER, strict=True)):
+            curvature[fitted, row, column] = curvature[fitted, column, row] = sums[fitted, 12 + at]
+        step = np.linalg.solve(curvature, sums[:, 9:12, None])[:, :, 0]
+        visible = 1 - sums[:, 18] / pairs
+        pairs = pairs * np.where(visible > LEAST_VISIBLE, visible, np.nan)
+        expected = 100 * np.clip((predicted + (sums[:, 5:8] * step).sum(axis=1)) / pairs, 0.0, 1.0)
+        expected, error = np.where(fitted, expected, np.nan), 100 * np.minimum(wrong / pairs, 1.0)
+        return np.stack(
+            [error - expected, 100 * self._covered * given / rows, error, expected], axis=1
+        )
+
+    def label(self, figure: str) -> str:
+        """The name of the score."""
+        return figure
+
+    def interval(
+        self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray
+    ) -> tuple[float, float] | None:
+        """The 95% interval of a figure.
+
+        If all held-back probes come out right, or all wrong, the prediction seems certain. Then
+        each piece counts as one draw, and the interval of the residual is made of those of error
+        and prediction (Zou and Donner 2008).
+        """
+        certain = float(covariance(3).trace()) < 1e-6
+        if figure == 3 and certain:
+            return score_interval(covariance(3).select(np.zeros_like), np.round(values[:, 3]))
+        if figure:
+            return score_interval(covariance(figure), values[:, figure])
+        interval = score_interval(covariance(0), values[:, 0], None, None)
+        if certain:
+            error, predicted = (
+                self.interval(error_figure, covariance, values) for error_figure in (2, 3)
+            )
+            assert error is not None and predicted is not None
+            residual, _, mean, expected = values.mean(axis=0).tolist()
+            below = math.hypot(mean - error[0], predicted[1] - expected)
+            interval = (
+                residual - below,
+                residual + math.hypot(error[1] - mean, expected - predicted[0]),
+            )
+        return interval and (max(interval[0], -100.0), min(interval[1], 100.0))
+
+    def _fit(self, count: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+        """The coefficients ``[3]`` for the weights of held-back probes and of the wrong ones, by
+        Fisher scoring.
+        """
+        error_rate = np.clip(wrong.sum() / max(count.sum(), 1e-9), 1e-6, 1 - 1e-6)
+        coefficients = np.array([np.log(-np.log1p(-error_rate)), 0.0, 0.0])
+        for _ in range(_STEPS):
+            gradient, curvature = (
+                term.sum(axis=0) for term in self._likelihood(coefficients, count, wrong)
+            )
+            step = np.linalg.solve(
+                curvature + _PENALTY, gradient - _PENALTY @ (coefficients - self._prior)
+            )
+            coefficients = coefficients + step / max(np.abs(step).max(), 1.0)
+            coefficients[0] = np.clip(coefficients[0], *_RANGE)
+            if np.abs(step).max() < _CLOSE:
+                break
+        return coefficients
+
+    def _likelihood(
+        self, fit: np.ndarray, count: np.ndarray, wrong: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The gradient ``[n, 3]`` and expected curvature ``[n, 3, 3]`` of the log-likelihood of
+        each probe.
+        """
+        p, slope = _curve(self._of_probes @ fit)
+        per = slope / (p * (1 - p))
+        gradient = (per * (wrong - count * p))[:, None] * self._of_probes
+        return gradient, np.einsum(
+            "n,ni,nj->nij", per * slope * count, self._of_probes, self._of_probes
+        )
+
+
+class BeyondControl(Metric):
+    """The residual of the test set minus that of its control set, and the latter, by the same
+    probes.
+
+    What makes every new sentence harder than the probes, such as probes from the training text, is
+    in both. A unit is a piece in a test row, in a control row or in a probe.
+    """
+
+    name, figures, lower_is_better = "composition", ("beyond_control", "control_residual"), True
+
+    def __init__(self, test: Residual, control: Residual) -> None:
+        self.models = test, control
+        sizes = [len(model.parts.rows.piece) for model in self.models]
+        probes = sum(sizes) + np.arange(test.n - sizes[0])
+        self._units = [np.r_[0 : sizes[0], probes], np.r_[sizes[0] : sum(sizes), probes]]
+        labels = np.zeros((2, sum(sizes) + len(probes)), np.int64)
+        for model_number, model in enumerate(self.models):
+            labels[:, self._units[model_number]] = model.clusters.labels
+        # The sentences of the control set are others than those of the test set; the probes are the
+        # same.
+        labels[1, sum(sizes) :] += labels[1].max(initial=0) + 1
+        labels[1, sizes[0] : sum(sizes)] += labels[1].max(initial=0) + 1
+        self.clusters = Clusters(("piece", "sentence"), tuple(labels))
+
+    @property
+    def n(self) -> int:
+        """The number of units."""
+        return len(self.clusters.labels[0])
+
+    def signature(self) -> Signature:
+        """That of the residual of the test set."""
+        return self.models[0].signature()
+
+    def statistics(self, run: Outcomes, control: Outcomes) -> np.ndarray:  # type: ignore[override]
+        """The statistics of all units of a run: those of the test set, then those of the control
+        set.
+        """
+        of_sets = [
+            model.statistics(outcomes)
+            for model, outcomes in zip(self.models, (run, control), strict=True)
+        ]
+        width = of_sets[0].shape[1]
+        statistics = np.zeros((self.n, 2 * width))
+        for model_number, values in enumerate(of_sets):
+            statistics[
+                self._units[model_number], model_number * width : (model_number + 1) * width
+            ] = values
+        return statistics
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """Both figures in points, ``[m, 2]``; NaN where a residual is."""
+        halves = np.split(sums, 2, axis=1)
+        test, control = (
+            model.compute(half)[:, 0] for model, half in zip(self.models, halves, strict=True)
+        )
+        return np.stack([test - control, control], axis=1)
+
+    def interval(
+        self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray
+    ) -> tuple[float, float] | None:
+        """The 95% interval of a figure."""
+        return score_interval(covariance(figure), values[:, figure], None, None)
+
+
+def _curve(eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The probability of an error, and its slope."""
+    hazard = np.exp(np.clip(eta, *_RANGE))
+    p = np.clip(-np.expm1(-hazard), 1e-9, 1 - 1e-9)
+    return p, hazard * (1 - p)

@@ -1,0 +1,359 @@
+"""The result of :func:`cgbench.evaluate`: scores to print, to put into a table, or to compute
+with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import numpy as np
+
+from cgbench.argument_types import AnyPath, Kind
+from cgbench.benchmark.score.comparison.comparison import Comparison, SubsetScores, SystemScores
+from cgbench.benchmark.score.evaluation.features import FeatureInputs
+from cgbench.benchmark.score.evaluation.scored import ScoredSystems
+from cgbench.benchmark.score.forms.analyses import analysis_blocks, long_table, scores_as_json
+from cgbench.benchmark.score.forms.rows import LONG, NUMBERS, Row
+from cgbench.benchmark.score.forms.tables import tables_of
+from cgbench.benchmark.score.outputs.systems import System
+from cgbench.errors import InputError, InputWarning, argument, require
+from cgbench.files import check_output, write_atomic
+from cgbench.plots import (
+    FEW,
+    Chart,
+    Series,
+    check_picture,
+    draw_chart_on,
+    draw_charts,
+    inches,
+    save_figure,
+)
+from cgbench.requests import option, request
+from cgbench.tables import as_text, render
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class EvaluationInputs:
+    """Inputs of the scores; ``references`` are those of each example, or None (CTER)."""
+
+    comparison: Comparison
+    features: FeatureInputs
+    sources: Sequence[str] | None
+    references: Sequence[Sequence[str]] | None
+    warned: tuple[InputWarning, ...] = ()
+    benchmark: str = "test set"
+
+
+FORMS: dict[str, Callable[[Evaluation, int, bool], str]] = {}
+"""The output formats: functions of an evaluation, the number of decimals, and whether to give
+reasons of errors.
+"""
+FormName: TypeAlias = Annotated[
+    str, Kind("name", "one of text, json, tsv, markdown, latex, html", lambda value: value in FORMS)
+]
+
+
+@request
+class ReportRequest:
+    """How scores are shown."""
+
+    form: FormName = option(
+        default="text",
+        help="Output format",
+        group="Output",
+        flag="format",
+        metavar="[text|json|tsv|markdown|latex|html]",
+    )
+    width: int | None = option(
+        default=None,
+        help="Number of decimals in text [default: 1; for scores up to 1: 4]",
+        group="Output",
+        least=0,
+        most=12,
+    )
+    reasons: bool = option(
+        default=False, help="Print why translations count as errors, for CTER", group="Output"
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """Scores of one or more systems.
+
+    ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` contains all
+    results with their types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``analyses``
+    the results of analyses by name, ``more`` the evaluations by further metrics. Rows, JSON, tables
+    and pages are of all metrics.
+    """
+
+    scored: ScoredSystems
+    systems: tuple[System, ...]
+    inputs: EvaluationInputs | None = None
+    analyses: Mapping[str, Any] = field(default_factory=dict)
+    more: tuple[Evaluation, ...] = ()
+
+    @property
+    def differences(self) -> Any:
+        """:class:`~cgbench.benchmark.score.evaluation.differences.Differences` of every system from the
+        baseline.
+        """
+        return self.analyses.get("differences", ())
+
+    @property
+    def parts(self) -> Any:
+        """The scores by known parts, a :class:`~cgbench.benchmark.score.evaluation.known_parts.PartsScores`,
+        or None.
+        """
+        return self.analyses.get("parts")
+
+    @property
+    def exposure(self) -> ScoredSystems | None:
+        """The comparison of exposed pairs with others."""
+        return self.analyses.get("exposure")
+
+    @property
+    def by_metric(self) -> tuple[Evaluation, ...]:
+        """This evaluation and those by further metrics."""
+        return (self, *self.more)
+
+    @property
+    def warned(self) -> list[InputWarning]:
+        """The warnings of all metrics, each once."""
+        warned = [
+            warning
+            for evaluation in self.by_metric
+            if evaluation.inputs
+            for warning in evaluation.inputs.warned
+        ]
+        return list({str(warning): warning for warning in warned}.values())
+
+    @property
+    def score(self) -> float:
+        """The main score of the first system, in percent (mean over runs); NaN if undefined."""
+        return next(iter(next(iter(self.figures.values())).values()))
+
+    @property
+    def figures(self) -> dict[str, dict[str, float]]:
+        """``{system: {score: percent}}``, means over runs."""
+        return {
+            result.system: {
+                name: float("nan") if estimate.value is None else estimate.value
+                for name, estimate in result.whole.figures.items()
+            }
+            for result in self.results
+        }
+
+    @property
+    def results(self) -> tuple[SystemScores, ...]:
+        """The scores of each system, with runs, intervals, tests and bins."""
+        return self.scored.results
+
+    @property
+    def signature(self) -> str:
+        """How the scores were computed; report it with them."""
+        return f"{self.scored.metric.name}|{self.scored.signature}"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per score, system and bin, with the columns of ``--format tsv``; numbers are not
+        rounded.
+
+        :raises InputError: pandas is not installed.
+        """
+        pandas = require("pandas", "pandas")
+        table = pandas.DataFrame([row.cells() for row in self.rows()], columns=list(LONG))
+        for name, kind in NUMBERS.items():
+            # tables have "" for None; numbers are exact
+            values = [None if value == "" else float(value) for value in table[name]]
+            table[name] = pandas.array(values, dtype="Float64").astype(kind)
+        return table
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The results as JSON values, one per system; ``docs/reference/formats.md`` describes
+        them.
+        """
+        return [
+            row
+            for evaluation in self.by_metric
+            for row in scores_as_json(evaluation.scored, evaluation.analyses)
+        ]
+
+    def rows(self) -> list[Row]:
+        """The long table: a row per score, system and bin, and those of all analyses."""
+        return [
+            row
+            for evaluation in self.by_metric
+            for row in long_table(evaluation.scored, evaluation.analyses)
+        ]
+
+    def to_latex(self, width: int | None = None) -> str:
+        """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores
+        up to 1).
+        """
+        return self.report("latex", width)
+
+    def report(self, form: str = "text", width: int | None = None, reasons: bool = False) -> str:
+        """The output of ``cgbench score``, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex``
+        or ``html``.
+
+        :param reasons: for CTER, also the reasons of errors.
+        """
+        ReportRequest(form=form, width=width, reasons=reasons)  # checks them
+        if width is None:
+            width = max(evaluation.scored.metric.width for evaluation in self.by_metric)
+        return FORMS[form](self, width, reasons)
+
+    def plot(self, path: AnyPath | None = None, *, ax: Any = None, width: str = "3.3in") -> Any:
+        """Draw the scores of all systems, in the bins of ``by`` if given, with 95% intervals.
+
+        :param path: also write a .svg, .png or .pdf file.
+        :param width: of the figure, such as ``3.3in``, ``84mm`` or ``17cm``.
+        :param ax: draw the first score of the metric on these axes of matplotlib.
+        :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows
+            it.
+        :raises InputError: both are given, the file name has another ending, or matplotlib is not
+            installed.
+        """
+        if path is not None and ax is not None:
+            raise InputError(
+                f"give {argument('path')}, a file, or {argument('ax')}, an axes of matplotlib"
+            )
+        if path is not None:
+            check_picture(Path(path), argument("plot", str(path)))
+            check_output(Path(path), [])
+        charts = [chart for evaluation in self.by_metric for chart in evaluation._charts()]
+        if ax is not None:
+            if not hasattr(ax, "errorbar"):
+                raise InputError(f"{argument('ax', ax)}: it must be an axes of matplotlib")
+            draw_chart_on(ax, charts[0])
+            return ax.figure
+        figure = draw_charts(charts, inches(width, argument("width", width)))
+        if path is not None:
+            save_figure(figure, Path(path))
+        return figure
+
+    def _charts(self) -> list[Chart]:
+        """Every score of the metric in the bins; without bins, over all examples."""
+        scored, metric = self.scored, self.scored.metric
+        seeds = " and seeds" if any(result.runs > 1 for result in scored.results) else ""
+        note = f"Bars: 95% intervals over examples{seeds}; {metric.n:,} examples."
+        if scored.by:
+            few = any(len(bin.rows) < FEW for bin, _ in scored.results[0].bins)
+            note += f" Grey: fewer than {FEW} examples." if few else ""
+            subsets_of = [result.parts[1:] for result in scored.results]
+        else:
+            note += " Circles: seeds." if seeds else ""
+            subsets_of = [[result.whole] for result in scored.results]
+            if self.inputs is not None:  # intervals, if only scores were asked for
+                (subsets,) = scored.on(None, self.inputs.comparison.without_tests)
+                subsets_of = [[subset] for subset in subsets]
+        label = f"{scored.by} (number of examples)" if scored.by else ""
+        charts = [
+            score_chart(scored, name, subsets_of, label, note=note) for name in metric.figures
+        ]
+        return [
+            chart
+            for chart in charts
+            if not all(np.isnan(series.values).all() for series in chart.series)
+        ]
+
+    def write_per_example(self, path: AnyPath) -> None:
+        """Write a tab-separated row for each example, system and run, with a header. Rows and runs
+        count from 1.
+
+        With ``parts`` judged by outputs, the column ``determined`` says whether the probes
+        determine the answer.
+
+        :raises InputError: no file can be written there, or there are several metrics.
+        """
+        if self.more:
+            raise InputError(
+                f"{argument('per_example', str(path))} is for one metric; its columns differ"
+                " between metrics"
+            )
+        check_output(Path(path), [])
+        rows = [
+            {"row": row_number, "system": system.name, "run": run, **row}
+            for system, result in zip(self.systems, self.results, strict=True)
+            for run, of_run in enumerate(zip(system.runs, result.statistics, strict=True), 1)
+            for row_number, row in enumerate(self.scored.metric.per_example(*of_run), 1)
+        ]
+        if self.parts is not None and self.parts.determined is not None:
+            rows = [
+                {**row, "determined": int(self.parts.determined[row["row"] - 1])} for row in rows
+            ]
+        head = list(rows[0])
+        write_atomic(
+            Path(path),
+            render(head, [[str(row[key]) for key in head] for row in rows], "tsv") + "\n",
+        )
+
+    def __repr__(self) -> str:
+        return self.report()
+
+    def _repr_html_(self) -> str:
+        return self.report("html")
+
+
+def score_chart(
+    scored: ScoredSystems,
+    figure: str,
+    subsets_of: Sequence[Sequence[SubsetScores]],
+    label: str = "",
+    **words: Any,
+) -> Chart:
+    """A score of every system in the bins, whose axis is called ``label``; without a label, over
+    all examples.
+
+    :param subsets_of: the scores of each system in the bins, or over all examples, of the first
+        systems at least.
+    """
+    series = [
+        Series.of(result.system, [subset.figures[figure] for subset in subsets])
+        for result, subsets in zip(scored.results, subsets_of, strict=False)
+    ]
+    metric, bins = scored.metric, [bin for bin, _ in scored.results[0].bins]
+    if not label:
+        return Chart(
+            [""], series, value_name=metric.axis(figure), rows=True, decimals=metric.width, **words
+        )
+    return Chart(
+        [bin.label or "(empty)" for bin in bins],
+        series,
+        value_name=metric.axis(figure),
+        label_name=label,
+        counts=[len(bin.rows) for bin in bins],
+        joined=bins[0].high is not None,
+        decimals=metric.width,
+        **words,
+    )
+
+
+def _json(evaluation: Evaluation, width: int, reasons: bool) -> str:
+    rows = evaluation.to_json()
+    return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
+
+
+def _tables(form: str, evaluation: Evaluation, width: int, reasons: bool) -> str:
+    """Tables and notes in one of the forms of :mod:`cgbench.tables`."""
+    one_line, more = form == "text", [further.scored for further in evaluation.more]
+    blocks = tables_of(evaluation.scored, width, reasons, one_line, more)
+    for of_metric in evaluation.by_metric:
+        blocks += analysis_blocks(of_metric.analyses, width, one_line)
+    return as_text(blocks, form)
+
+
+FORMS |= {form: partial(_tables, form) for form in ("text", "markdown", "latex", "html")}
+FORMS |= {
+    "json": _json,
+    "tsv": lambda evaluation, width, reasons: render(
+        LONG, [row.cells() for row in evaluation.rows()], "tsv"
+    ),
+}

@@ -1,0 +1,414 @@
+"""Systems with their scores: the comparison, its signature, and warnings about it."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.measure.metrics.bins import Feature, make_bins
+from cgbench.benchmark.measure.metrics.metric import Metric, Signature
+from cgbench.benchmark.measure.metrics.published import PublishedScore
+from cgbench.benchmark.score.comparison.comparison import (
+    CALIBRATED,
+    Comparison,
+    Pair,
+    Score,
+    SubsetScores,
+    SystemScores,
+    TestName,
+    compare,
+    compare_statistics,
+)
+from cgbench.benchmark.score.comparison.design import Sampling
+from cgbench.benchmark.score.comparison.drop import ControlSet, Drop, drops
+from cgbench.benchmark.score.comparison.intervals import FEWEST
+from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
+from cgbench.benchmark.score.comparison.seeds_test import FEWEST_UNITS
+from cgbench.benchmark.score.comparison.significance import LEVEL, SEVERAL_RUNS, calibrated_test
+from cgbench.benchmark.score.comparison.tiers import winners_of
+from cgbench.benchmark.score.outputs.systems import System
+from cgbench.errors import InputError, argument
+from cgbench.tables import p_text
+from cgbench.text.columns import Column
+from cgbench.text.plain_text import words_of
+from cgbench.text.sidecar import PROMPT, settings_label
+
+
+@dataclass(frozen=True)
+class Binning:
+    """The requested bins."""
+
+    feature: Feature
+    how: str | None = None
+
+
+@dataclass(frozen=True)
+class ScoredSystems:
+    """Everything a report needs: the results, their signature, and the options."""
+
+    metric: Metric
+    results: tuple[SystemScores, ...]
+    signature: Signature
+    baseline: str | None
+    test: TestName | None
+    by: str | None
+    more: tuple[dict[str, Any], ...]
+    """Further results of each system (CTER: ``by_type``, ``errors``, ``human``)."""
+    published: tuple[PublishedScore, ...] = ()
+    control: int | None = None
+    """Number of examples in the control set, if there is one."""
+    drops: Mapping[str, dict[str, Drop]] = field(default_factory=dict)
+    """The drop of each system from the control set to the test set, by score."""
+    generation: Mapping[str, list[Mapping[str, Any] | None]] = field(default_factory=dict)
+    """How the runs of a system were generated, if recorded."""
+    people: tuple[HumanMean, ...] = ()
+    """Mean human judgements, estimated with the scores."""
+    sampling: Sampling = field(default_factory=Sampling)
+    """The clusters, the design and the examples that count."""
+
+    @property
+    def star_test(self) -> str | None:
+        """The test that decides about stars."""
+        figures = [
+            estimate for result in self.results for estimate in result.whole.figures.values()
+        ]
+        tests: list[Score | Pair] = [
+            *figures,
+            *(pair for estimate in figures for pair in estimate.pairs),
+        ]
+        by_rule = any(test.p_calibrated is not None for test in tests)
+        return CALIBRATED if by_rule else self.test
+
+    def winners(self, scores: Sequence[Score]) -> set[str]:
+        """The best systems by the test (:func:`winners_of`), from a score of each."""
+        by_system = dict(zip((result.system for result in self.results), scores, strict=True))
+        return winners_of(by_system, self.baseline, lower_is_better=self.metric.lower_is_better)
+
+    def on(
+        self, sets: Sequence[np.ndarray] | None, comparison: Comparison
+    ) -> list[list[SubsetScores]]:
+        """The scores on other sets of examples (None: all), as of
+        :func:`~cgbench.benchmark.score.comparison.comparison.compare_statistics`."""
+        statistics = {result.system: result.statistics for result in self.results}
+        return compare_statistics(self.metric, self.sampling, statistics, comparison, sets)
+
+    @property
+    def clusters(self) -> str:
+        """The clusters, and how many independent examples the test set is worth; empty where there
+        are none.
+        """
+        clusters, name = self.sampling.clusters, self.metric.figures[0]
+        effects_of_systems = [result.whole.figures[name].design_effect for result in self.results]
+        effects = sorted(effect for effect in effects_of_systems if effect)
+        if clusters is None or not effects:
+            return ""
+        low, high = f"{effects[0]:.1f}", f"{effects[-1]:.1f}"
+        n = self.results[0].whole.examples
+        return (
+            f"clusters: {clusters.description()}; design effect"
+            f" {low if low == high else f'{low} to {high}'}: {n:,} examples count as"
+            f" {n / effects[-1]:,.0f} independent ones"
+        )
+
+
+def scoring_warnings(
+    metric: Metric,
+    sampling: Sampling,
+    systems: Sequence[System],
+    comparison: Comparison,
+    binned: bool,
+) -> list[str]:
+    """Warnings about suspicious input and limits of the scores."""
+    lines = list(metric.notes)
+    # Texts that are empty, in pieces or tokenised.
+    for system in systems if metric.of_texts else ():
+        if empty := sum(not words_of(text) for run in system.runs for text in run):
+            many = "hypotheses are" if empty > 1 else "hypothesis is"
+            lines.append(
+                f"{system.name}: {empty:,} {many} empty and {'count' if empty > 1 else 'counts'} as"
+                " wrong"
+            )
+        if (
+            pieces := sum("@@ " in text for run in system.runs for text in run)
+        ) and not metric.joins_pieces:
+            lines.append(
+                f"{system.name}: {pieces:,} lines contain '@@ ', the mark of BPE pieces; join them"
+                " before scoring"
+            )
+        if (
+            metric.tokenises
+            and (ended := sum(text.endswith(" .") for run in system.runs for text in run)) >= 100
+        ):
+            lines.append(
+                f"{system.name}: {ended:,} lines end in ' .', so the text looks tokenised and will"
+                f" be tokenised again; detokenise it, or give {argument('tokenize', 'none')}"
+                f" ({argument('preset', 'react')})"
+            )
+    # Too few examples, samples or runs.
+    if metric.n == 1:
+        lines.append(
+            "one example: there is nothing to resample, so there are no intervals and no tests"
+        )
+    elif comparison.paired and metric.n < FEWEST_UNITS:
+        lines.append(
+            f"{metric.n} examples are too few for a test, which needs at least {FEWEST_UNITS}"
+        )
+    if comparison.count("bootstrap") < FEWEST and sampling.independent:
+        lines.append(
+            f"{comparison.samples} samples are too few for an interval of 95%; use at least"
+            f" {FEWEST}"
+        )
+    single = [system.name for system in systems if len(system.runs) == 1 and metric.of_texts]
+    is_mixed = len(single) < len(systems)
+    # Outputs that name no seed may be from a system that has none, such as a service; models that
+    # cgbench trained have.
+    kinds = {record["system"]["kind"] for system in systems for record in system.made if record}
+    if single and (is_mixed or "cgbench" in kinds):
+        runs_text = f"one run of {', '.join(single)}" if is_mixed else "one run per system"
+        if comparison.confidence or comparison.paired or binned:
+            lines.append(
+                f"{runs_text}: intervals and tests ignore the variance between seeds, which is"
+                " large on these benchmarks"
+            )
+            if is_mixed and comparison.paired:
+                lines[-1] += (
+                    "; against a system with several runs, the same variance between seeds is"
+                    " assumed"
+                )
+        elif len(systems) > 1:
+            lines.append(f"with {runs_text}, a difference may be no more than that between seeds")
+    if over_prompts := [system.name for system in systems if runs_are_prompts(system)]:
+        lines.append(
+            f"{', '.join(over_prompts)}: runs differ only in their prompt, so intervals and tests"
+            " include the variance between prompts, not between training seeds"
+        )
+    return lines + metric.warnings(
+        {system.name: system.runs for system in systems}, comparison.test
+    )
+
+
+def disagreements(scored: ScoredSystems) -> list[str]:
+    """Warnings about differences for which sacrebleu's rule and the calibrated test disagree."""
+    lines = []
+    for result in scored.results:
+        for name, estimate in result.whole.figures.items():
+            compared: list[tuple[str | None, Score | Pair]] = [(scored.baseline, estimate)]
+            compared += [(pair.against, pair) for pair in estimate.pairs]
+            for against, test in compared:
+                p, star = test.p_holm, test.p_star
+                if p is not None and star is not None and (p < LEVEL) != (star < LEVEL):
+                    lines.append(
+                        f"{result.system} and {against}: the tests disagree about"
+                        f" {scored.metric.label(name)}: p (Holm) is {p_text(p)} by sacrebleu's"
+                        f" paired bootstrap, which rejects too often, and {p_text(star)} by the"
+                        " calibrated test, which decides about stars"
+                    )
+    return lines
+
+
+def out_of_reach(scored: ScoredSystems, comparison: Comparison) -> list[str]:
+    """A warning if Holm's correction makes every p-value of the bootstrap larger than 5%."""
+    least = 1 / (comparison.count("bootstrap") + 1)
+    families = [
+        [result.whole for result in scored.results],
+        [subset for of in scored.results for _, subset in of.bins],
+    ]
+    tests = 0
+    for family in families:
+        scores = [subset.figures[scored.metric.figures[0]] for subset in family]
+        tested: list[Any] = [test for score in scores for test in (score, *score.pairs)]
+        tests = max(
+            tests, sum(test.p_value is not None and test.p_calibrated is None for test in tested)
+        )
+    if scored.test != "bootstrap" or tests * least < LEVEL:
+        return []
+    return [
+        f"no difference can be significant: with {tests:,} tests, Holm's correction makes the"
+        f" smallest p-value of {comparison.count('bootstrap'):,} samples"
+        f" {p_text(min(1.0, tests * least))}; use at least {math.ceil(tests / LEVEL):,}"
+        f" {argument('samples')}, or the calibrated test"
+    ]
+
+
+def made_otherwise(systems: Sequence[System], control_systems: Sequence[System]) -> list[str]:
+    """Warnings about systems that translated the control set with other settings than the test
+    set.
+    """
+    lines = []
+    for system, control_system in zip(systems, control_systems, strict=False):
+        settings, control_settings = _made(system), _made(control_system)
+        if settings != control_settings and any((*system.made, *control_system.made)):
+            lines.append(
+                f"{system.name}: the test set was translated with other settings ({settings}) than"
+                f" the control set ({control_settings}), which may explain part of the drop"
+            )
+    return lines
+
+
+def score(
+    metric: Metric,
+    systems: Sequence[System],
+    comparison: Comparison,
+    binning: Binning | None = None,
+    human: Column | None = None,
+    published: Sequence[PublishedScore] = (),
+    control: ControlSet | None = None,
+    sampling: Sampling | None = None,
+    normalised: str | None = None,
+) -> ScoredSystems:
+    """Score the systems and collect everything for a report.
+
+    :param control: outputs of the same systems on a control set.
+    :param sampling: clusters and design of the examples; by default, they are independent.
+    :param normalised: how hypotheses were normalised, for the signature.
+    :raises InputError: judgements, test or bins are invalid.
+    """
+    if human is not None and (len(systems) > 1 or len(systems[0].runs) > 1):
+        raise InputError(
+            f"{argument('human')} judges one file of hypotheses; give one {argument('systems')}"
+            " with one file"
+        )
+    if binning:
+        feature = binning.feature
+        values = len(feature.values if feature.labels is None else feature.labels)
+        if values != metric.n:
+            raise InputError(
+                f"the feature {feature.name} has {values:,} values for {metric.n:,} examples"
+            )
+    sampling = sampling or Sampling.of(metric)
+    bins = make_bins(binning.feature, binning.how) if binning else []
+    results = compare(metric, systems, comparison, bins, sampling)
+    baseline = comparison.baseline
+    if baseline is None and comparison.paired and not comparison.all_pairs:
+        baseline = systems[0].name
+    signature = _signature(metric, sampling, systems, comparison, binning, control, normalised)
+    lost = {}
+    if control:
+        lost = drops(
+            metric, sampling, results, control, comparison, baseline if comparison.paired else None
+        )
+    findings = [
+        metric.findings(system.runs, list(result.statistics), human)
+        for system, result in zip(systems, results, strict=True)
+    ]
+    by = binning.feature.name if binning else None
+    return ScoredSystems(
+        metric,
+        tuple(results),
+        signature,
+        baseline,
+        comparison.test,
+        by,
+        tuple(findings),
+        tuple(published),
+        control.metric.n if control else None,
+        lost,
+        {system.name: list(system.made) for system in systems if any(system.made)},
+        sampling=sampling,
+    )
+
+
+def _signature(
+    metric: Metric,
+    sampling: Sampling,
+    systems: Sequence[System],
+    comparison: Comparison,
+    binning: Binning | None,
+    control: ControlSet | None,
+    normalised: str | None,
+) -> Signature:
+    signature = metric.signature()
+    items = signature.items
+    if normalised:
+        items["norm"] = normalised
+    # How intervals are made.
+    if comparison.confidence or comparison.paired or binning or control:
+        if sampling.design:
+            items["estimate"] = sampling.design.population
+        if sampling.design and not sampling.clusters:
+            items["design"] = "jackknife"
+        elif sampling.clusters:
+            items["clusters"] = sampling.clusters.signature()
+        else:
+            items["bs"] = comparison.count("bootstrap")
+            items["seed"] = comparison.seed
+    # The test, where its name is not that of sacrebleu.
+    test: str | None = comparison.test
+    if test == CALIBRATED:
+        test = calibrated_test([len(system.runs) for system in systems], not sampling.independent)
+    if test == "bootstrap" and not metric.as_sacrebleu:
+        items["paired"] = "two-sided"
+    if test == SEVERAL_RUNS:
+        items["paired"] = "components"
+    if comparison.shared_seeds:
+        items["seeds"] = "shared"
+    if test == "randomization" or (
+        test == SEVERAL_RUNS
+        and sampling.independent
+        and sum(len(system.runs) == 1 for system in systems) > 1
+    ):
+        items["ar"] = comparison.count("randomization")
+    if comparison.paired == "mcnemar":
+        items["mcnemar"] = "exact"
+    if comparison.all_pairs:
+        items["pairs"] = "all"
+    # What the runs are, and how they were generated.
+    runs = {len(system.runs) for system in systems}
+    if any(record for system in systems for record in system.made):
+        settings = [_made(system) for system in systems]
+        items["gen"] = settings[0] if len(set(settings)) == 1 else "+".join(settings)
+    if runs != {1}:
+        items["runs"] = (
+            "+".join(str(len(system.runs)) for system in systems) if len(runs) > 1 else runs.pop()
+        )
+        if any(map(runs_are_prompts, systems)):
+            items["over"] = "+".join(
+                dict.fromkeys(
+                    "prompts" if runs_are_prompts(system) else "seeds"
+                    for system in systems
+                    if len(system.runs) > 1
+                )
+            )
+    if control:
+        items["control"] = control.metric.n
+    if binning:
+        items["by"] = binning.feature.name.replace(":", "-")
+        items["bins"] = binning.how.replace(":", "-") if binning.how else None
+    return signature
+
+
+def runs_are_prompts(system: System) -> bool:
+    """Whether the runs of a system differ in nothing but their prompt, by their records."""
+    records = [record["system"] for record in system.made if record]
+    other_settings = [
+        {name: value for name, value in record.items() if name not in PROMPT} for record in records
+    ]
+    prompts = {json.dumps([record.get(name) for name in PROMPT]) for record in records}
+    return (
+        len(system.runs) > 1
+        and len(prompts) == len(system.runs)
+        and all(settings == other_settings[0] for settings in other_settings)
+    )
+
+
+def _made(system: System) -> str:
+    """The generation settings of a system as one word; ``unknown`` if not recorded."""
+    words = ["unknown" if record is None else settings_label(record) for record in system.made]
+    if runs_are_prompts(system):
+        shared_settings = words[0].rpartition("-prompt@")[0]
+        return (
+            f"{shared_settings}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"
+        )
+    return words[0] if len(set(words)) == 1 else ",".join(words)
+
+
+def describe(scored: ScoredSystems, result: SystemScores) -> str:
+    """The metric's description of the scores of a system with one run; empty for an estimate."""
+    if scored.sampling.design is not None:
+        return ""
+    metric, rows = scored.metric, scored.sampling.counted(np.arange(scored.metric.n))
+    return metric.describe(metric.collect(result.statistics[0], rows).sum(axis=0))

@@ -1,0 +1,88 @@
+"""A translation memory among the systems: ``cgbench score --memory CORPUS``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cgbench.argument_types import as_path
+from cgbench.benchmark.score.evaluation.example_sets import release_files
+from cgbench.benchmark.score.evaluation.request import ScoreRequest
+from cgbench.benchmark.score.outputs.systems import ROLES, absent, in_release
+from cgbench.errors import InputError, argument
+from cgbench.models.memory import TranslationMemory
+from cgbench.requests import changed
+from cgbench.text.columns import Column, short_name
+from cgbench.text.inputs import as_column, is_path
+from cgbench.text.plain_text import words_of
+
+NAME = "memory"
+
+
+def with_memory(request: ScoreRequest) -> ScoreRequest:
+    """The request with a translation memory as its last system, on the test set, the control set
+    and the probes.
+
+    :raises InputError: the sources of a set are missing, or a system is called memory.
+    """
+    memory = TranslationMemory(request.control.memory, argument("memory"))
+    control: Any = request.control
+    breakdown: Any = request.breakdown
+    outputs = memory_outputs(
+        memory, _sources(request, "sources", request.sources, request.references)
+    )
+    values: dict[str, Any] = {"systems": _added(request.systems, outputs)}
+    if control.control_systems is not None:
+        sources = _sources(
+            request, "control_sources", control.control_sources, control.control_references
+        )
+        outputs = memory_outputs(memory, sources)
+        values["control"] = changed(
+            control, control_systems=_added(control.control_systems, outputs, request.systems)
+        )
+    if breakdown.probe_systems is not None and breakdown.parts is not None:
+        outputs = memory_outputs(
+            memory, [as_column(as_path(breakdown.parts) / "probes.source", "probes")]
+        )
+        probe_systems = _added(breakdown.probe_systems, outputs, request.systems)
+        values["breakdown"] = changed(breakdown, probe_systems=probe_systems)
+    return changed(request, **values)
+
+
+def memory_outputs(memory: TranslationMemory, forms: Sequence[Column]) -> Column:
+    """The outputs for the sources of a set, in the one of their ``forms`` that has most words of
+    the corpus.
+    """
+    known = [
+        sum(word in memory.index.words for line in form for word in words_of(line))
+        for form in forms
+    ]
+    sources = forms[known.index(max(known))]
+    return replace(sources, name=NAME, values=memory.translate(sources.values), path=None)
+
+
+def _sources(request: ScoreRequest, name: str, sources: Any, references: Any) -> list[Column]:
+    """The sources of a set: those that are given, else the forms that the release has."""
+    ids = request.examples.ids
+    if sources is not None:
+        return [as_column(sources, name, *ROLES["sources"], ids=None if ids == "none" else ids)]
+    if request.release is None or not absent(references):
+        raise InputError(f"{argument('memory')} translates the sources; give {argument(name)}")
+    files = release_files(
+        request.release,
+        request.examples.drawn_set(request.release) if name == "sources" else "control",
+    )
+    return [
+        in_release(ids, files[form], files["table"])
+        for form in ("source", "normalised_source")
+        if form in files
+    ]
+
+
+def _added(systems: Any, outputs: Column, of_test: Any = None) -> dict[str, Any]:
+    """The systems by name, with the memory."""
+    if not isinstance(systems, Mapping):
+        first = systems if of_test is None else of_test
+        systems = {short_name(str(first)) if is_path(first) else "system": systems}
+    if NAME in systems:
+        raise InputError(f"{argument('memory')}: a system is called {NAME}; rename it")
+    return {**systems, NAME: outputs}

@@ -1,0 +1,58 @@
+"""The table of ``cgbench score --format latex`` with one row per system and one column per bin, as
+in papers.
+
+The scores of a column that the test does not find worse than its best are in bold. The standard
+deviation of several runs is a subscript. Stars mark differences from the baseline with a small
+p-value, adjusted by Holm's method.
+"""
+
+from collections.abc import Iterable
+from itertools import chain
+
+from cgbench.benchmark.score.comparison.comparison import Starred
+from cgbench.benchmark.score.comparison.significance import MARKS, stars
+from cgbench.benchmark.score.evaluation.scored import ScoredSystems
+from cgbench.tables import Best, Ready, fixed, latex_cell, raised, render
+
+
+def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
+    """A score of every system, over all examples and in each bin; empty if no bin has one."""
+    systems = [[subset.figures[figure] for subset in result.parts] for result in scored.results]
+    if all(score.value is None for scores in systems for score in scores[1:]):
+        return ""
+    best = [scored.winners(column) for column in zip(*systems, strict=True)]
+    labels = [
+        f"{scored.metric.label(figure)} by {scored.by}",
+        "all",
+        *(bin.label for bin, _ in scored.results[0].bins),
+    ]
+    sizes = (f"{subset.examples:,}".replace(",", "{,}") for subset in scored.results[0].parts)
+    rows: list[list[str]] = [[Ready("$n$"), *map(Ready, sizes)]]
+    for result, scores in zip(scored.results, systems, strict=True):
+        cells = [result.system]
+        for score, winners in zip(scores, best, strict=True):
+            text = fixed(score.value, width, none="-")
+            cell = latex_cell(Best(text) if result.system in winners else text)
+            if score.value is not None and score.stdev is not None:
+                cell += rf"$_{{\pm {score.stdev:.{max(width, 1)}f}}}$"
+            cells.append(Ready(cell + raised(stars(score.p_star))))
+        rows.append(cells)
+    table = render(labels, rows, "latex")
+    if scored.baseline:
+        meaning = legend(scored, chain.from_iterable(systems))
+        table += f"\n% differs from {scored.baseline.replace(chr(10), ' ')}: {meaning}"
+    return table
+
+
+def legend(scored: ScoredSystems, scores: Iterable[Starred]) -> str:
+    """The meaning of the stars of ``scores``; whether Holm's method has changed any of their
+    p-values.
+    """
+    adjusted = any(
+        (score.p_value, score.p_calibrated) != (score.p_holm, score.p_calibrated_holm)
+        for score in scores
+        if score.p_holm is not None
+    )
+    levels = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
+    by_holm = ", p adjusted by Holm's method" if adjusted else ""
+    return f"{levels} ({scored.star_test}{by_holm})"

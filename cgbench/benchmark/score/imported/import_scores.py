@@ -1,0 +1,649 @@
+"""External scores with intervals, tests, bins and seeds, for ``cgbench score import``."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from cgbench.argument_types import AnyRelease, Kind, Name, Systems, Text
+from cgbench.benchmark.measure.metrics.segment_scores import (
+    BEYOND,
+    SegmentScores,
+    number_of,
+    scores_of,
+)
+from cgbench.benchmark.score.comparison.comparison import Comparison, TestName
+from cgbench.benchmark.score.comparison.prediction_powered import HumanMean, human_means
+from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
+from cgbench.benchmark.score.evaluation.example_sets import MetricContext, lines_of_release
+from cgbench.benchmark.score.evaluation.features import table_column
+from cgbench.benchmark.score.evaluation.request import (
+    Breakdown,
+    Control,
+    ExampleOptions,
+    Grouping,
+    References,
+    ScoreRequest,
+)
+from cgbench.benchmark.score.evaluation.result import Evaluation
+from cgbench.benchmark.score.outputs.judgements import EXAMPLE, RATER
+from cgbench.benchmark.score.outputs.log_outputs import by_rows
+from cgbench.benchmark.score.outputs.score_files import (
+    ReadOptions,
+    ScoreColumn,
+    answered_by_all,
+    common_order,
+    split_field,
+)
+from cgbench.benchmark.score.outputs.score_readers import is_frame, read_score_columns
+from cgbench.benchmark.score.outputs.systems import absent, join_texts, read_runs, read_systems
+from cgbench.errors import InputError, argument
+from cgbench.requests import KW_ONLY, accepts, changed, option, request
+from cgbench.text.columns import Column
+from cgbench.text.inputs import AnyPath, is_path
+from cgbench.text.joins import NONE, Examples
+from cgbench.text.streams import form
+
+NAMED = 5  # rows named in a message
+NOT_PERCENT = (
+    0.1  # smallest share of scores below 1 (except zeros) in a column on a scale that ends at 1
+)
+MOST_COUNTS = 3  # beside labels of 0 and 1, which may be counts
+MOST_NEGATIVE, ENOUGH = 0.25, 20  # share of negative scores beside as many scores without any
+
+
+def _is_scale(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, (list, tuple)) and len(value) == 2)
+
+
+def _as_columns(value: Any) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in value.split(",")] if isinstance(value, str) else []
+    return (
+        dict(value)
+        if isinstance(value, Mapping)
+        else {role.strip(): name.strip() for role, _, name in pairs}
+    )
+
+
+ColumnNames: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "columns",
+        "columns by what they hold: system, segment, rater, document, score",
+        lambda value: isinstance(value, Mapping) or (isinstance(value, str) and "=" in value),
+        read=_as_columns,
+    ),
+]
+Scale: TypeAlias = Annotated[
+    Any, Kind("scale", "the lowest and the highest score, such as 0:1", _is_scale)
+]
+
+
+@request
+class ImportedMetric:
+    """Name, scale and direction of external scores."""
+
+    _: KW_ONLY
+    name: str = option(
+        default="scores", help="Name of the metric, for tables and the signature", group="Metric"
+    )
+    statistic: str = option(
+        default="mean",
+        help=(
+            "How segment scores are aggregated: their mean, or share:X, the percentage of scores of"
+            " at least X"
+        ),
+        group="Metric",
+        metavar="mean|share:X",
+    )
+    scale: Scale | None = option(
+        default=None,
+        help="Lowest and highest possible score; 0:1 is shown in percent",
+        group="Metric",
+        metavar="LOW:HIGH",
+    )
+    lower_is_better: bool = option(
+        default=False, help="Lower scores are better (error rates, MetricX)", group="Metric"
+    )
+    drop_missing: bool = option(
+        default=False,
+        help="Leave out examples for which some run has no finite score",
+        group="Advanced",
+    )
+
+
+@request
+class ScoredTexts:
+    """The texts behind external scores."""
+
+    _: KW_ONLY
+    hypotheses: Systems | None = option(
+        default=None,
+        help="Hypotheses behind the scores, for the report and --differences",
+        flag="hyp",
+    )
+    references: References | None = option(
+        default=None, help="References, for --by and the report", flag="ref"
+    )
+    sources: Text | None = option(
+        default=None,
+        help="Sources, for --side source, additional references and the report",
+        flag="source",
+    )
+    release: AnyRelease | None = option(
+        default=None, help="Release whose test set gives --ref, --source and --table"
+    )
+
+
+@request
+class HumanJudgements:
+    """Human judgements: of some of the examples, or as the scores themselves."""
+
+    people: Systems | None = option(
+        default=None,
+        help="Human judgements of some examples, to estimate their mean over all with the scores",
+    )
+    _: KW_ONLY
+    columns_of: ColumnNames | None = option(
+        default=None,
+        help="Columns of a table of ratings with unusual names",
+        metavar="system=COLUMN,rater=COLUMN",
+    )
+    standardise_raters: bool = option(
+        default=False, help="Convert judgements to z-scores for each rater"
+    )
+    strata: Name | None = option(
+        default=None,
+        help="Column of the table by which the judged examples were sampled",
+        metavar="COLUMN",
+    )
+
+
+@request
+class ImportRequest:
+    """What :func:`import_scores` is asked for."""
+
+    systems: Systems = option(
+        help="Segment scores of a system, one file per seed; repeatable",
+        group="Input",
+        flag="scores",
+    )
+    _: KW_ONLY
+    name: str = option(default="scores")
+    scale: Scale | None = option(default=None)
+    metric: ImportedMetric = option(
+        default=ImportedMetric(), help="Name, scale and direction of the scores (ImportedMetric)"
+    )
+    texts: ScoredTexts = option(
+        default=ScoredTexts(), help="The texts behind the scores (ScoredTexts)", group="Input"
+    )
+    paired: TestName | bool | None = option(default=None)
+    by: Grouping | None = option(default=None)
+    comparison: Comparison = option(
+        default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison"
+    )
+    breakdown: Breakdown = option(
+        default=Breakdown(), help="Bins and differences (Breakdown)", group="Breakdown"
+    )
+    examples: ExampleOptions = option(
+        default=ExampleOptions(),
+        help="How examples are joined, and the population that they represent (ExampleOptions)",
+    )
+    judgements: HumanJudgements = option(
+        default=HumanJudgements(),
+        help="Human judgements (HumanJudgements)",
+        group="Human judgements",
+    )
+    control_systems: Systems | None = option(
+        default=None,
+        help="Scores of the same systems on the control set",
+        group="Control set",
+        flag="control-scores",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "comparison", self.examples.comparison(self.comparison, self.texts.release)
+        )
+
+
+@accepts(ImportRequest)
+def import_scores(request: ImportRequest) -> Evaluation:
+    """Intervals, tests, bins and seeds for segment scores of any metric.
+
+    ``systems`` maps names to a file (:mod:`cgbench.benchmark.score.outputs.score_files`, or a log of a
+    harness) or numbers, or to a list of these for several runs. The first one determines the order
+    of examples. Scores that are all 0 or 1 have the scale 0:1. Logs of harnesses and pandas Series
+    have their own ids.
+
+    :raises InputError: a file cannot be read, runs have different examples, or a score is missing
+        or outside the scale.
+    """
+    texts, judgements, cluster, by = (
+        request.texts,
+        request.judgements,
+        request.comparison.cluster,
+        request.breakdown.by,
+    )
+    scale = read_scale(request.metric.scale)
+    ids, scores = request.examples.ids, request.systems
+    ids = None if ids == NONE else ids
+    by_rater = RATER in cluster or (isinstance(by, str) and by == f"column:{RATER}")
+    options = ReadOptions(ids, judgements.standardise_raters, by_rater, judgements.columns_of)
+    if not isinstance(scores, Mapping):  # a file may have several systems
+        scores = {"" if is_path(scores) or is_frame(scores) else "system": scores}
+    columns = read_score_columns(scores, options)
+    control = (
+        None
+        if request.control_systems is None
+        else read_score_columns(request.control_systems, options)
+    )
+    people = None
+    if judgements.people is not None:
+        people = read_score_columns(judgements.people, replace(options, by_rater=False))
+    if ids is None and not all(map(absent, (texts.release, texts.references, texts.sources))):
+        lines = lines_of_release(texts.release, request.examples)
+        # Scores of a log, which has ids, in the order of the test set, as far as these tell.
+        columns = {
+            name: [
+                by_rows(column, lines, strict=False) if column.prints and column.ids else column
+                for column in runs
+            ]
+            for name, runs in columns.items()
+        }
+    by_judgement = _check_judgements(request, columns, {**(control or {}), **(people or {})})
+    blank = _without_scores(columns) if request.metric.drop_missing else []
+    columns = {name: runs for name, runs in columns.items() if name not in blank}
+    if scale is None:
+        _check_one_scale([*_all_runs(columns), *_all_runs(control or {})])
+    notes = [f"left out, because they have no scores: {', '.join(blank)}"] if blank else []
+    notes += ["a row is the judgement of one rater"] if by_judgement else []
+    notes += _skewed(columns)
+    metric, runs, known = _metric_of(columns, request, scale, notes)
+    if ids is None and any(
+        column.prints is not None or column.columns is not None for column in _all_runs(columns)
+    ):
+        # Ids of a harness or of judgements; other texts have them only with --id.
+        runs = {
+            name: [replace(column, ids=None) for column in of_system]
+            for name, of_system in runs.items()
+        }
+    comparison, examples, control_runs = request.comparison, request.examples, None
+    context = MetricContext(columns=known)
+    if control is not None:
+        # Both sets have the same scale, even if one of them happens to have only 0 and 1.
+        control_metric, control_runs, of_control = _metric_of(control, request, metric.scale)
+        context = replace(context, control=control_metric, control_columns=of_control)
+    if by_judgement and tuple(cluster) in (
+        (),
+        (RATER,),
+    ):  # judgements of the same example are not independent
+        comparison = changed(comparison, cluster=(*cluster, EXAMPLE))
+    alone = all(map(absent, (examples.table, texts.release, texts.references, texts.sources)))
+    if alone and (cluster or str(by).startswith("column:")):
+        examples = changed(examples, table=_table_of(next(iter(columns.values()))[0]))
+    led = next(iter(columns.values()))[0]
+    if texts.hypotheses:
+        outputs = _outputs(request, metric, runs, blank, led.ids if led.prints else None)
+        context = replace(context, outputs=outputs)
+    if judgements.strata and by is None and not cluster:
+        examples = changed(examples, table=None)
+    if people is not None and examples.estimate:
+        raise InputError(
+            f"{argument('people')} has an estimate of its own; leave {argument('estimate')} out"
+        )
+    score_request = ScoreRequest(
+        metric,
+        runs,
+        texts.references,
+        sources=texts.sources,
+        release=texts.release,
+        comparison=comparison,
+        breakdown=request.breakdown,
+        examples=examples,
+        control=Control(control_runs),
+    )
+    evaluation = evaluation_of(score_request, context)
+    if people is None:
+        if judgements.strata:
+            raise InputError(f"{argument('strata', judgements.strata)} needs {argument('people')}")
+        return evaluation
+    means = human_means_of(evaluation, columns, people, request.examples, judgements.strata)
+    return replace(evaluation, scored=replace(evaluation.scored, people=tuple(means)))
+
+
+def _all_runs(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[ScoreColumn]:
+    """The runs of all systems, one after another."""
+    return [column for columns in systems.values() for column in columns]
+
+
+def _skewed(columns: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
+    """A warning if scores are too skewed for intervals of their number (Cochran 1977, *Sampling
+    Techniques*, 2.15).
+    """
+    lines = []
+    for name, runs in columns.items():
+        values = scores_of(runs[0].values, runs[0].name)
+        values = values[np.abs(values) < BEYOND]
+        if len(values) < 3 or np.isin(values, (0.0, 1.0)).all() or not values.std():
+            continue
+        standardised = (values - values.mean()) / values.std()
+        needed = math.ceil(25 * float((standardised**3).mean()) ** 2)
+        if len(values) < needed:
+            lines.append(
+                f"{name}: the scores are skewed; with {len(values):,} examples, 95% intervals"
+                f" contain the mean less often (about {needed:,} are needed)"
+            )
+    return lines
+
+
+def _check_judgements(
+    request: ImportRequest,
+    scores: Mapping[str, Sequence[ScoreColumn]],
+    other_scores: Mapping[str, Sequence[ScoreColumn]],
+) -> bool:
+    """Whether rows are judgements; refuse what cannot be joined with them."""
+    flat = _all_runs(scores)
+    judged = [column for column in flat if column.columns is not None]
+    has_raters = judged or any(column.columns is not None for column in _all_runs(other_scores))
+    if request.judgements.standardise_raters and not has_raters:
+        raise InputError(f"{argument('standardise_raters')}: the files of scores have no raters")
+    if not judged:
+        return False
+    first, texts = judged[0], request.texts
+    others_given = (
+        request.examples.table,
+        texts.release,
+        texts.references,
+        texts.sources,
+        texts.hypotheses,
+    )
+    alone = all(map(absent, others_given)) and len(judged) == len(flat)
+    if first.by_judgement and not alone:
+        raise InputError(
+            f"{first.name}: examples have several raters, so a row is a judgement, which cannot be"
+            f" joined with other texts or scores; leave them out, or leave out {RATER}"
+        )
+    row_numbers = [str(row_number) for row_number in range(1, len(first) + 1)]
+    if request.examples.ids is None and not alone and first.ids != row_numbers:
+        raise InputError(
+            f"{first.name}: judgements are joined with other texts and scores by the example; name"
+            f" the column with its id ({argument('ids')})"
+        )
+    return first.by_judgement
+
+
+def human_means_of(
+    evaluation: Evaluation,
+    scores: Mapping[str, Sequence[ScoreColumn]],
+    people: Mapping[str, Sequence[ScoreColumn]],
+    options: ExampleOptions,
+    by_strata: str | None,
+) -> list[HumanMean]:
+    """The mean judgements of the systems that people judged, by their scores; ``by_strata``: a
+    column of the table.
+    """
+    metric, inputs = evaluation.scored.metric, evaluation.inputs
+    assert inputs is not None
+    # The judgements and the scores of the same examples.
+    human, proxy, examples = {}, {}, Examples(options.ids)
+    first = examples.join(next(iter(scores.values()))[0])
+    for name, columns in people.items():
+        if name not in scores:
+            raise InputError(
+                f"{argument('people', name)}: there are no scores of a system of that name"
+            )
+        if len(columns) > 1 or len(scores[name]) > 1:
+            raise InputError(
+                f"{argument('people', name)}: give the scores and judgements of one run per system"
+            )
+        human[name] = _judgements(columns[0], examples, len(first))
+        proxy[name] = scores_of(examples.join(scores[name][0]).values, scores[name][0].name)
+    scale = None
+    if all(np.isin(values[np.isfinite(values)], (0.0, 1.0)).all() for values in human.values()):
+        # Right or wrong, in percent.
+        human, scale = {name: 100 * values for name, values in human.items()}, (0.0, 100.0)
+    # Strata and clusters of the examples that count.
+    sampling = evaluation.scored.sampling
+    rows, strata, clusters = sampling.counted(np.arange(metric.n)), None, sampling.clusters
+    if by_strata:
+        features = replace(inputs.features, table=options.table or _table_of(first))
+        labels = table_column(
+            features, argument("strata", by_strata), (by_strata,), metric.n
+        ).values
+        strata = np.array(labels)[rows]
+    comparison = inputs.comparison
+    baseline = comparison.baseline or (next(iter(human)) if comparison.paired else None)
+    if baseline is not None and baseline not in human:
+        raise InputError(f"{argument('people')}: the baseline {baseline} has no judgements")
+    human, proxy = (
+        {name: judgements[rows] for name, judgements in of.items()} for of in (human, proxy)
+    )
+    if clusters:
+        clusters = replace(
+            clusters, labels=tuple(labels[rows] for labels in clusters.labels), rows=None
+        )
+    return human_means(
+        human, proxy, clusters=clusters, strata=strata, baseline=baseline, scale=scale
+    )
+
+
+def _judgements(column: ScoreColumn, examples: Examples, n: int) -> np.ndarray:
+    """The judgements of each of ``n`` examples; NaN where there is none."""
+    rows = np.array(examples.rows_of(column, fewer=True, sorts=column.columns is not None))
+    examples.check()
+    if len(rows) != n:
+        raise InputError(
+            f"{column.name} has {len(rows):,} rows for {n:,} examples: leave a cell empty where"
+            f" nobody judged, or join by {argument('ids')}"
+        )
+    return np.where(rows < 0, np.nan, scores_of(column.values, column.name)[rows])
+
+
+def _outputs(
+    request: ImportRequest,
+    metric: SegmentScores,
+    runs: Mapping[str, Sequence[Column]],
+    blank: Sequence[str],
+    ids: Sequence[str] | None,
+) -> dict[str, tuple[Sequence[str], ...]]:
+    """The texts behind the scores, by system, in the order of the scores.
+
+    :param ids: of the scores, if they come from a log.
+    """
+    first, hypotheses_of_systems, ids_column = (
+        next(iter(runs.values())),
+        request.texts.hypotheses,
+        request.examples.ids,
+    )
+    assert hypotheses_of_systems is not None
+    hypotheses = read_runs(hypotheses_of_systems, None if ids_column == NONE else ids_column, ids)
+    joined = join_texts(ids_column, {}, {"": first, **hypotheses}, leads=True)[1]
+    texts_of_systems = {name: texts for name, texts in joined.items() if name and name not in blank}
+    systems = read_systems(texts_of_systems, metric.n, first[0].name) if texts_of_systems else ()
+    runs_of_systems = {system.name: system.runs for system in systems}
+    for name, texts in runs_of_systems.items():
+        if name not in runs:
+            raise InputError(
+                f"{argument('hypotheses', name)}: there are no scores of a system of that name"
+            )
+        if len(texts) not in (1, len(runs[name])):
+            raise InputError(
+                f"{name}: {len(texts)} files of hypotheses for {len(runs[name])} runs of scores"
+            )
+    return runs_of_systems
+
+
+def _without_scores(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
+    """Systems without any score (as references in human scores of mt-metrics-eval), unless all
+    are.
+    """
+    blank = [
+        name
+        for name, columns in systems.items()
+        if all(
+            len(column) and np.isnan(scores_of(column.values, column.name)).all()
+            for column in columns
+        )
+    ]
+    return blank if len(blank) < len(systems) else []
+
+
+def read_scale(scale: str | tuple[float, float] | None) -> tuple[float, float] | None:
+    """Parse ``LOW:HIGH``.
+
+    :raises InputError: it is not two rising numbers.
+    """
+    if scale is None:
+        return None
+    try:
+        ends = (
+            [number_of(end) for end in scale.split(":")]
+            if isinstance(scale, str)
+            else map(float, scale)
+        )
+        low, high = (math.nan if end is None else end for end in ends)
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if not -math.inf < low < high < math.inf:
+        raise InputError(
+            f"{argument('scale', scale)}: give the lowest and the highest score, such as 0:1"
+        )
+    return low, high
+
+
+def _metric_of(
+    systems: Mapping[str, Sequence[ScoreColumn]],
+    request: ImportRequest,
+    scale: tuple[float, float] | None,
+    more_notes: Sequence[str] = (),
+) -> tuple[SegmentScores, dict[str, list[Column]], Mapping[str, Sequence[str]]]:
+    """The metric of these scores, the runs of each system in its order, and what is known of each
+    example.
+    """
+    options = request.metric
+    flat = answered_by_all(_all_runs(systems)) if request.comparison.anytime else _all_runs(systems)
+    # All runs in one order.
+    ordered = common_order(flat, request.examples.ids)
+    if not len(ordered[0]):
+        raise InputError(f"{ordered[0].name}: no scores")
+    # Examples without a score are refused or left out.
+    values = [scores_of(column.values, column.name) for column in ordered]
+    is_missing = np.isnan(values)
+    lacking = [
+        (run, np.flatnonzero(in_run))
+        for run, in_run in zip(ordered, is_missing, strict=True)
+        if in_run.any()
+    ]
+    missing = np.logical_or.reduce(is_missing)
+    notes = []
+    if lacking:
+        if not options.drop_missing:
+            _refuse_missing(lacking)
+        if missing.all():
+            raise InputError("no example is left: for each one, some run has no finite score")
+        counts = ", ".join(f"{column.name} {len(rows):,}" for column, rows in lacking)
+        notes.append(
+            f"{np.count_nonzero(missing):,} of {len(missing):,} examples are left out of all"
+            f" systems, because a score is missing or infinite ({counts})"
+        )
+    # The scale, if it is known or all scores are 0 and 1.
+    has_score = ~missing
+    zero_or_one = all(
+        bool(np.isin(column_values[has_score], (0.0, 1.0)).all()) for column_values in values
+    )
+    scale = scale or ((0.0, 1.0) if zero_or_one else None)
+    if scale:
+        _check_scale(ordered, values, scale)
+    metric = SegmentScores(
+        len(ordered[0]),
+        name=options.name,
+        statistic=options.statistic,
+        scale=scale,
+        lower_is_better=options.lower_is_better,
+        binary=zero_or_one and scale == (0.0, 1.0),
+        missing=missing,
+        notes=[*notes, *more_notes],
+        largest=max(
+            float(np.quantile(np.abs(column_values[has_score]), 0.99)) for column_values in values
+        ),
+    )
+    in_order = iter(ordered)
+    runs: dict[str, list[Column]] = {
+        name: list(islice(in_order, len(columns))) for name, columns in systems.items()
+    }
+    return metric, runs, ordered[0].columns or {}
+
+
+def _refuse_missing(lacking: Sequence[tuple[ScoreColumn, np.ndarray]]) -> None:
+    """Refuse runs that lack scores, each with the rows that have none."""
+    column, bad = lacking[0]
+    rows = ", ".join(f"{row + 1} ({column.values[row] or 'empty'})" for row in bad[:NAMED].tolist())
+    further = f" and {len(bad) - NAMED:,} more" if len(bad) > NAMED else ""
+    files = len(lacking) - 1
+    other_files = (
+        f"; {files:,} more {'files lack' if files > 1 else 'file lacks'} some" if files else ""
+    )
+    raise InputError(
+        f"{column.name}: {len(bad):,} of {len(column):,} scores are missing or infinite:"
+        f" row{'s' * (len(bad) > 1)} {rows}{further}{other_files}. {argument('drop_missing')}"
+        " leaves these examples out of all systems"
+    )
+
+
+def _check_scale(
+    columns: Sequence[ScoreColumn], values: Sequence[np.ndarray], scale: tuple[float, float]
+) -> None:
+    for column, column_values in zip(columns, values, strict=True):
+        if len(beyond := np.flatnonzero((column_values < scale[0]) | (column_values > scale[1]))):
+            row = int(beyond[0])
+            raise InputError(
+                f"{column.row(row)}: {column.values[row]} is outside the scale {scale[0]:g} to"
+                f" {scale[1]:g} ({len(beyond):,} of {len(column_values):,} scores are); give the"
+                f" scale of these scores ({argument('scale')}), or none"
+            )
+
+
+def _check_one_scale(columns: Sequence[ScoreColumn]) -> None:
+    """Refuse columns whose ranges cannot be those of one metric: from 0 to 1 beside 0 to 10, 1 to
+    5, -1 to 1, -25 to 0.
+
+    Zeros are on every scale. Others are compared with each column within 0 to 1, or without
+    negative scores.
+    """
+    ranges = []
+    for column in columns:
+        values = scores_of(column.values, column.name)
+        if len(values := values[~np.isnan(values) & (values != 0)]):
+            ranges.append((column, values))
+    units = [bounds for bounds in ranges if np.abs(bounds[1]).max() <= 1]
+    positive = [bounds for bounds in ranges if bounds[1].min() > 0]
+    pairs = [
+        (unit, second)
+        for unit in units
+        for second in ranges
+        if np.mean(np.abs(second[1]) < 1) < NOT_PERCENT and np.abs(second[1]).max() > MOST_COUNTS
+    ]
+    pairs += [
+        (bounds, second)
+        for bounds in positive
+        for second in ranges
+        if np.mean(second[1] < 0) >= (MOST_NEGATIVE if len(bounds[1]) >= ENOUGH else 1)
+    ]
+    if pairs:
+        (column, low), (second, high) = pairs[0]
+        raise InputError(
+            f"{column.name} has scores from {low.min():g} to {low.max():g} but {second.name} from"
+            f" {high.min():g} to {high.max():g}: they seem to have different scales; convert them"
+            f" to one scale, or give the scale if they have the same ({argument('scale')}, such as"
+            " 0:100)"
+        )
+
+
+def _table_of(column: ScoreColumn) -> AnyPath | None:
+    """The file of scores if it is a table; its other columns describe the same examples."""
+    path = split_field(column.name)[0]
+    return path if form(path) != "plain" and path.is_file() else None

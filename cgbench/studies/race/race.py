@@ -1,0 +1,446 @@
+"""Ask several servers the same examples in one random order, and stop when it is certain which one
+is better.
+
+After each batch, every pair of systems is compared on all examples so far (``sequential``), each
+pair at the level divided by the number of pairs, so any wrong decision has at most the level
+(Bonferroni). A system that is worse than another is asked no more. The race ends when one system is
+left, when those left are equivalent, when all examples are asked, or with the budget. Answers are
+in a journal per run, and everything else is computed from them: an interrupted race resumes and
+ends as it would have ended.
+"""
+
+import contextlib
+import itertools
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.argument_types import as_path
+from cgbench.benchmark.measure.metrics.metric import ExampleTexts
+from cgbench.benchmark.measure.metrics.registry import make_metric
+from cgbench.benchmark.score.comparison.sequential import log_capitals, sequential_clusters
+from cgbench.benchmark.score.evaluation.example_sets import release_files
+from cgbench.benchmark.score.outputs.systems import read_references
+from cgbench.errors import InputError, argument, warn
+from cgbench.files import check_output, write_atomic, write_json
+from cgbench.locks import locked
+from cgbench.models.server_options import Price
+from cgbench.models.servers.address import parse_server
+from cgbench.models.servers.answers import AnswerReading, count, read_choice, warnings_of
+from cgbench.models.servers.client import BudgetError, Client
+from cgbench.models.servers.conversation import Conversation
+from cgbench.models.servers.exchange import Request, read_answer
+from cgbench.models.servers.journal import cost_of, journal_path
+from cgbench.models.translation_request import TranslateRequest
+from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
+from cgbench.studies.race.request import RaceRequest
+from cgbench.studies.rules.rule import Rule, Verdict
+from cgbench.studies.rules.rule_file import read_rules
+from cgbench.tables import counted, fixed, p_text, render
+from cgbench.text.inputs import files_of, lines_of
+
+TOP = 100.0
+"""The highest score of an example; the lowest is 0."""
+PILOT = 20  # examples with answers from which the variance of a difference is estimated
+GUESSES, GUESSED_UNEQUAL = (2.0, 4.0, 7.0, 10.0), 0.4
+"""Differences in points of a dry run, and the share of examples that one system alone gets right,
+without answers.
+"""
+DRAWS = 200
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Two systems after some ``examples``: the difference in points, its interval, p-value and
+    decision.
+    """
+
+    first: str
+    second: str
+    examples: int
+    difference: float
+    low: float
+    high: float
+    p: float
+    decision: str
+
+    def __str__(self) -> str:
+        interval = f"[{fixed(self.low, 1, '+')}, {fixed(self.high, 1, '+')}]"
+        text = (
+            f"{self.first} - {self.second} {fixed(self.difference, 1, '+')} {interval}, p"
+            f" {p_text(self.p)}"
+        )
+        return text if self.decision == "undecided" else f"{text}: {self.decision}"
+
+
+@dataclass
+class AskedRun:
+    """One run of a system: its server, the requests and scores (NaN: not asked) of all examples,
+    and its answers.
+    """
+
+    system: str
+    client: Client
+    conversation: Conversation
+    requests: list[Request]
+    scores: np.ndarray
+    readings: list[AnswerReading] = field(default_factory=list)
+
+
+class Race:
+    """The systems, the test set in its random order, and what is known so far."""
+
+    def __init__(self, request: RaceRequest) -> None:
+        """Read the test set and the journals.
+
+        :raises InputError: texts, prompts or prices do not fit together, or there are fewer than
+            two systems.
+        """
+        self.request = request
+        if request.plot is not None:
+            check_picture(as_path(request.plot), str(argument("plot", request.plot)))
+            check_output(
+                as_path(request.plot),
+                files_of(request.sources, request.references, request.cluster),
+            )
+        if request.output is None:
+            raise InputError(f"{argument('output')} is missing; give a folder for the answers")
+        if len(request.prompting.prompt) > 1:
+            raise InputError(
+                f"{argument('prompt')}: a race has one prompt; run another race for the other"
+            )
+        self.folder = as_path(request.output)
+        self.rules, sources = None, request.sources
+        if (request.metric == "rules") != (request.rules is not None):
+            raise InputError(
+                f"{argument('metric', 'rules')} and {argument('rules')} belong together; give both"
+            )
+        if request.rules is not None:
+            self.rules, sources = _rules(as_path(request.rules), sources)
+            self.references, names = [[""]] * len(self.rules), [str(request.rules)]
+        else:
+            sources, references = _texts(request)
+            self.references, names = read_references(references)
+        self.lines, _ = lines_of(sources, "sources")
+        self.n = len(self.lines)
+        if len(self.references) != self.n:
+            raise InputError(
+                f"{names[0]} has {len(self.references):,} lines for {self.n:,} sources"
+            )
+        clusters = (
+            range(self.n) if request.cluster is None else lines_of(request.cluster, "cluster")[0]
+        )
+        if len(clusters) != self.n:
+            raise InputError(
+                f"{argument('cluster')}: {len(clusters):,} labels for {self.n:,} sources"
+            )
+        self.clusters = np.unique(np.array(clusters), return_inverse=True)[1]
+        # Clusters in random order, and the examples of each in theirs.
+        ranks = np.random.default_rng(request.seed).permutation(self.clusters.max() + 1)
+        self.order = np.argsort(ranks[self.clusters], kind="stable")
+        self.runs = list(self._open_runs(sources))
+        self.systems = list(dict.fromkeys(run.system for run in self.runs))
+        if len(self.systems) < 2:
+            raise InputError(
+                f"{argument('systems')}: a race needs at least two systems; give"
+                f" {argument('systems')} twice"
+            )
+        self.active = list(self.systems)
+        self.level = request.level / math.comb(len(self.systems), 2)
+        self.trajectory: list[Standing] = []
+
+    def _open_runs(self, sources: Any) -> Iterator[AskedRun]:
+        addresses = (
+            [self.request.systems]
+            if isinstance(self.request.systems, str)
+            else list(self.request.systems)
+        )
+        prices: Sequence[Price | None] = self.request.price or (None,)
+        if len(prices) not in (1, len(addresses)):
+            raise InputError(
+                f"{argument('price')}: {len(prices)} prices for {counted(len(addresses), 'system')}"
+            )
+        for run_number, (text, price) in enumerate(
+            zip(map(str, addresses), itertools.cycle(prices)), 1
+        ):
+            name, sign, address = text.partition("=openai:")
+            server = parse_server(f"openai:{address}" if sign else text)
+            system = name if sign else server.model
+            output = self.folder / f"{run_number}-{re.sub(r'[^A-Za-z0-9.-]+', '_', system)}"
+            translation = TranslateRequest(
+                [], system=server.text, output=output, prompting=self.request.prompting
+            )
+            conversation = Conversation(translation, server)
+            client = Client(server, journal_path(output), price=price, budget=self.request.budget)
+            requests = conversation.requests(self.lines, sources)
+            yield AskedRun(system, client, conversation, requests, np.full(self.n, np.nan))
+
+    def run(self) -> Iterator[str]:
+        """Ask batch after batch; one line per batch, and the end.
+
+        :raises InputError: a server fails or changes; what was answered is kept.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with locked(self.folder / "race.lock", wait=False), contextlib.ExitStack() as journals:
+            for run in self.runs:
+                journals.enter_context(run.client)
+            answered, end = 0, ""
+            while not end:
+                stop = self._whole_clusters(min(answered + self.request.batch, self.n), 1)
+                complete = self._ask(answered, stop)
+                standings = self._compare(complete) if complete > answered else []
+                if standings:
+                    yield f"{complete:,} of {self.n:,}: " + "; ".join(map(str, standings))
+                last = (
+                    "the budget is spent"
+                    if complete < stop
+                    else "all are asked"
+                    if complete == self.n
+                    else ""
+                )
+                answered, end = complete, self._end(standings, last)
+            yield from self._finish(answered, end)
+
+    def _whole_clusters(self, stop: int, step: int) -> int:
+        """The nearest place in the order that is between two clusters, from ``stop`` on or before
+        it.
+        """
+        while (
+            0 < stop < self.n
+            and self.clusters[self.order[stop]] == self.clusters[self.order[stop - 1]]
+        ):
+            stop += step
+        return stop
+
+    def _ask(self, start: int, stop: int) -> int:
+        """Ask all active systems a batch, and score it; where it ends for all of them within the
+        budget.
+        """
+        active = [run for run in self.runs if run.system in self.active]
+        for run in active:
+            if (budget := self.request.budget) is not None:
+                clients = [each.client for each in self.runs if each is not run]
+                spent = sum(
+                    budget.amount - client.journal.spending.left(budget, client.price)
+                    for client in clients
+                )
+                run.client.budget = replace(budget, amount=max(0.0, budget.amount - spent))
+            requests = [run.requests[row] for row in self.order[start:stop]]
+            try:
+                run.client.answers(requests)
+            except BudgetError:
+                waiting = {request.key for request in run.client.waiting(requests)}
+                keys = [request.key in waiting for request in requests]
+                stop = self._whole_clusters(start + keys.index(True), -1)
+        for run in active:
+            self._score(run, self.order[start:stop])
+        return stop
+
+    def _score(self, run: AskedRun, rows: np.ndarray) -> None:
+        """Read and score the answers of some examples."""
+        if not len(rows):
+            return
+        requests = [run.requests[row] for row in rows]
+        answers = [
+            read_answer(run.client.journal.replies[request.key]["reply"], request)
+            for request in requests
+        ]
+        readings = [
+            read_choice(choices[0], run.conversation.rule, self.lines[row])
+            for row, choices in zip(rows, answers, strict=True)
+        ]
+        run.readings += readings
+        if self.rules is not None:
+            pairs = zip((self.rules[row] for row in rows), readings, strict=True)
+            run.scores[rows] = [
+                TOP * all(rule.passes(reading.text) for rule in rules) for rules, reading in pairs
+            ]
+            return
+        texts = ExampleTexts([self.references[row] for row in rows])
+        metric = make_metric(self.request.metric.removesuffix("-sentence"), texts, {})
+        run.scores[rows] = metric.compute(
+            metric.statistics([reading.text for reading in readings])
+        )[:, 0]
+
+    def mean_scores(self, system: str) -> np.ndarray:
+        """The score of each example, the mean over the runs of a system; NaN where it was not
+        asked.
+        """
+        return np.mean([run.scores for run in self.runs if run.system == system], axis=0)
+
+    def _compare(self, answered: int) -> list[Standing]:
+        """All pairs of active systems; a system that is worse than another is no longer active."""
+        rows, standings = self.order[:answered], []
+        sizes = np.bincount(self.clusters).tolist()
+        options: dict[str, Any] = {
+            "sizes": sizes,
+            "level": self.level,
+            "margin": self.request.margin,
+        }
+        for first, second in itertools.combinations(self.active, 2):
+            values = self.mean_scores(first)[rows] - self.mean_scores(second)[rows]
+            result = sequential_clusters(values, self.clusters[rows], -TOP, TOP, **options)
+            mean, low, high, p = map(
+                float, (values.mean(), result.low[-1], result.high[-1], result.p[-1])
+            )
+            standings.append(Standing(first, second, answered, mean, low, high, p, result.decision))
+        losers = {"better": "second", "worse": "first"}
+        worse = {
+            getattr(pair, losers[pair.decision]) for pair in standings if pair.decision in losers
+        }
+        self.active = [name for name in self.active if name not in worse]
+        self.trajectory += standings
+        return standings
+
+    def _end(self, standings: Sequence[Standing], last: str) -> str:
+        """How the race ended, as a sentence; empty if it continues.
+
+        ``last``: why no further example is asked.
+        """
+        names = " and ".join(self.active)
+        if len(self.active) == 1:
+            return f"{names} is better"
+        pairs = [
+            pair for pair in standings if pair.first in self.active and pair.second in self.active
+        ]
+        if pairs and all(pair.decision == "equivalent" for pair in pairs):
+            return f"{names} are equivalent within {self.request.margin:g} points"
+        return f"undecided between {names}: {last}" if last else ""
+
+    def _finish(self, answered: int, end: str) -> Iterator[str]:
+        """Write the result, and say what was saved."""
+        request, rows = self.request, self.order[:answered]
+        names = ("metric", "level", "margin", "seed")
+        write_json(
+            self.folder / "race.json",
+            {
+                "systems": self.systems,
+                **{name: getattr(request, name) for name in names},
+                "examples": self.n,
+                "answered": answered,
+                "end": end,
+                "best": self.active,
+                "trajectory": list(map(asdict, self.trajectory)),
+            },
+        )
+        scores = np.stack(
+            [rows + 1, *(self.mean_scores(name)[rows] for name in self.systems)], axis=1
+        ).tolist()
+        cells = [[f"{score:.10g}" if score == score else "" for score in line] for line in scores]
+        write_atomic(self.folder / "scores.tsv", render(["id", *self.systems], cells, "tsv") + "\n")
+        yield f"{end} (after {answered:,} of {self.n:,} examples, level {request.level:g})"
+        # Answers and money that a whole run would have taken, from the mean of each run so far.
+        counts = [len(run.readings) for run in self.runs]
+        costs = [
+            cost_of(run.client.journal.spending.most, run.client.price)
+            for run in self.runs
+            if run.client.price
+        ]
+        line = f"{sum(counts):,} of {self.n * len(self.runs):,} answers"
+        if len(costs) == len(self.runs) and all(counts):
+            saved = sum(
+                cost * (self.n / answers - 1) for cost, answers in zip(costs, counts, strict=True)
+            )
+            line += f"; {sum(costs):.4f} USD spent, about {saved:.4f} USD saved"
+        yield line
+        for run in self.runs:
+            for text in warnings_of(count(run.readings), run.conversation.rule):
+                warn(f"{run.system}: {text}")
+        if request.plot is not None:
+            self._plot(as_path(request.plot))
+
+    def _plot(self, path: Path) -> None:
+        labels = [
+            str(examples) for examples in dict.fromkeys(pair.examples for pair in self.trajectory)
+        ]
+        series: list[Series] = []
+        for first, second in itertools.combinations(self.systems, 2):
+            pairs = [
+                pair for pair in self.trajectory if (pair.first, pair.second) == (first, second)
+            ]
+            missing = [math.nan] * (len(labels) - len(pairs))
+            values, low, high = (
+                [*(getattr(pair, name) for pair in pairs), *missing]
+                for name in ("difference", "low", "high")
+            )
+            series.append(Series(f"{first} - {second}", values, low, high))
+        note = f"Bars: {100 * (1 - self.request.level):g}% intervals, of all pairs after any batch."
+        save_figure(
+            draw_charts(
+                [Chart(labels, series, "", "difference (points)", "examples asked", note=note)]
+            ),
+            path,
+        )
+
+    def dry_run(self) -> list[str]:
+        """The expected number of examples for some true differences, from the answers so far or
+        from a guess.
+        """
+        for run in self.runs:
+            answered = [
+                row for row in range(self.n) if run.requests[row].key in run.client.journal.replies
+            ]
+            self._score(run, np.array(answered, np.intp))
+        first, second = map(self.mean_scores, self.systems[:2])
+        values = (first - second)[np.isfinite(first - second)]
+        enough = len(values) >= PILOT
+        unequal = float((values**2).mean()) / TOP**2 if enough else GUESSED_UNEQUAL
+        basis = (
+            f"the variance of {len(values):,} examples with answers"
+            if enough
+            else (f"one of two systems alone being right on {GUESSED_UNEQUAL:.0%} of the examples")
+        )
+        lines = [f"expected number of {self.n:,} examples, from {basis}:"]
+        for points in GUESSES:
+            mean = expected_examples(points / TOP, unequal, self.n, self.level, self.request.batch)
+            lines.append(f"{points:g} points: about {mean:,.0f} ({mean / self.n:.0%})")
+        return lines
+
+
+def expected_examples(difference: float, unequal: float, n: int, level: float, batch: int) -> float:
+    """The mean number of examples until a race of two systems ends, by simulation with a fixed
+    seed.
+
+    :param difference: the true difference, between 0 and 1; ``unequal``: the mean squared
+        difference of an example.
+    """
+    rng, unequal = np.random.default_rng(0), min(1.0, max(unequal, difference))
+    better, worse = round(n * (unequal + difference) / 2), round(n * (unequal - difference) / 2)
+    units = np.repeat([1.0, 0.0, 0.5], [better, worse, max(0, n - better - worse)])[:n]
+    units = rng.permuted(np.tile(units, (DRAWS, 1)), axis=1)
+    reached = log_capitals(units, 0.5, n) >= np.log(2 / level)
+    stops = np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, n)
+    return float(np.minimum(-(-stops // batch) * batch, n).mean())
+
+
+def _texts(request: RaceRequest) -> tuple[Any, Any]:
+    """Sources and references, those of the release where they are not given."""
+    sources, references = request.sources, request.references
+    if request.release is not None:
+        files = release_files(as_path(request.release))
+        sources, references = sources or files["source"], references or [files["reference"]]
+    if sources is None or references is None:
+        raise InputError(
+            f"give {argument('release')}, or {argument('sources')} and {argument('references')}"
+        )
+    return sources, references
+
+
+def _rules(path: Path, sources: Any) -> tuple[list[list[Rule]], Any]:
+    """The rules of each example, and the sources: those of the file where they are not given.
+
+    :raises InputError: a judge would have to decide, or there are no sources.
+    """
+    rule_set = read_rules(path)
+    if any(isinstance(rule, Verdict) for rules in rule_set.rules for rule in rules):
+        raise InputError(
+            f"{path}: a race cannot wait for the verdicts of a judge; leave such rules out"
+        )
+    if sources is None and "source" not in rule_set.columns:
+        raise InputError(f"{path}: its examples have no source; give {argument('sources')}")
+    return rule_set.rules, rule_set.columns["source"] if sources is None else sources
