@@ -110,7 +110,7 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
 
 
 def _text_of(run: Run) -> tuple[str, ...]:
-    return run.benchmark.name, *run.benchmark.build.splits
+    return run.benchmark.name, *run.benchmark.splits
 
 
 def prepare_benchmark(
@@ -138,7 +138,7 @@ def prepare_benchmark(
         if record["revision"] != recipe.revision or not _unchanged(folder, record, benchmark):
             released = any(
                 record["splits"].get(split, {}).get("origin") == RELEASED
-                for split in benchmark.build.splits
+                for split in benchmark.splits
             )
             if released and offline and not mirror and not recipe.generates_released:
                 raise InputError(
@@ -149,9 +149,7 @@ def prepare_benchmark(
                 recipe, folder, mirror=mirror, offline=offline, extras=bool(lexicon_files), say=say
             )
             record = prepared.record
-            if missing := [
-                split for split in benchmark.build.splits if split not in record["splits"]
-            ]:
+            if missing := [split for split in benchmark.splits if split not in record["splits"]]:
                 ways = "; ".join(prepared.to_get[:MOST_WAYS])
                 further = (
                     f"; and {len(prepared.to_get) - MOST_WAYS} more files"
@@ -183,9 +181,7 @@ def inputs_of(run: Run, record: Mapping[str, Any]) -> dict[str, str]:
 
     :raises InputError: its lexicon is missing.
     """
-    names = [
-        name for split in run.benchmark.build.splits for name in record["splits"][split]["files"]
-    ]
+    names = [name for split in run.benchmark.splits for name in record["splits"][split]["files"]]
     if lexicon := run.system.lexicon_file:
         if lexicon not in record["files"]:
             raise InputError(
@@ -198,9 +194,9 @@ def inputs_of(run: Run, record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) -> bool:
-    if not all(split in record["splits"] for split in benchmark.build.splits):
+    if not all(split in record["splits"] for split in benchmark.splits):
         return False
-    names = {name for split in benchmark.build.splits for name in record["splits"][split]["files"]}
+    names = {name for split in benchmark.splits for name in record["splits"][split]["files"]}
     lexicon_files = {system.lexicon_file for system in benchmark.systems.values()}
     wanted = names | (lexicon_files & record["files"].keys())
     return first_damaged(folder, {name: record["files"][name] for name in wanted}) is None
@@ -212,9 +208,7 @@ def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[st
     """
     if registry.find_recipe(benchmark.data).generates_released:
         return []
-    return [
-        split for split in benchmark.build.splits if record["splits"][split]["origin"] == GENERATED
-    ]
+    return [split for split in benchmark.splits if record["splits"][split]["origin"] == GENERATED]
 
 
 def _run_one(
@@ -364,7 +358,7 @@ def translate_test(
         translations = ensemble.translate(sources, run.system.beam, progress=True, **limit)
         write_atomic(path, "".join(f"{item.text}\n" for item in translations))
     hypotheses = list(read_lines(path))
-    others = [name for name in run.benchmark.build.splits if name != split]
+    others = [name for name in run.benchmark.splits if name != split]
     return Translated(
         run.benchmark, data, split, sides, rows, sources, references, hypotheses, others
     )
