@@ -9,6 +9,7 @@ authors' code, this one has masks for batches of more than one sentence.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -27,7 +28,7 @@ from cgbench.models.architectures.lstm_lexicon import (
 )
 from cgbench.models.config.architectures import SyntacticAttentionConfig
 from cgbench.models.parts.dropout import Dropout
-from cgbench.models.parts.linear import Linear
+from cgbench.models.parts.linear import Linear, StepLinear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, to_device
 from cgbench.models.special_ids import BOS
 
@@ -109,7 +110,7 @@ class SyntacticAttention(nn.Module):
         lengths are used.
         """
         order, sizes, index = time_major(target.layout.lengths)
-        state = self._start(encoded, order)
+        state = self._start(encoded, order, sizes.tolist())
         features = []
         for count in sizes.tolist():
             state.shorten(count)
@@ -134,7 +135,13 @@ class SyntacticAttention(nn.Module):
         """
         return self.project(self._advance(state))
 
-    def _start(self, encoded: EncodedSyntax, order: np.ndarray) -> RecurrentState:
+    def _start(
+        self, encoded: EncodedSyntax, order: np.ndarray, sizes: Sequence[int] = ()
+    ) -> RecurrentState:
+        """The state before the first step.
+
+        :param order: the sentence of each row; ``sizes``: number of rows of each step, in training.
+        """
         table, real = grid_index(encoded.layout.starts[order], encoded.layout.lengths[order, None])
         index = to_device(table, encoded.states.device)
         offset = encoded.states.new_zeros(table.shape).masked_fill(
@@ -145,9 +152,14 @@ class SyntacticAttention(nn.Module):
         memory = Meanings(encoded.states[index], encoded.meaning[index], offset)
         layers = [self.cell, *cast("list[nn.LSTMCell]", list(self.upper))]
         zeros = [torch.zeros_like(query)] * len(layers)
-        # For each layer, the weights of its input and of its last h for its gates, and the bias.
-        cells = [(cell.weight_ih, cell.weight_hh, cell.bias_ih + cell.bias_hh) for cell in layers]
-        return RecurrentState(Hidden(zeros, zeros, query), memory, cells)
+        # The gates of each layer: a linear map of its input and its last h.
+        gates = [
+            StepLinear(
+                torch.cat((cell.weight_ih, cell.weight_hh), 1), cell.bias_ih + cell.bias_hh, sizes
+            )
+            for cell in layers
+        ]
+        return RecurrentState(Hidden(zeros, zeros, query), memory, gates)
 
     def _advance(self, state: RecurrentState) -> Tensor:
         memory, hidden = state.memory, state.hidden
@@ -157,11 +169,9 @@ class SyntacticAttention(nn.Module):
             torch.bmm(weights, values).squeeze(1) for values in (memory.meaning, memory.syntax)
         )
         x, states = context, []
-        for layer, ((of_input, of_h, bias), h, c) in enumerate(
-            zip(state.linears, hidden.h, hidden.c, strict=True)
-        ):
+        for layer, (gates, h, c) in enumerate(zip(state.linears, hidden.h, hidden.c, strict=True)):
             read_x = self.dropout(x) if layer else x
-            states.append(lstm_cell(F.linear(read_x, of_input) + F.linear(h, of_h) + bias, c))
+            states.append(lstm_cell(gates(torch.cat((read_x, h), 1)), c))
             x = states[-1][0]
         state.hidden = Hidden([h for h, _ in states], [c for _, c in states], x)
         return torch.cat((read, context), 1) if self.config.read_syntax else read
