@@ -318,6 +318,11 @@ class TextConfig:
         "Number of merge operations of the joint byte pair encoding of ``subwords``",
         least=0,
     )
+    ties: Literal["tokenizers", "subword-nmt"] = option(
+        "tokenizers",
+        "Which of equally frequent pairs is merged first: as in the library ``tokenizers``, or the"
+        " last one by alphabet, as in ``subword-nmt`` (slower)",
+    )
     joint_dictionary: bool = option(
         False, "Whether both sides share one vocabulary; their embeddings stay separate"
     )

@@ -95,7 +95,7 @@ class Subwords:
         merges: list[tuple[str, str]] = []
         pieces: Callable[[str], list[str]] = _whole
         if config.unit == "subwords":
-            merges = learn_merges(total, config.merges)
+            merges = learn_merges(total, config.merges, config.ties)
             pieces = splitter(merges, alphabet(total))
         first, second = (total, total) if config.joint_dictionary else counts
         return cls(merges, _dictionary(first, pieces), _dictionary(second, pieces), config.unit)

@@ -39,6 +39,27 @@ def test_first_merges_are_the_most_frequent_pairs(tmp_path):
     assert learned.target[4:] == ["ab", "d</w>"]
 
 
+# What subword-nmt 0.3.8 prints for this text with 40 merges.
+MERGES_OF_SUBWORD_NMT = """\
+a a, u n, h un, d o, u f, t h, th e</w>, t e</w>, o l, ol d</w>, l ä, l te</w>, hun d</w>, e r</w>,
+do g</w>, d er</w>, aa a, a lte</w>"""
+
+
+def test_ties_as_in_subword_nmt(tmp_path):
+    (tmp_path / "s").write_text(SOURCE + TARGET, encoding="utf-8")
+    (tmp_path / "t").write_text("aaaa aaab baab\n")
+    config = TextConfig(merges=40, ties="subword-nmt")
+    learned = Subwords.learn(tmp_path / "s", tmp_path / "t", config)
+    expected = [tuple(pair.split()) for pair in MERGES_OF_SUBWORD_NMT.split(",")]
+    assert learned.merges == expected
+    other_rule = Subwords.learn(tmp_path / "s", tmp_path / "t", TextConfig(merges=40))
+    assert other_rule.merges != expected
+    assert (
+        Subwords.learn(tmp_path / "s", tmp_path / "t", dataclasses.replace(config, merges=5)).merges
+        == (expected[:5])
+    )
+
+
 def test_a_side_knows_only_what_occurs_on_it(subwords):
     assert UNK in subwords.encode_target(["schläft"])[0]
     assert UNK not in subwords.encode_source(["schläft"])[0]
