@@ -30,8 +30,8 @@ from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.design import Clusters
 from cgbench.benchmark.score.comparison.intervals import score_interval
-from cgbench.benchmark.score.comparison.seeds_test import Contrasts
 from cgbench.benchmark.score.comparison.variance import ExampleCovariance, covariance_of_clusters
+from cgbench.benchmark.score.comparison.variance_components import Contrasts
 
 CLUSTERS = (5, 10, 20, 40, 200)
 CORRELATIONS = (0.0, 0.1, 0.3, 0.6)

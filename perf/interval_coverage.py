@@ -26,15 +26,15 @@ from collections.abc import Callable
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.segment_scores import SegmentScores
-from cgbench.benchmark.score.comparison.comparison import SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.intervals import (
     difference_interval,
     percentile_interval,
     score_interval,
 )
-from cgbench.benchmark.score.comparison.seeds_test import Contrasts
+from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.significance import draw_runs, resampled_runs
 from cgbench.benchmark.score.comparison.variance import ExampleCovariance, covariance_of_samples
+from cgbench.benchmark.score.comparison.variance_components import Contrasts
 from cgbench.studies.validity.power import PowerTest, Variance, variance_of
 
 SAMPLES, LEVEL = 500, 0.05

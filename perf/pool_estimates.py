@@ -48,12 +48,12 @@ from cgbench.benchmark.release.data_tables import sides_of
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.comparison.design import Clusters, Design
 from cgbench.benchmark.score.comparison.intervals import score_interval
-from cgbench.benchmark.score.comparison.seeds_test import Contrasts
 from cgbench.benchmark.score.comparison.variance import (
     ExampleCovariance,
     covariance_of_clusters,
     covariance_of_design,
 )
+from cgbench.benchmark.score.comparison.variance_components import Contrasts
 
 STRATA = 10
 SIZES = (60, 150, 400)

@@ -19,7 +19,7 @@ import contextlib
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.segment_scores import SegmentScores
-from cgbench.benchmark.score.comparison.comparison import SubsetScores, SystemScores
+from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.significance import LEVEL, randomization_of_pairs
 from cgbench.errors import InputError
 from cgbench.studies.validity.power import PowerTest, Variance, variance_of

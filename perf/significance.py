@@ -40,16 +40,16 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from cgbench.benchmark.score.comparison.seeds_test import (
-    Contrast,
-    contrast,
-    degrees_of_seeds,
-    half_width,
-)
 from cgbench.benchmark.score.comparison.significance import bootstrap_p, mcnemar_p
 from cgbench.benchmark.score.comparison.variance import (
     covariance_of_examples,
     covariance_of_samples,
+)
+from cgbench.benchmark.score.comparison.variance_components import (
+    Contrast,
+    contrast,
+    degrees_of_seeds,
+    half_width,
 )
 
 LEVEL = 0.05
@@ -322,8 +322,8 @@ def texts(
     ``deviation`` of the true figures of runs, in points, about; ``height``: where the figures are.
     """
     from cgbench.benchmark.measure.metrics.cter import Cter
-    from cgbench.benchmark.score.comparison.seeds_test import Contrasts
     from cgbench.benchmark.score.comparison.significance import resampled_runs
+    from cgbench.benchmark.score.comparison.variance_components import Contrasts
 
     rng = np.random.default_rng([size, *runs, round(10 * deviation), len(height), round(10 * own)])
     parts = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.score.comparison.comparison import SystemScores
+from cgbench.benchmark.score.comparison.results import SystemScores
 from cgbench.benchmark.score.evaluation.known_parts import PartsScores
 from cgbench.benchmark.score.evaluation.residual import Outcomes, gate_of
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs

@@ -12,7 +12,7 @@ import numpy as np
 
 from cgbench.benchmark.measure.metrics.bins import make_bins
 from cgbench.benchmark.measure.metrics.cter import Cter
-from cgbench.benchmark.score.comparison.comparison import CALIBRATED
+from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.evaluation.differences import outputs_of
 from cgbench.benchmark.score.evaluation.features import make_feature
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs
@@ -79,13 +79,17 @@ def with_intervals(evaluation: Evaluation, inputs: EvaluationInputs) -> ScoredSy
     (subsets,) = scored.on(None, comparison)
     results = []
     for result, subset in zip(scored.results, subsets, strict=True):
-        added = {
-            name: {key: getattr(score, key) for key in ("ci_low", "ci_high", "ci_mean", "pairs")}
-            for name, score in subset.figures.items()
-        }
-        figures = {
-            name: replace(score, **added[name]) for name, score in result.whole.figures.items()
-        }
+        figures = {}
+        for name, score in result.whole.figures.items():
+            added = subset.figures[name]
+            figures[name] = replace(
+                score,
+                ci_low=added.ci_low,
+                ci_high=added.ci_high,
+                ci_mean=added.ci_mean,
+                pairs=added.pairs,
+                is_best=added.is_best if score.is_best is None else score.is_best,
+            )
         results.append(replace(result, whole=replace(result.whole, figures=figures)))
     return replace(scored, results=tuple(results))
 

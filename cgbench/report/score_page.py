@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.cter import Cter
-from cgbench.benchmark.score.comparison.comparison import CALIBRATED
+from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.tiers import compare_all
 from cgbench.benchmark.score.evaluation.differences import (
@@ -263,9 +263,10 @@ def _forest(scored: ScoredSystems, figure: str) -> Any:
                 math.nan if end is None else end
                 for end in (score.difference_low, score.difference_high)
             )
-            star = "*" if score.p_holm is not None and score.p_holm < LEVEL else ""
             series.append(
-                Series(result.system, [score.difference], [low], [high], colour=index, note=star)
+                Series(
+                    result.system, [score.difference], [low], [high], colour=index, note=score.mark
+                )
             )
     name = scored.metric.axis(figure)
     title = f"{name}: difference from {scored.baseline}"
@@ -303,19 +304,15 @@ def _pairs(scored: ScoredSystems) -> dict[str, Any] | None:
     pairs = compare_all(scored.metric, names, [result.whole for result in scored.results])
     if pairs is None:
         return None
-    largest = max((abs(value) for value in pairs.difference.values()), default=0) or 1
+    largest = max((abs(pairs.difference(*systems)) for systems in pairs.pairs), default=0) or 1
     sign = -1 if scored.metric.lower_is_better else 1
 
     def cell(system: int, against: int) -> tuple[str, str]:
         if system == against:
             return "", ""
-        p, difference = pairs.p_star[system, against], pairs.difference[system, against]
-        text = fixed(difference, _places(scored), "+")
-        return (
-            (text, "")
-            if p is None or p >= LEVEL
-            else (f"{text}*", charts.shade(sign * difference / largest))
-        )
+        pair, difference = pairs.pairs[system, against], pairs.difference(system, against)
+        text = fixed(difference, _places(scored), "+") + pair.mark
+        return text, charts.shade(sign * difference / largest) if pair.significant else ""
 
     caption = (
         f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first."

@@ -630,16 +630,18 @@ def test_types_are_means_of_the_runs_and_reasons_their_sum(compounds, run, tmp_p
 
 def test_mcnemar_in_bins_counts_the_rows_of_the_bin(compounds, run, tmp_path):
     write_lines(tmp_path / "hyp2", ["D", "D", "x", "x"])
+    for name in ("source", "compounds", "hyp", "hyp2"):  # eight rows in a bin
+        write_lines(tmp_path / name, 4 * (tmp_path / name).read_text().splitlines())
     words = [
         "1" if word == "2" else word for word in compounds
     ]  # the size of a group: each row is one
     words += ["--hyp", f"b={tmp_path / 'hyp2'}", "--by", "compound-length", "--paired", "mcnemar"]
     bins = json.loads(run("score", "cter", *words, "--format", "json").stdout)[1]["bins"]
     assert [(one["n"], one["difference"], one["p_value"]) for one in bins] == [
-        (2, -50.0, 1.0),
-        (2, 50.0, 1.0),
+        (8, -50.0, 0.125),
+        (8, 50.0, 0.125),
     ]
-    assert [one["figures"]["aggregate"]["p_value"] for one in bins] == [1.0, 1.0]
+    assert [one["figures"]["aggregate"]["p_value"] for one in bins] == [0.125, 0.125]
 
 
 @pytest.mark.parametrize(

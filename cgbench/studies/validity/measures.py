@@ -25,9 +25,9 @@ from cgbench.benchmark.candidates.correlations import Interval, correlations, nu
 from cgbench.benchmark.candidates.strata import OWN_SCORE
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.intervals import score_interval
-from cgbench.benchmark.score.comparison.seeds_test import Contrasts
 from cgbench.benchmark.score.comparison.significance import bootstrap_counts, holm
 from cgbench.benchmark.score.comparison.variance import covariance_of_samples
+from cgbench.benchmark.score.comparison.variance_components import Contrasts
 from cgbench.errors import InputError, argument
 from cgbench.tables import fixed, p_text, render
 

@@ -29,15 +29,15 @@ import numpy as np
 
 from cgbench.argument_types import Kind
 from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.comparison.comparison import SystemScores
 from cgbench.benchmark.score.comparison.design import Sampling
-from cgbench.benchmark.score.comparison.seeds_test import degrees_of_seeds, half_width
+from cgbench.benchmark.score.comparison.results import SystemScores
 from cgbench.benchmark.score.comparison.significance import LEVEL, SAMPLES, SEED
 from cgbench.benchmark.score.comparison.variance import (
     DrawnScores,
     ExampleCovariance,
     shared_by_runs,
 )
+from cgbench.benchmark.score.comparison.variance_components import degrees_of_seeds, half_width
 from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.requests import KW_ONLY, accepts, option, request

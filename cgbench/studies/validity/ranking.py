@@ -76,7 +76,7 @@ def score_parts(
             np.array([math.nan if score.value is None else score.value for score in scores]),
             [interval_of(score.ci_low, score.ci_high) for score in scores],
             drawn[name],
-            compare_all(metric, list(systems), subsets) or AllPairs(every, [every], {}, {}),
+            compare_all(metric, list(systems), subsets) or AllPairs(every, [every], {}),
         )
     return parts
 

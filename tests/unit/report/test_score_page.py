@@ -57,7 +57,7 @@ def test_intervals_and_all_pairs_are_there_unasked(exact):
     ]
     pairs = compare_all(exact.scored.metric, list(SYSTEMS), parts)
     assert pairs.order == [0, 1, 2] and pairs.tiers == [[0], [1, 2]]
-    assert pairs.difference[0, 1] == -pairs.difference[1, 0] == pytest.approx(65.0)
+    assert pairs.difference(0, 1) == -pairs.difference(1, 0) == pytest.approx(65.0)
 
 
 def test_the_breakdown_is_that_of_by(exact):

@@ -83,7 +83,7 @@ class Design:
         return np.bincount(self.stratum_of_unit, minlength=len(self.sizes))
 
     @property
-    def left(self) -> np.ndarray:
+    def unsampled(self) -> np.ndarray:
         """The share of each stratum that was not drawn: the finite population correction."""
         return 1 - self.drawn / self.sizes
 

@@ -12,17 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.comparison.comparison import (
-    Comparison,
-    SystemRuns,
-    SystemScores,
-    statistics_of,
-)
+from cgbench.benchmark.score.comparison.comparison import Comparison, SystemRuns, statistics_of
 from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.intervals import FEWEST, difference_interval
-from cgbench.benchmark.score.comparison.seeds_test import Contrasts
+from cgbench.benchmark.score.comparison.results import SystemScores, Tested
 from cgbench.benchmark.score.comparison.significance import holm
 from cgbench.benchmark.score.comparison.variance import DrawnScores, independent
+from cgbench.benchmark.score.comparison.variance_components import Contrasts
 
 CONTROL_DRAWS = 2  # added to the seed for the resamples of the control set
 
@@ -39,15 +35,14 @@ class ControlSet:
 
 
 @dataclass(frozen=True)
-class Drop:
+class Drop(Tested):
     """How much worse a score is on the test set than on the control set, in percentage points;
     means over runs.
 
     ``value`` is above 0 if the test set is harder, for any metric; ``runs`` has the values of the
     runs. ``ci_low``, ``ci_high``: 95% confidence interval. ``ratio``: score on the test set divided
     by that on the control set. ``difference``: from the drop of the baseline, with its 95% interval
-    and p-value (:mod:`cgbench.benchmark.score.comparison.seeds_test`). None: not requested, or not
-    defined.
+    and p-value (:mod:`.variance_components`). None: not requested, or not defined.
     """
 
     control: float | None
@@ -57,11 +52,6 @@ class Drop:
     ci_low: float | None = None
     ci_high: float | None = None
     ratio: float | None = None
-    difference: float | None = None
-    p_value: float | None = None
-    p_holm: float | None = None
-    difference_low: float | None = None
-    difference_high: float | None = None
 
 
 def drops(
@@ -74,7 +64,7 @@ def drops(
 ) -> dict[str, dict[str, Drop]]:
     """The drops of all scores, by system and score.
 
-    :param results: of the test set, from :func:`~cgbench.benchmark.score.comparison.comparison.compare`.
+    :param results: of the test set, from :func:`.comparison.compare`.
     :param control: with as many runs of each system as on the test set.
     :param baseline: system to compare drops with; None for no comparison.
     """

@@ -27,8 +27,8 @@ import numpy as np
 
 from cgbench.benchmark.score.comparison.design import Clusters
 from cgbench.benchmark.score.comparison.intervals import student_quantile, within_scale
-from cgbench.benchmark.score.comparison.seeds_test import LEAST
 from cgbench.benchmark.score.comparison.variance import Summed, covariance_of_clusters
+from cgbench.benchmark.score.comparison.variance_components import LEAST
 from cgbench.errors import InputError, argument
 
 FEWEST_JUDGED = 10

@@ -3,7 +3,7 @@
 
 All functions use sums of sufficient statistics. A system is an array ``[runs, units, k]``: the same
 units (examples, or groups of them) for every system, one run per training seed. Systems with
-several runs are tested in ``seeds_test.py``.
+several runs are tested in ``variance_components.py``.
 
 The same seed gives the same samples as in sacrebleu. Its p-value of the paired bootstrap (Koehn
 2004, as in Moses and MultEval) centres the absolute differences and therefore rejects too often;
@@ -190,16 +190,9 @@ def calibrated_test(runs: Sequence[int], clustered: bool = False) -> str:
     """The calibrated test for these numbers of runs.
 
     Approximate randomisation if each system has one run and examples are not in clusters, else
-    Student's t with variance components (``seeds_test.py``).
+    Student's t with variance components (``variance_components.py``).
     """
     return "randomization" if set(runs) == {1} and not clustered else SEVERAL_RUNS
-
-
-def stars(p: float | None) -> str:
-    """The stars of a difference, from its
-    :attr:`~cgbench.benchmark.score.comparison.comparison.Score.p_star`.
-    """
-    return next((mark for bound, mark in MARKS if p is not None and p < bound), "")
 
 
 def mcnemar_p(system: np.ndarray, baseline: np.ndarray) -> float:
@@ -212,28 +205,35 @@ def mcnemar_p(system: np.ndarray, baseline: np.ndarray) -> float:
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's (1979) adjusted p-values of a family of tests; None stays None and is not counted."""
-    return _adjusted(p_values, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
+
+    def step_down(p: np.ndarray) -> np.ndarray:
+        """Each by the number of tests that are left, and none below the one before it."""
+        remaining_tests = np.arange(len(p), 0, -1)
+        return np.maximum.accumulate(p * remaining_tests)
+
+    return _adjusted(p_values, step_down)
 
 
 def false_discovery(p_values: Sequence[float | None]) -> list[float | None]:
     """Benjamini and Hochberg's (1995) adjusted p-values; None is ignored."""
-    return _adjusted(
-        p_values,
-        lambda p: np.minimum.accumulate((p * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1],
-    )
+
+    def step_up(p: np.ndarray) -> np.ndarray:
+        """Each by the number of tests over its rank, and none above the one after it."""
+        ranks = np.arange(1, len(p) + 1)
+        from_largest = np.minimum.accumulate((p * len(p) / ranks)[::-1])
+        return from_largest[::-1]
+
+    return _adjusted(p_values, step_up)
 
 
 def _adjusted(
     p_values: Sequence[float | None], adjust: Callable[[np.ndarray], np.ndarray]
 ) -> list[float | None]:
-    """The p-values, those that are not None by ``adjust``, which gets them in rising order; at most
-    1.
-    """
+    """The p-values that are not None, adjusted in rising order; at most 1."""
     tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    rising = np.array([p for p, _ in tested])
     adjusted: list[float | None] = [None] * len(p_values)
-    for (_, index), p in zip(
-        tested, adjust(np.array([p for p, _ in tested])).tolist(), strict=True
-    ):
+    for (_, index), p in zip(tested, adjust(rising).tolist(), strict=True):
         adjusted[index] = min(1.0, p)
     return adjusted
 

@@ -1,13 +1,10 @@
-"""Rank ranges, tiers and winners among systems from tests of all pairs, as in WMT (where tiers are
-clusters).
-"""
+"""Rank ranges and tiers of systems from tests of all pairs, as in WMT, where tiers are clusters."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.comparison.comparison import Score, SubsetScores, SystemScores
-from cgbench.benchmark.score.comparison.significance import LEVEL
+from cgbench.benchmark.score.comparison.results import Pair, SubsetScores, SystemScores
 
 
 @dataclass(frozen=True)
@@ -23,23 +20,34 @@ class Rank:
     worst: int
     tier: int
 
+    @property
+    def span(self) -> str:
+        """``2`` or ``2-4``."""
+        return f"{self.best}" if self.best == self.worst else f"{self.best}-{self.worst}"
+
 
 @dataclass(frozen=True)
 class AllPairs:
     """All pairs of systems; ``order`` (best first) and ``tiers`` contain system numbers.
 
-    ``difference`` and ``p_star`` (:attr:`~cgbench.benchmark.score.comparison.comparison.Pair.p_star`) by
-    (first, second).
+    ``pairs``: the first system minus the second, by both numbers, in both orders. ``tiers`` are
+    empty if a pair could not be tested.
     """
 
     order: list[int]
     tiers: list[list[int]]
-    difference: dict[tuple[int, int], float]
-    p_star: dict[tuple[int, int], float | None]
+    pairs: dict[tuple[int, int], Pair]
 
     def differ(self, first: int, second: int) -> bool:
         """Whether two systems differ significantly."""
-        return _below(self.p_star.get((first, second)))
+        pair = self.pairs.get((first, second))
+        return pair is not None and bool(pair.significant)
+
+    def difference(self, first: int, second: int) -> float:
+        """The first system minus the second."""
+        difference = self.pairs[first, second].difference
+        assert difference is not None  # a pair always has one
+        return difference
 
 
 def compare_all(
@@ -50,85 +58,73 @@ def compare_all(
     if any(score.value is None for score in scores) or not any(score.pairs for score in scores):
         return None
     index_of = {name: index for index, name in enumerate(names)}
-    difference: dict[tuple[int, int], float] = {}
-    p_star: dict[tuple[int, int], float | None] = {}
+    pairs: dict[tuple[int, int], Pair] = {}
     for system, score in enumerate(scores):
         for pair in score.pairs:
             rival = index_of[pair.against]
-            difference[system, rival], difference[rival, system] = pair.difference, -pair.difference
-            p_star[system, rival] = p_star[rival, system] = pair.p_star
+            pairs[system, rival] = pair
+            pairs[rival, system] = _reversed(pair, names[system])
     sign = 1 if metric.lower_is_better else -1
     order = sorted(
         index_of.values(), key=lambda system: (sign * float(scores[system].value or 0), system)
     )
-    return AllPairs(order, tiers(order, p_star), difference, p_star)
+    significant = {key: pair.significant for key, pair in pairs.items()}
+    return AllPairs(order, tiers(order, significant), pairs)
+
+
+def _reversed(pair: Pair, against: str) -> Pair:
+    """The same difference, seen from the other system."""
+
+    def negative(value: float | None) -> float | None:
+        return None if value is None else 0.0 - value  # never -0.0
+
+    return replace(
+        pair,
+        against=against,
+        difference=negative(pair.difference),
+        difference_low=negative(pair.difference_high),
+        difference_high=negative(pair.difference_low),
+    )
 
 
 def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
     """The ranks of all systems by the main score, best first; ``number`` is the index in
     ``results``.
 
-    Empty if pairs were not compared, or a system has no score.
+    Empty if pairs were not compared or could not be tested, or a system has no score.
     """
-    pairs = compare_all(
-        metric, [result.system for result in results], [result.whole for result in results]
-    )
-    if pairs is None:
+    names, wholes = [result.system for result in results], [result.whole for result in results]
+    pairs = compare_all(metric, names, wholes)
+    if pairs is None or not pairs.tiers:
         return []
     tier_of = {system: tier for tier, systems in enumerate(pairs.tiers, 1) for system in systems}
     sign = -1 if metric.lower_is_better else 1
     ranking = []
     for system in pairs.order:
         rivals = [rival for rival in pairs.order if pairs.differ(system, rival)]
-        gaps = [sign * pairs.difference[system, rival] for rival in rivals]
+        gaps = [sign * pairs.difference(system, rival) for rival in rivals]
         better, worse = sum(gap < 0 for gap in gaps), sum(gap > 0 for gap in gaps)
         ranking.append(Rank(system, 1 + better, len(pairs.order) - worse, tier_of[system]))
     return ranking
 
 
-def tiers(order: Sequence[int], p_star: dict[tuple[int, int], float | None]) -> list[list[int]]:
+def tiers(
+    order: Sequence[int], significant: Mapping[tuple[int, int], bool | None]
+) -> list[list[int]]:
     """Group systems, best first, so that all in a group are significantly better than all in later
     groups.
 
     Systems within a group may still differ significantly.
+
+    :param significant: whether two systems differ, in both orders; None without a test.
+    :returns: empty if a pair was not tested.
     """
+    if None in significant.values():
+        return []
     grouped: list[list[int]] = [[]]
     for position, system in enumerate(order):
         ahead, behind = order[:position], order[position:]
-        if ahead and all(
-            _below(p_star.get((better, worse))) for better in ahead for worse in behind
-        ):
+        if ahead and all(significant.get((better, worse)) for better in ahead for worse in behind):
             grouped.append([])
         grouped[-1].append(system)
     return grouped
-
-
-def _below(p: float | None) -> bool:
-    return p is not None and p < LEVEL
-
-
-def winners_of(
-    scores: Mapping[str, Score], baseline: str | None, *, lower_is_better: bool
-) -> set[str]:
-    """The system with the best score and those that the test does not find worse.
-
-    Empty unless the test compared the best system with every other: without a test, or if the best
-    of three or more systems was compared with the baseline only.
-
-    :param scores: of each system, compared with ``baseline``, or in all pairs.
-    """
-    defined = {system: score.value for system, score in scores.items() if score.value is not None}
-    p_star: dict[frozenset[str], float | None] = {}
-    for system in defined:
-        p_star |= {frozenset((system, pair.against)): pair.p_star for pair in scores[system].pairs}
-        if baseline is not None and scores[system].p_star is not None:
-            p_star[frozenset((system, baseline))] = scores[system].p_star
-    if len(defined) < 2:
-        return set()
-    best = (min if lower_is_better else max)(defined, key=defined.__getitem__)
-    p_values = {
-        system: p_star.get(frozenset((best, system))) for system in defined if system != best
-    }
-    if None in p_values.values():
-        return set()
-    return {best, *(system for system, p in p_values.items() if not _below(p))}

@@ -257,7 +257,7 @@ def covariance_of_design(
     :returns: None if a single unit of a stratum was drawn.
     """
     inside, of_unit = np.isin(np.arange(len(design.units)), rows), design.stratum_of_unit
-    if ((design.drawn < 2) & (design.left > 0)).any():
+    if ((design.drawn < 2) & (design.unsampled > 0)).any():
         return None
     factor = (design.drawn / np.maximum(design.drawn - 1, 1))[of_unit, None]
     replicates = []
@@ -271,11 +271,11 @@ def covariance_of_design(
         )
     scores, sets = np.stack(replicates).transpose(2, 0, 1), []  # [scores, runs of all, units]
     for stratum, (drawn, unsampled) in enumerate(
-        zip(design.drawn.tolist(), design.left.tolist(), strict=True)
+        zip(design.drawn.tolist(), design.unsampled.tolist(), strict=True)
     ):
-        apart = scores[:, :, of_unit == stratum]
-        apart = apart - apart.mean(axis=-1, keepdims=True)
-        matrix = apart @ apart.swapaxes(-1, -2) * (unsampled * (drawn - 1) / drawn)
+        in_stratum = scores[:, :, of_unit == stratum]
+        centred = in_stratum - in_stratum.mean(axis=-1, keepdims=True)
+        matrix = centred @ centred.swapaxes(-1, -2) * (unsampled * (drawn - 1) / drawn)
         sets.append(Ways((matrix,), (max(drawn - 1.0, 1.0),)))
     return ExampleCovariance(tuple(sets), len(rows), len(np.unique(design.units[rows])))
 
@@ -315,11 +315,10 @@ def _jackknife(
         for run in runs
     )
     scores = np.stack([metric.compute(sums) for sums in rest])  # [runs of all, clusters, scores]
-    apart = (scores - scores.mean(axis=1, keepdims=True)).transpose(
-        2, 0, 1
-    )  # [scores, runs of all, clusters]
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    centred = centred.transpose(2, 0, 1)  # [scores, runs of all, clusters]
     clusters = scores.shape[1]
-    return np.asarray(apart @ apart.swapaxes(-1, -2) * ((clusters - 1) / clusters))
+    return np.asarray(centred @ centred.swapaxes(-1, -2) * ((clusters - 1) / clusters))
 
 
 def shared_by_runs(covariance: np.ndarray) -> np.ndarray:

@@ -5,8 +5,9 @@
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.comparison.comparison import Comparison, SystemScores
+from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.design import Sampling
+from cgbench.benchmark.score.comparison.results import SystemScores
 from cgbench.benchmark.score.comparison.sequential import sequential
 from cgbench.benchmark.score.forms.rows import Row
 from cgbench.errors import InputError, argument

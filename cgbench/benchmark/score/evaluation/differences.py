@@ -27,14 +27,10 @@ import numpy as np
 from cgbench.benchmark.measure.metrics.bins import Bin
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.comparison.comparison import (
-    CALIBRATED,
-    Comparison,
-    SubsetScores,
-    SystemScores,
-    compare_statistics,
-)
+from cgbench.benchmark.score.comparison.comparison import Comparison, compare_statistics
 from cgbench.benchmark.score.comparison.design import Clusters, Sampling
+from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
+from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.significance import (
     LEVEL,
     false_discovery,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
-from cgbench.benchmark.score.comparison.comparison import Score
+from cgbench.benchmark.score.comparison.results import Score
 from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.errors import InputError, argument
 from cgbench.files import leftovers, read_json, write_atomic, write_json

@@ -25,8 +25,10 @@ from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.metrics.bins import lengths
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
 from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
-from cgbench.benchmark.score.comparison.comparison import CALIBRATED, Comparison, SystemScores
+from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.design import Sampling
+from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
+from cgbench.benchmark.score.comparison.results import SystemScores
 from cgbench.benchmark.score.evaluation.scored import Binning, ScoredSystems, score
 from cgbench.benchmark.score.outputs.systems import System
 from cgbench.requests import changed

@@ -23,7 +23,7 @@ from cgbench.benchmark.measure.metrics.bins import Bin, Feature, lengths, make_b
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.comparison.comparison import Score
+from cgbench.benchmark.score.comparison.results import Score
 from cgbench.benchmark.score.evaluation.by_outputs import (
     by_chance,
     judge_run,

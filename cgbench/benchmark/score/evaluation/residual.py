@@ -34,14 +34,11 @@ from typing import NamedTuple
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
-from cgbench.benchmark.score.comparison.comparison import (
-    CALIBRATED,
-    Comparison,
-    SystemScores,
-    compare_statistics,
-)
+from cgbench.benchmark.score.comparison.comparison import Comparison, compare_statistics
 from cgbench.benchmark.score.comparison.design import Clusters, Sampling
 from cgbench.benchmark.score.comparison.intervals import score_interval
+from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
+from cgbench.benchmark.score.comparison.results import SystemScores
 from cgbench.benchmark.score.comparison.variance import ExampleCovariance
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.studies.parts.folder import PartsFolder, Place
@@ -159,7 +156,7 @@ def compare_composition(
     :class:`BeyondControl`.
 
     Tests compare systems with the baseline, or all pairs, if ``comparison`` asks for tests; by
-    Student's t of variance components (:mod:`.seeds_test`) with Holm's correction.
+    Student's t of variance components (:mod:`.variance_components`) with Holm's correction.
 
     :param systems: the names of the systems, and what came out in each of their runs.
     :param control: the same probes with the rows of the control set, and what came out, by system

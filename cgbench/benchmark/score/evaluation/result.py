@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import numpy as np
 
 from cgbench.argument_types import AnyPath, Kind
-from cgbench.benchmark.score.comparison.comparison import Comparison, SubsetScores, SystemScores
+from cgbench.benchmark.score.comparison.comparison import Comparison
+from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.benchmark.score.forms.analyses import analysis_blocks, long_table, scores_as_json
@@ -102,16 +103,12 @@ class Evaluation:
 
     @property
     def differences(self) -> Any:
-        """:class:`~cgbench.benchmark.score.evaluation.differences.Differences` of every system from the
-        baseline.
-        """
+        """:class:`.differences.Differences` of every system from the baseline."""
         return self.analyses.get("differences", ())
 
     @property
     def parts(self) -> Any:
-        """The scores by known parts, a :class:`~cgbench.benchmark.score.evaluation.known_parts.PartsScores`,
-        or None.
-        """
+        """The scores by known parts, a :class:`.known_parts.PartsScores`, or None."""
         return self.analyses.get("parts")
 
     @property

@@ -13,8 +13,9 @@ import numpy as np
 
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.comparison.comparison import CALIBRATED, Comparison
+from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.design import Clusters, Design, Sampling
+from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.variance import covariance_of_clusters, design_effects
 from cgbench.benchmark.score.evaluation.example_sets import ExampleSet, release_files
 from cgbench.benchmark.score.evaluation.features import FeatureInputs, table_column

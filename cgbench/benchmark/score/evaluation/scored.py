@@ -13,12 +13,7 @@ from cgbench.benchmark.measure.metrics.bins import Feature, make_bins
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
 from cgbench.benchmark.measure.metrics.published import PublishedScore
 from cgbench.benchmark.score.comparison.comparison import (
-    CALIBRATED,
     Comparison,
-    Pair,
-    Score,
-    SubsetScores,
-    SystemScores,
     TestName,
     compare,
     compare_statistics,
@@ -26,10 +21,11 @@ from cgbench.benchmark.score.comparison.comparison import (
 from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.drop import ControlSet, Drop, drops
 from cgbench.benchmark.score.comparison.intervals import FEWEST
+from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED, TESTS
 from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
-from cgbench.benchmark.score.comparison.seeds_test import FEWEST_UNITS
-from cgbench.benchmark.score.comparison.significance import LEVEL, SEVERAL_RUNS, calibrated_test
-from cgbench.benchmark.score.comparison.tiers import winners_of
+from cgbench.benchmark.score.comparison.results import Pair, Score, SubsetScores, SystemScores
+from cgbench.benchmark.score.comparison.significance import LEVEL
+from cgbench.benchmark.score.comparison.variance_components import FEWEST_UNITS
 from cgbench.benchmark.score.outputs.systems import System
 from cgbench.errors import InputError, argument
 from cgbench.tables import p_text
@@ -82,11 +78,6 @@ class ScoredSystems:
         ]
         by_rule = any(test.p_calibrated is not None for test in tests)
         return CALIBRATED if by_rule else self.test
-
-    def winners(self, scores: Sequence[Score]) -> set[str]:
-        """The best systems by the test (:func:`winners_of`), from a score of each."""
-        by_system = dict(zip((result.system for result in self.results), scores, strict=True))
-        return winners_of(by_system, self.baseline, lower_is_better=self.metric.lower_is_better)
 
     def on(
         self, sets: Sequence[np.ndarray] | None, comparison: Comparison
@@ -199,13 +190,12 @@ def disagreements(scored: ScoredSystems) -> list[str]:
             compared: list[tuple[str | None, Score | Pair]] = [(scored.baseline, estimate)]
             compared += [(pair.against, pair) for pair in estimate.pairs]
             for against, test in compared:
-                p, star = test.p_holm, test.p_star
-                if p is not None and star is not None and (p < LEVEL) != (star < LEVEL):
+                if test.tests_disagree:
                     lines.append(
                         f"{result.system} and {against}: the tests disagree about"
-                        f" {scored.metric.label(name)}: p (Holm) is {p_text(p)} by sacrebleu's"
-                        f" paired bootstrap, which rejects too often, and {p_text(star)} by the"
-                        " calibrated test, which decides about stars"
+                        f" {scored.metric.label(name)}: p (Holm) is {p_text(test.p_holm)} by"
+                        " sacrebleu's paired bootstrap, which rejects too often, and"
+                        f" {p_text(test.p_star)} by the calibrated test, which decides about stars"
                     )
     return lines
 
@@ -337,23 +327,13 @@ def _signature(
             items["bs"] = comparison.count("bootstrap")
             items["seed"] = comparison.seed
     # The test, where its name is not that of sacrebleu.
-    test: str | None = comparison.test
-    if test == CALIBRATED:
-        test = calibrated_test([len(system.runs) for system in systems], not sampling.independent)
-    if test == "bootstrap" and not metric.as_sacrebleu:
-        items["paired"] = "two-sided"
-    if test == SEVERAL_RUNS:
-        items["paired"] = "components"
+    if comparison.test is not None:
+        runs_of_systems = [len(system.runs) for system in systems]
+        items |= TESTS[comparison.test].signature(
+            metric, runs_of_systems, sampling, comparison.samples
+        )
     if comparison.shared_seeds:
         items["seeds"] = "shared"
-    if test == "randomization" or (
-        test == SEVERAL_RUNS
-        and sampling.independent
-        and sum(len(system.runs) == 1 for system in systems) > 1
-    ):
-        items["ar"] = comparison.count("randomization")
-    if comparison.paired == "mcnemar":
-        items["mcnemar"] = "exact"
     if comparison.all_pairs:
         items["pairs"] = "all"
     # What the runs are, and how they were generated.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.comparison.comparison import Score, SubsetScores, SystemScores
+from cgbench.benchmark.score.comparison.results import Score, SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.tiers import ranks
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems, describe

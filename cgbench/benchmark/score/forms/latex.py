@@ -9,8 +9,8 @@ p-value, adjusted by Holm's method.
 from collections.abc import Iterable
 from itertools import chain
 
-from cgbench.benchmark.score.comparison.comparison import Starred
-from cgbench.benchmark.score.comparison.significance import MARKS, stars
+from cgbench.benchmark.score.comparison.results import Tested
+from cgbench.benchmark.score.comparison.significance import MARKS
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.tables import Best, Ready, fixed, latex_cell, raised, render
 
@@ -20,7 +20,6 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     systems = [[subset.figures[figure] for subset in result.parts] for result in scored.results]
     if all(score.value is None for scores in systems for score in scores[1:]):
         return ""
-    best = [scored.winners(column) for column in zip(*systems, strict=True)]
     labels = [
         f"{scored.metric.label(figure)} by {scored.by}",
         "all",
@@ -30,12 +29,12 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     rows: list[list[str]] = [[Ready("$n$"), *map(Ready, sizes)]]
     for result, scores in zip(scored.results, systems, strict=True):
         cells = [result.system]
-        for score, winners in zip(scores, best, strict=True):
+        for score in scores:
             text = fixed(score.value, width, none="-")
-            cell = latex_cell(Best(text) if result.system in winners else text)
+            cell = latex_cell(Best(text) if score.is_best else text)
             if score.value is not None and score.stdev is not None:
                 cell += rf"$_{{\pm {score.stdev:.{max(width, 1)}f}}}$"
-            cells.append(Ready(cell + raised(stars(score.p_star))))
+            cells.append(Ready(cell + raised(score.mark)))
         rows.append(cells)
     table = render(labels, rows, "latex")
     if scored.baseline:
@@ -44,7 +43,7 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     return table
 
 
-def legend(scored: ScoredSystems, scores: Iterable[Starred]) -> str:
+def legend(scored: ScoredSystems, scores: Iterable[Tested]) -> str:
     """The meaning of the stars of ``scores``; whether Holm's method has changed any of their
     p-values.
     """

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.score.comparison.comparison import Pair, Score, Starred, SubsetScores
 from cgbench.benchmark.score.comparison.drop import Drop
+from cgbench.benchmark.score.comparison.results import Pair, Score, SubsetScores, Tested
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Row(Starred):
+class Row(Tested):
     """A value and its uncertainty; None: not requested, or not defined. The fields are the columns
     of the TSV.
 
@@ -37,16 +37,9 @@ class Row(Starred):
     stdev: Any = None
     ci_low: float | None = None
     ci_high: float | None = None
-    difference: float | None = None
-    p_value: float | None = None
-    p_holm: float | None = None
     baseline: str | None = None
     signature: str = ""
     signature_short: str = ""
-    p_calibrated: float | None = None
-    p_calibrated_holm: float | None = None
-    difference_low: float | None = None
-    difference_high: float | None = None
     q_value: float | None = None
     analysis: str = "scores"
 
@@ -55,7 +48,31 @@ class Row(Starred):
         return [_cell(getattr(self, name)) for name in LONG]
 
 
-LONG = tuple(field.name for field in fields(Row))
+LONG = (
+    "metric",
+    "figure",
+    "system",
+    "by",
+    "bin",
+    "n",
+    "runs",
+    "value",
+    "stdev",
+    "ci_low",
+    "ci_high",
+    "difference",
+    "p_value",
+    "p_holm",
+    "baseline",
+    "signature",
+    "signature_short",
+    "p_calibrated",
+    "p_calibrated_holm",
+    "difference_low",
+    "difference_high",
+    "q_value",
+    "analysis",
+)
 TEXTS = (
     "metric",
     "figure",

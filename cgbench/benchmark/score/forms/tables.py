@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.measure.metrics.published import PAPERS
-from cgbench.benchmark.score.comparison.significance import LEVEL, stars
+from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.tiers import ranks
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems, describe
 from cgbench.benchmark.score.forms.latex import bins_table, legend
@@ -63,7 +63,7 @@ def _difference(row: Row, width: int) -> list[str]:
     if row.system == row.baseline:
         return ["baseline", ""]
     bounds = span(row.difference_low, row.difference_high, width, "+")
-    return [fixed(row.difference, width, "+") + stars(row.p_star), bounds]
+    return [fixed(row.difference, width, "+") + row.mark, bounds]
 
 
 def _spread(row: Row, width: int) -> list[str]:
@@ -233,13 +233,15 @@ def systems_table(
     figures = figures or scored.metric.figures
     wholes = [row for row in rows if row.analysis == "scores" and row.figure in figures]
     best = {
-        name: scored.winners([result.whole.figures[name] for result in scored.results])
+        (result.system, name)
+        for result in scored.results
         for name in figures
+        if result.whole.figures[name].is_best
     }
 
     def cells(row: Row) -> list[str]:
         value, *spread = _score(row, width)
-        return [Best(value) if row.system in best[row.figure] else value, *spread]
+        return [Best(value) if (row.system, row.figure) in best else value, *spread]
 
     lines = _lines_of(wholes, ("system", "n", "runs"), cells)
     columns = [cell for figure in figures for cell in (scored.metric.label(figure), *SPREAD)]
@@ -309,9 +311,8 @@ def _ranks(scored: ScoredSystems, width: int) -> OutputTable:
     lines = []
     for rank in ranks(scored.metric, scored.results):
         result = scored.results[rank.number]
-        rank_text = f"{rank.best}" if rank.best == rank.worst else f"{rank.best}-{rank.worst}"
         value = number(result.whole.figures[scored.metric.figures[0]].value, width)
-        lines.append([result.system, value, rank_text, str(rank.tier)])
+        lines.append([result.system, value, rank.span, str(rank.tier)])
     return OutputTable(["best first", scored.metric.name, "rank", "tier"], lines)
 
 

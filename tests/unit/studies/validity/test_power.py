@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.measure.metrics.segment_scores import SegmentScores
-from cgbench.benchmark.score.comparison.comparison import SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.design import Clusters, Sampling
+from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.significance import mcnemar_p
 from cgbench.errors import InputError
 from cgbench.studies.validity import power

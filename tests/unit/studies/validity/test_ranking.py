@@ -14,7 +14,7 @@ from cgbench.studies.validity.ranking import PartScores, rank, score_parts
 
 def ranking_of(*parts):
     """The ranking of a part with these scores, then of the whole."""
-    untested = AllPairs([], [], {}, {})
+    untested = AllPairs([], [], {})
     return rank(
         *(PartScores(9, np.array(values), [], np.zeros((0, 0)), untested) for values in parts)
     )
@@ -74,7 +74,7 @@ def test_pairs_of_a_source_are_drawn_together():
     assert alone["whole"].values.tolist() == together["whole"].values.tolist()
     widths = [np.diff(found["whole"].intervals[0])[0] for found in (alone, together)]
     assert widths[1] > 1.6 * widths[0]  # four equal rows are worth one
-    p_values = [found["whole"].pairs.p_star[0, 1] for found in (alone, together)]
+    p_values = [found["whole"].pairs.pairs[0, 1].p_star for found in (alone, together)]
     assert p_values[1] > p_values[0]
 
 

@@ -377,7 +377,7 @@ def test_mcnemar_is_for_right_and_wrong_only():
 
 def test_cter_aggregate_resamples_groups(tmp_path):
     """Two groups of five rows, one right and one wrong: samples of groups have an aggregate of 0,
-    50 or 100.
+    50 or 100. Ten rows can be tested, two groups cannot.
     """
     from cgbench.benchmark.measure.metrics.cter import Cter
     from cgbench.benchmark.measure.metrics.cter_lexicon import Atoms, TranslationLexicon
@@ -398,5 +398,5 @@ def test_cter_aggregate_resamples_groups(tmp_path):
     assert set(values[:, 0]) == {0.0, 10.0, 20.0}
     systems = [System("a", (["D"] * 5 + ["x"] + ["C"] * 4,)), System("b", (["D"] * 5 + ["C"] * 5,))]
     figures = compare(metric, systems, Comparison(paired="mcnemar"))[1].whole.figures
-    assert (figures["instance"].p_value, figures["aggregate"].p_value) == (1.0, 1.0)
+    assert (figures["instance"].p_value, figures["aggregate"].p_value) == (1.0, None)
     assert (figures["instance"].difference, figures["aggregate"].difference) == (-10.0, -50.0)

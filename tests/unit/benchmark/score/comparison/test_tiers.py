@@ -5,8 +5,8 @@ import json
 import pytest
 
 from cgbench import import_scores
-from cgbench.benchmark.score.comparison.comparison import Pair, Score
-from cgbench.benchmark.score.comparison.tiers import tiers, winners_of
+from cgbench.benchmark.score.comparison.results import Pair, Score, best_of
+from cgbench.benchmark.score.comparison.tiers import tiers
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 SCORES = {"middle": [row % 2 for row in range(200)], "best": [1] * 200, "worst": [0] * 200}
@@ -42,20 +42,22 @@ def test_without_pairs_there_are_no_ranks():
 
 def test_tiers():
     """Three systems: 0 and 1 alike, 1 and 2 alike, 0 better than 2; then all told apart."""
-    told = {(0, 1): 0.5, (1, 2): 0.5, (0, 2): 0.001}
-    both = lambda found: found | {(b, a): p for (a, b), p in found.items()}  # noqa: E731
-    assert tiers([0, 1, 2], both(told)) == [[0, 1, 2]]
-    assert tiers([0, 1, 2], both(told | {(1, 2): 0.01})) == [[0, 1], [2]]
-    assert tiers([2, 0, 1], both(dict.fromkeys(told, 0.01))) == [[2], [0], [1]]
-    assert tiers([0, 1, 2], both(told | {(0, 1): None, (0, 2): None})) == [[0, 1, 2]]
+    differ = {(0, 1): False, (1, 2): False, (0, 2): True}
+    both = lambda found: found | {(b, a): differs for (a, b), differs in found.items()}  # noqa: E731
+    assert tiers([0, 1, 2], both(differ)) == [[0, 1, 2]]
+    assert tiers([0, 1, 2], both(differ | {(1, 2): True})) == [[0, 1], [2]]
+    assert tiers([2, 0, 1], both(dict.fromkeys(differ, True))) == [[2], [0], [1]]
+    assert tiers([0, 1, 2], both(differ | {(0, 1): None, (0, 2): None})) == []  # not tested
 
 
 def test_winners_are_told_by_the_test():
     scores = {"a": Score(50.0), "b": Score(60.0, p_holm=0.2), "c": Score(40.0, p_holm=0.01)}
-    assert winners_of(scores, "a", lower_is_better=False) == set()  # b and c were not compared
-    assert winners_of(scores, "a", lower_is_better=True) == set()  # nor were c and b
-    paired = scores | {"c": Score(40.0, p_holm=0.01, pairs=(Pair("b", -20.0, p_holm=0.03),))}
-    assert winners_of(paired, "a", lower_is_better=False) == {"a", "b"}
-    assert winners_of(paired, "a", lower_is_better=True) == {"c"}
-    assert winners_of({"a": Score(50.0), "b": Score(60.0)}, None, lower_is_better=False) == set()
-    assert winners_of({"a": Score(50.0), "b": Score(None)}, "a", lower_is_better=False) == set()
+    assert best_of(scores, "a", lower_is_better=False) is None  # b and c were not compared
+    assert best_of(scores, "a", lower_is_better=True) is None  # nor were c and b
+    paired = scores | {
+        "c": Score(40.0, p_holm=0.01, pairs=(Pair("b", difference=-20.0, p_holm=0.03),))
+    }
+    assert best_of(paired, "a", lower_is_better=False) == {"a", "b"}
+    assert best_of(paired, "a", lower_is_better=True) == {"c"}
+    assert best_of({"a": Score(50.0), "b": Score(60.0)}, None, lower_is_better=False) is None
+    assert best_of({"a": Score(50.0), "b": Score(None)}, "a", lower_is_better=False) is None

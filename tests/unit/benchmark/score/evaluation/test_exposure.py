@@ -14,9 +14,9 @@ from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.metrics.bins import Feature
 from cgbench.benchmark.measure.metrics.bleu import Bleu
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
-from cgbench.benchmark.score import exposure as exposure_module
 from cgbench.benchmark.score.comparison.comparison import Comparison, compare
 from cgbench.benchmark.score.comparison.design import Clusters, Design, Sampling
+from cgbench.benchmark.score.evaluation import exposure as exposure_module
 from cgbench.benchmark.score.evaluation.exposure import (
     Matched,
     compare_exposure,

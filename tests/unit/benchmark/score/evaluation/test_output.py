@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cgbench.benchmark.score import evaluate as evaluation_module
-from cgbench.benchmark.score import result
+from cgbench.benchmark.score.evaluation import evaluate as evaluation_module
+from cgbench.benchmark.score.evaluation import result
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
 from cgbench.benchmark.score.forms.rows import LONG
 from cgbench.benchmark.score.imported.import_scores import import_scores

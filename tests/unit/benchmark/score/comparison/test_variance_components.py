@@ -7,16 +7,16 @@ import pytest
 from scipy import optimize, stats
 
 from cgbench import evaluate
-from cgbench.benchmark.score.comparison.seeds_test import (
+from cgbench.benchmark.score.comparison.variance import (
+    covariance_of_examples,
+    covariance_of_samples,
+)
+from cgbench.benchmark.score.comparison.variance_components import (
     Contrast,
     Contrasts,
     contrast,
     degrees_of_seeds,
     half_width,
-)
-from cgbench.benchmark.score.comparison.variance import (
-    covariance_of_examples,
-    covariance_of_samples,
 )
 from cgbench.errors import InputError
 
