@@ -140,7 +140,7 @@ def test_notes_fit_their_form():
 
 
 def test_the_examples_of_the_documentation(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[4] / "docs/how-to/add-an-analysis.md").read_text(
+    page = (Path(__file__).parents[5] / "docs/how-to/add-an-analysis.md").read_text(
         encoding="utf-8"
     )
     monkeypatch.syspath_prepend(tmp_path)
