@@ -6,11 +6,12 @@ their scores, so the rule counts samples in the order of the data set, up to the
 finished. The data set must be shuffled: ``dataset.shuffle(seed=1)``.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from cgbench.benchmark.score.comparison.sequential import SequentialResult, sequential
+from cgbench.benchmark.score.comparison.sequential import Claim, SequentialResult, sequential
 from cgbench.errors import InputError
 
 
@@ -21,6 +22,8 @@ class StopWhenCertain:
         the mean score with.
     :param low, high: the lowest and highest score of a sample.
     :param level, margin: as of :func:`~cgbench.benchmark.score.comparison.sequential.sequential`.
+    :param about: ``models``, or ``test-set`` for a result about these samples alone, on which
+        equally good models differ too.
     :param scorer: the name of the scorer, if the task has several.
     :param batch: number of samples between two looks.
     """
@@ -33,16 +36,13 @@ class StopWhenCertain:
         high: float = 1.0,
         level: float = 0.05,
         margin: float = 0.0,
+        about: Claim = "models",
         scorer: str | None = None,
         batch: int = 10,
     ) -> None:
-        self.baseline, self.low, self.high, self.level, self.margin = (
-            baseline,
-            low,
-            high,
-            level,
-            margin,
-        )
+        self.baseline = baseline
+        self.low, self.high = low, high
+        self.level, self.margin, self.about = level, margin, about
         self.scorer, self.batch = scorer, batch
         self.result: SequentialResult | None = None
 
@@ -92,8 +92,15 @@ class StopWhenCertain:
             self._look()
         if self.result is None:
             return {"decision": "undecided", "samples": 0}
-        ends = {name: float(getattr(self.result, name)[-1]) for name in ("p", "low", "high")}
-        return {"decision": self.result.decision, "samples": self.complete, **ends}
+        summary = {
+            "decision": self.result.decision,
+            "about": self.about,
+            "samples": self.complete,
+            "low": float(self.result.low[-1]),
+            "high": float(self.result.high[-1]),
+        }
+        p_value = float(self.result.p[-1])
+        return summary if math.isnan(p_value) else {**summary, "p": p_value}
 
     def _look(self) -> None:
         """Compare the samples so far with the baseline."""
@@ -114,5 +121,5 @@ class StopWhenCertain:
             self.high - least,
             level=self.level,
             margin=self.margin,
-            size=len(self.order),
+            size=len(self.order) if self.about == "test-set" else None,
         )

@@ -23,7 +23,11 @@ import numpy as np
 from cgbench.argument_types import as_path
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts
 from cgbench.benchmark.measure.metrics.registry import make_metric
-from cgbench.benchmark.score.comparison.sequential import log_capitals, sequential_clusters
+from cgbench.benchmark.score.comparison.sequential import (
+    Claim,
+    log_capitals,
+    sequential_clusters,
+)
 from cgbench.benchmark.score.evaluation.example_sets import release_files
 from cgbench.benchmark.score.outputs.systems import read_references
 from cgbench.errors import InputError, argument, warn
@@ -52,12 +56,21 @@ GUESSES, GUESSED_UNEQUAL = (2.0, 4.0, 7.0, 10.0), 0.4
 without answers.
 """
 DRAWS = 200
+LOSERS = {"better": "second", "worse": "first"}
+"""The system of a pair that is asked no more, by decision."""
+EXAGGERATED = (
+    "report the interval: a race stops when the difference happens to be large, so the difference so"
+    " far is too large on average"
+)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Two systems after some ``examples``: the difference in points, its interval, p-value and
-    decision.
+    """Two systems after some ``examples``: the interval of the difference in points, the p-value
+    (NaN if a test set is known to its end), the decision, and the difference on these examples.
+
+    A race stops when the difference happens to be large, so where it stopped, the difference on
+    these examples is too large on average. The interval holds at any stop.
     """
 
     first: str
@@ -71,9 +84,10 @@ class Standing:
 
     def __str__(self) -> str:
         interval = f"[{fixed(self.low, 1, '+')}, {fixed(self.high, 1, '+')}]"
+        p_value = "" if math.isnan(self.p) else f", p {p_text(self.p)}"
         text = (
-            f"{self.first} - {self.second} {fixed(self.difference, 1, '+')} {interval}, p"
-            f" {p_text(self.p)}"
+            f"{self.first} - {self.second} {interval}{p_value}"
+            f" ({fixed(self.difference, 1, '+')} so far)"
         )
         return text if self.decision == "undecided" else f"{text}: {self.decision}"
 
@@ -281,6 +295,7 @@ class Race:
             "sizes": sizes,
             "level": self.level,
             "margin": self.request.margin,
+            "about": self.request.about,
         }
         for first, second in itertools.combinations(self.active, 2):
             values = self.mean_scores(first)[rows] - self.mean_scores(second)[rows]
@@ -289,9 +304,8 @@ class Race:
                 float, (values.mean(), result.low[-1], result.high[-1], result.p[-1])
             )
             standings.append(Standing(first, second, answered, mean, low, high, p, result.decision))
-        losers = {"better": "second", "worse": "first"}
         worse = {
-            getattr(pair, losers[pair.decision]) for pair in standings if pair.decision in losers
+            getattr(pair, LOSERS[pair.decision]) for pair in standings if pair.decision in LOSERS
         }
         self.active = [name for name in self.active if name not in worse]
         self.trajectory += standings
@@ -315,7 +329,7 @@ class Race:
     def _finish(self, answered: int, end: str) -> Iterator[str]:
         """Write the result, and say what was saved."""
         request, rows = self.request, self.order[:answered]
-        names = ("metric", "level", "margin", "seed")
+        names = ("metric", "level", "margin", "about", "seed")
         write_json(
             self.folder / "race.json",
             {
@@ -333,7 +347,10 @@ class Race:
         ).tolist()
         cells = [[f"{score:.10g}" if score == score else "" for score in line] for line in scores]
         write_atomic(self.folder / "scores.tsv", render(["id", *self.systems], cells, "tsv") + "\n")
-        yield f"{end} (after {answered:,} of {self.n:,} examples, level {request.level:g})"
+        about = " on this test set" if request.about == "test-set" else ""
+        yield f"{end}{about} (after {answered:,} of {self.n:,} examples, level {request.level:g})"
+        if answered < self.n and any(pair.decision in LOSERS for pair in self.trajectory):
+            yield EXAGGERATED
         # Answers and money that a whole run would have taken, from the mean of each run so far.
         counts = [len(run.readings) for run in self.runs]
         costs = [
@@ -397,23 +414,38 @@ class Race:
         )
         lines = [f"expected number of {self.n:,} examples, from {basis}:"]
         for points in GUESSES:
-            mean = expected_examples(points / TOP, unequal, self.n, self.level, self.request.batch)
+            mean = expected_examples(
+                points / TOP,
+                unequal,
+                self.n,
+                self.level,
+                self.request.batch,
+                self.request.about,
+            )
             lines.append(f"{points:g} points: about {mean:,.0f} ({mean / self.n:.0%})")
         return lines
 
 
-def expected_examples(difference: float, unequal: float, n: int, level: float, batch: int) -> float:
+def expected_examples(
+    difference: float, unequal: float, n: int, level: float, batch: int, about: Claim = "models"
+) -> float:
     """The mean number of examples until a race of two systems ends, by simulation with a fixed
     seed.
 
-    :param difference: the true difference, between 0 and 1; ``unequal``: the mean squared
-        difference of an example.
+    :param difference: the true difference, between 0 and 1.
+    :param unequal: the mean squared difference of an example.
+    :param about: what the difference is that of: the models, or the ``n`` examples.
     """
     rng, unequal = np.random.default_rng(0), min(1.0, max(unequal, difference))
-    better, worse = round(n * (unequal + difference) / 2), round(n * (unequal - difference) / 2)
-    units = np.repeat([1.0, 0.0, 0.5], [better, worse, max(0, n - better - worse)])[:n]
-    units = rng.permuted(np.tile(units, (DRAWS, 1)), axis=1)
-    reached = log_capitals(units, 0.5, n) >= np.log(2 / level)
+    if about == "models":
+        shares = [(unequal + difference) / 2, (unequal - difference) / 2, 1 - unequal]
+        units = rng.choice([1.0, 0.0, 0.5], p=shares, size=(DRAWS, n))
+    else:
+        better, worse = round(n * (unequal + difference) / 2), round(n * (unequal - difference) / 2)
+        units = np.repeat([1.0, 0.0, 0.5], [better, worse, max(0, n - better - worse)])[:n]
+        units = rng.permuted(np.tile(units, (DRAWS, 1)), axis=1)
+    bar = np.log(2 / level)
+    reached = log_capitals(units, 0.5, n if about == "test-set" else None) >= bar
     stops = np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, n)
     return float(np.minimum(-(-stops // batch) * batch, n).mean())
 

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import File, Folder, Kind, Models, Text, are_paths
+from cgbench.benchmark.score.comparison.sequential import Claim
 from cgbench.models.server_options import AnyLimit, Price, read_price
 from cgbench.models.translation_request import PromptingOptions
 from cgbench.requests import KW_ONLY, option, request
@@ -80,6 +81,14 @@ class RaceRequest:
         help="Differences of at most this are equivalent",
         least=0,
         unit="points",
+        group="Comparison",
+    )
+    about: Claim = option(
+        default="models",
+        help=(
+            "What the result is about: the models, or only their answers to this test set, on which"
+            " equally good models differ too"
+        ),
         group="Comparison",
     )
     batch: int = option(

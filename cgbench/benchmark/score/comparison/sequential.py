@@ -12,9 +12,13 @@ If the claim is true, the capital ever reaches 1/level with probability at most 
 inequality). The capital here is a mean over six stakes c (:data:`STAKES`), as in their grid Kelly
 process, to find small and large differences alike. A second capital bets that values are below m,
 and each side has half of the level. The interval after t values holds every m that neither side has
-rejected so far. For examples drawn from a test set of known size, m is replaced by what it leaves
-for the mean of the remaining examples (their section on sampling without replacement), so the
-interval shrinks to the exact mean when all examples are asked.
+rejected so far.
+
+The claim is about the population that the examples come from, such as the difference of two models
+on sentences like these. A claim about the examples of one test set is another one: m is then
+replaced by what it leaves for the mean of the remaining examples (their section on sampling without
+replacement), so the interval shrinks to the exact mean when all examples are asked. Two equally
+good models nearly always differ on a test set, so that claim says nothing about the models.
 
 The logarithm of the capital is convex in m, so a secant through two points where it is too small
 never lies above it: between points of the grid, bounds are rounded outwards. ``perf/sequential.py``
@@ -46,6 +50,8 @@ ROUNDING = 1e-9
 """What rounding may make of a sum, as a share of the number of examples."""
 
 Decision: TypeAlias = Literal["better", "worse", "equivalent", "undecided"]
+Claim: TypeAlias = Literal["models", "test-set"]
+"""What a result is about: models on examples such as these, or their scores on this test set."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,10 @@ class SequentialResult:
     values that it took, None if undecided. The interval and every decision together are wrong with
     probability at most ``level``. If ``low`` is above ``high``, every mean has been ruled out: the
     order of the values was probably not random.
+
+    ``about``: ``models`` (the population of values) or ``test-set`` (all examples of one test set).
+    In the second case, the last ``p`` is NaN once all examples have come: the mean is then known,
+    and there is nothing left to test.
     """
 
     p: np.ndarray
@@ -67,6 +77,7 @@ class SequentialResult:
     decided_after: int | None
     level: float
     margin: float
+    about: Claim = "models"
 
 
 def sequential(
@@ -90,9 +101,10 @@ def sequential(
     :param high: the highest possible value.
     :param level: the probability that the sequence ever excludes the true mean, or decides wrongly.
     :param margin: means from -margin to margin are equivalent to 0.
-    :param size: the number of examples in the test set, if values are drawn from it without
-        replacement: the result is about the mean of this test set, and exact when all values have
-        come. None: about the population of values.
+    :param size: None for a result about the population of values, such as models on examples like
+        these. The number of examples in a test set, from which values are drawn without
+        replacement, for a result about the mean of this test set alone, which is exact when all
+        values have come. It does not hold for models: equally good ones differ on most test sets.
     :raises InputError: a value is not between ``low`` and ``high``, or an argument is out of its
         range.
     """
@@ -116,11 +128,13 @@ def sequential(
         mean = math.fsum(differences) / size
         bounds[0][-1] = bounds[1][-1] = mean
         within[-1] |= abs(mean) <= margin + ROUNDING * width
+        p[-1] = math.nan
     # The first decision; of two at the same value, equivalence.
     decision, decided_after = _first(
         {"equivalent": within, "better": above >= bar, "worse": below >= bar}
     )
-    return SequentialResult(p, *bounds, decision, decided_after, level, margin)
+    about: Claim = "models" if size is None else "test-set"
+    return SequentialResult(p, *bounds, decision, decided_after, level, margin, about)
 
 
 def sequential_clusters(
@@ -132,15 +146,18 @@ def sequential_clusters(
     sizes: Sequence[int],
     level: float = 0.05,
     margin: float = 0.0,
+    about: Claim = "models",
 ) -> SequentialResult:
     """The same for whole clusters in random order, from a test set whose clusters have these
     ``sizes``.
 
     A cluster counts by the sum of its values, so the mean is that over examples. Very unequal
-    clusters take longer.
+    clusters take longer. About models, p-values and decisions without a margin are exact; the
+    interval and the margin take the mean size of these clusters for that of all clusters.
 
     :param clusters: the label of the cluster of each value, ``[n]``.
     :param sizes: the number of examples in every cluster of the test set, ``[clusters]``.
+    :param about: ``models``, or ``test-set`` for a result about this test set alone.
     :returns: one entry per cluster, in the order in which they came.
     :raises InputError: as :func:`sequential`, or 0 is not between ``low`` and ``high``.
     """
@@ -154,9 +171,8 @@ def sequential_clusters(
     largest, mean_size = max(sizes), math.fsum(sizes) / len(sizes)
     sums = np.bincount([labels[label] for label in clusters], np.asarray(values, np.float64))
     scale = largest / mean_size
-    result = sequential(
-        sums / largest, low, high, level=level, margin=margin / scale, size=len(sizes)
-    )
+    size = len(sizes) if about == "test-set" else None
+    result = sequential(sums / largest, low, high, level=level, margin=margin / scale, size=size)
     return replace(result, low=result.low * scale, high=result.high * scale, margin=margin)
 
 

@@ -8,7 +8,7 @@ from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.results import SystemScores
-from cgbench.benchmark.score.comparison.sequential import sequential
+from cgbench.benchmark.score.comparison.sequential import sequential_clusters
 from cgbench.benchmark.score.forms.rows import Row
 from cgbench.errors import InputError, argument
 
@@ -19,8 +19,9 @@ def anytime_rows(
     """The difference of each system from the baseline, with the p-value and interval after the last
     example.
 
-    Examples count in the order of the rows, which must be random; a cluster counts as one, by its
-    mean.
+    Examples count in the order of the rows, which must be random. A cluster counts as one, by the
+    sum of its scores, so that the difference is that between the means over examples, as in the
+    table of scores. Sums are scaled by the largest cluster so far.
 
     :raises InputError: the score is no mean of bounded scores of single examples.
     """
@@ -46,11 +47,9 @@ def anytime_rows(
         )
     if len(results) < 2:
         return "a difference at any look needs two systems"
-    # A cluster is one value, in the order in which clusters begin.
-    if sampling.clusters is not None:
-        labels = sampling.clusters.of_rows(rows)[0]
-        order = np.argsort(np.unique(labels, return_index=True)[1])
-        means = [(np.bincount(labels, scores) / np.bincount(labels))[order] for scores in means]
+    # Without clusters, every example is one of its own; n is the number of clusters.
+    labels = rows if sampling.clusters is None else sampling.clusters.of_rows(rows)[0]
+    sizes = np.unique(labels, return_counts=True)[1].tolist()
     baseline = next(
         (index for index, result in enumerate(results) if result.system == comparison.baseline), 0
     )
@@ -60,13 +59,15 @@ def anytime_rows(
         if result is results[baseline]:
             continue
         values = scores - means[baseline]
-        known = sequential(values, bottom - top, top - bottom, level=level)
+        known = sequential_clusters(
+            values, labels, bottom - top, top - bottom, sizes=sizes, level=level
+        )
         differences.append(
             Row(
                 metric.name,
                 f"any look: {known.decision}",
                 result.system,
-                n=len(values),
+                n=len(sizes),
                 runs=len(result.statistics),
                 difference=float(values.mean()),
                 difference_low=float(known.low[-1]),

@@ -35,17 +35,18 @@ def test_it_stops_as_soon_as_it_is_certain(monkeypatch):
         monkeypatch.setitem(sys.modules, f"inspect_ai{module}", stub)
     values = [float(row % 10 != 0) for row in range(200)]
     count, log = asyncio.run(follow(StopWhenCertain(0.5, batch=1), values))
-    known = sequential([value - 0.5 for value in values], -0.5, 0.5, size=200)
+    known = sequential([value - 0.5 for value in values], -0.5, 0.5)
     assert count == known.decided_after < 60 and log["decision"] == "better"
     baseline = {name: 1.0 - value for name, value in enumerate(values)}
     assert asyncio.run(follow(StopWhenCertain(baseline), values))[0] < 60
-    assert (
-        asyncio.run(follow(StopWhenCertain(dict(enumerate(values))), values))[1]["decision"]
-        == "equivalent"
-    )
+    same = dict(enumerate(values))
+    log = asyncio.run(follow(StopWhenCertain(same), values))[1]
+    assert (log["decision"], log["about"]) == ("undecided", "models") and log["p"] > 0.5
+    log = asyncio.run(follow(StopWhenCertain(same, about="test-set"), values))[1]
+    assert log["decision"] == "equivalent" and "p" not in log and log["low"] == log["high"] == 0
     # Good samples that finish first do not count before those that precede them.
     good_first = sorted(range(200), key=lambda row: -values[row])
-    count, log = asyncio.run(follow(StopWhenCertain(0.95), values, good_first))
+    count, log = asyncio.run(follow(StopWhenCertain(0.99), values, good_first))
     assert count > 180 and log["decision"] == "worse"
 
 

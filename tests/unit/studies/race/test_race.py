@@ -68,7 +68,8 @@ def test_a_better_server_is_found_early(tmp_path):
             request_for(url, tmp_path, plot=tmp_path / "race.svg", price=["in=1,out=2"])
         )
         assert result["best"] == ["good"] and result["answered"] < 100
-        assert lines[-2].startswith("good is better") and "USD saved" in lines[-1]
+        assert lines[-3].startswith("good is better (after") and "USD saved" in lines[-1]
+        assert lines[-2].startswith("report the interval")
         assert (
             len(fake.asked) == 2 * result["answered"]
             and (tmp_path / "race.svg").stat().st_size > 1000
@@ -78,7 +79,7 @@ def test_a_better_server_is_found_early(tmp_path):
         np.testing.assert_array_equal(scores[:, 0] - 1, race.order[: len(scores)])
         last, known = (
             result["trajectory"][-1],
-            sequential(scores[:, 1] - scores[:, 2], -100, 100, size=200),
+            sequential(scores[:, 1] - scores[:, 2], -100, 100),
         )
         assert (last["low"], last["high"], last["p"]) == (
             known.low[-1],
@@ -106,9 +107,13 @@ def test_worse_systems_are_asked_no_more(tmp_path):
 
 def test_equal_servers_are_equivalent(tmp_path):
     with serving(Rivals()) as url:
-        assert (
-            raced(request_for(url, tmp_path, ("good", "same")))[1]["answered"] == 200
-        )  # certain with all alone
+        lines, result, _ = raced(request_for(url, tmp_path, ("good", "same")))
+        assert result["answered"] == 200 and "undecided between good and same" in lines[-2]
+        whole = {"about": "test-set", "output": tmp_path / "test-set"}
+        lines, result, _ = raced(request_for(url, tmp_path, ("good", "same"), **whole))
+        # All answers are known, so there is nothing left to test.
+        assert "[+0.0, +0.0] (+0.0 so far): equivalent" in lines[-3] and "p " not in lines[-3]
+        assert "within 0 points on this test set (after 200" in lines[-2]
         _, result, _ = raced(
             request_for(url, tmp_path, ("good", "same"), margin=10, output=tmp_path / "margin")
         )
@@ -251,7 +256,7 @@ def test_the_command_prints_batches_and_the_end(tmp_path):
         first, again = (CliRunner().invoke(main, words) for _ in range(2))
         assert first.exit_code == 0, first.stderr
         lines = first.stdout.splitlines()
-        assert lines[0].startswith("20 of 200: bad - good -") and lines[-2].startswith(
+        assert lines[0].startswith("20 of 200: bad - good [-") and lines[-3].startswith(
             "good is better (after "
         )
         assert again.stdout == first.stdout

@@ -63,3 +63,17 @@ def test_a_corpus_metric_is_refused():
     text = outputs(0.5)[0]
     with pytest.raises(InputError, match="BLEU is no mean"):
         evaluate("bleu", {"a": text, "b": text}, REFERENCES, comparison={"anytime": True})
+
+
+def test_clusters_give_the_difference_of_the_table(tmp_path):
+    """Long documents count by their number of examples, as in the table of scores."""
+    systems = {"bad": outputs(0.4, 1)[0], "good": outputs(0.9)[0]}
+    documents = [f"d{min(row // 3, 20)}" for row in range(120)]  # the last one has 60 examples
+    table = tmp_path / "documents.tsv"
+    table.write_text("document\n" + "".join(f"{document}\n" for document in documents))
+    options = {"anytime": True, "paired": True, "cluster": "document"}
+    result = evaluate("exact", systems, REFERENCES, comparison=options, examples={"table": table})
+    (row,) = [row for row in result.rows() if row.analysis == "anytime"]
+    (tested,) = [row for row in result.rows() if row.analysis == "scores" and row.system == "good"]
+    assert row.n == 21 and row.difference == pytest.approx(tested.difference)
+    assert row.difference_low < row.difference < row.difference_high
