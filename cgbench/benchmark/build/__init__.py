@@ -1,0 +1,1 @@
+"""A pool becomes a test set: `build-react`, `split`; statistics of test sets."""
