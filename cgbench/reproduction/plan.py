@@ -311,6 +311,7 @@ def schedule_changes(preset: Preset, scale: str, fraction: float) -> dict[str, A
             "training.learning_rate": training.learning_rate * factor,
             "training.max_updates": updates,
             "training.warmup_updates": round(training.warmup_updates * fraction),
+            "training.stair_updates": max(1, round(training.stair_updates * fraction)),
             "training.validate_every": (
                 min(training.validate_every, updates) if not epochs else max(1, updates // 10)
             ),

@@ -46,6 +46,12 @@ OWN = {
         "model.decoder_layers": 1,
     },
     "syntactic_attention": {**NO_HEADS, "model.encoder_layers": 1, "model.decoder_layers": 1},
+    "cgps": {
+        **NO_HEADS,
+        "model.encoder_layers": 1,
+        "model.decoder_layers": 1,
+        "model.input_slots": 80,
+    },
 }
 # Rows of published tables whose settings no architecture has by default, and what makes them small.
 ROWS = {

@@ -94,6 +94,7 @@ TABLE = [
         "syntactic_attention", encoder_layers=1, decoder_layers=1, syntax_width=8, meaning_width=12
     ),
     row("syntactic_attention", "syntax", encoder_layers=1, decoder_layers=1, read_syntax=True),
+    row("cgps", encoder_layers=1, decoder_layers=1, dropout=0.0, input_slots=20),
 ]
 
 

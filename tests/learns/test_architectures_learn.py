@@ -61,6 +61,7 @@ FORMS = {
         "syntactic_attention",
         {**ONE_LAYER, "width": 64, "syntax_width": 24, "meaning_width": 24},
     ),
+    "cgps": ("cgps", {**ONE_LAYER, "noise": 0.3, "penalty": 0.01}),
 }
 # Who can reverse can copy, and R-Dangle with shared values is Dangle but for intervals and a norm.
 SKIPPED = {

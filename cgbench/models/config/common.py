@@ -161,12 +161,16 @@ class TrainingConfig(Section):
     learning_rate: float = option(
         5e-4, "Peak learning rate, reached after ``warmup_updates``", above=0
     )
-    schedule: Literal["inverse_sqrt", "linear", "constant", "noam"] = option(
+    schedule: Literal["inverse_sqrt", "linear", "constant", "noam", "stairs"] = option(
         "inverse_sqrt",
         "Learning rate schedule after the warm-up: ``inverse_sqrt`` (Vaswani et al., 2017),"
-        " ``linear`` (to zero at the last update; best for a short run), ``constant``, or ``noam``"
+        " ``linear`` (to zero at the last update; best for a short run), ``constant``, ``noam``"
         " (tensor2tensor's: learning_rate / sqrt(model.width) · min(1/sqrt(update), update /"
-        " warmup_updates^1.5))",
+        " warmup_updates^1.5)), or ``stairs`` (0.96 times the rate after every ``stair_updates``"
+        " updates; without a warm-up)",
+    )
+    stair_updates: int = option(
+        100, "Number of updates between two decreases of the rate with ``stairs``", least=1
     )
     warmup_updates: int = option(
         4000,

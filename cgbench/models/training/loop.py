@@ -47,6 +47,7 @@ from cgbench.models.training.validation import Validation, perplexity
 from cgbench.progress import bar
 
 CHECKPOINTS = "checkpoints"
+STAIR = 0.96  # factor of TensorFlow's exponential decay in stairs, as Li et al. (2019) set it
 
 
 @dataclass(eq=False)
@@ -402,6 +403,8 @@ def learning_rate(config: TrainingConfig, update: int, width: int) -> float:
     warmup = max(config.warmup_updates, 1)
     if config.schedule == "noam":
         return config.learning_rate / math.sqrt(width) * min(update**-0.5, update * warmup**-1.5)
+    if config.schedule == "stairs":
+        return config.learning_rate * STAIR ** ((update - 1) // config.stair_updates)
     if update <= warmup:
         return config.learning_rate * update / warmup
     if config.schedule == "linear":

@@ -42,7 +42,10 @@ class Objective(nn.Module):
         """
         with self.autocast(source.ids.device):
             logits = self.model(source, target.shifted())
-        return label_smoothed_nll_loss(logits, target.ids, self.smoothing)
+        loss, nll_loss = label_smoothed_nll_loss(logits, target.ids, self.smoothing)
+        if penalty := getattr(self.model, "source_penalty", None):
+            loss = loss + penalty(source)
+        return loss, nll_loss
 
     def count(self, lengths: np.ndarray) -> int:
         """Return the divisor of an update's sums from the lengths of its targets, [S]: their

@@ -22,6 +22,7 @@ PAPERS = {
         "Lin et al. 2023, Learning to Compose Representations of Different Encoder Layers"
     ),
     "lrf": "Zheng et al. 2023, Layer-wise Representation Fusion for Compositional Generalization",
+    "cgps": "Li et al. 2019, Compositional Generalization for Primitive Substitutions",
 }
 """Papers by the first word of a row's source."""
 
