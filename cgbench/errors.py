@@ -65,7 +65,8 @@ def argument(name: str, value: object = None, text: str | None = None) -> str:
     """
     if value is None and text is None:
         return f"\x01{name}\x03"
-    return f"\x01{name}\x02{shortened(str(value) if text is None else text)}\x02{shortened(repr(value))}\x03"
+    shown = shortened(str(value) if text is None else text)
+    return f"\x01{name}\x02{shown}\x02{shortened(repr(value))}\x03"
 
 
 def shortened(text: str, most: int = 80) -> str:

@@ -7,7 +7,7 @@ damaged result is reported and computed again; its files are checked once per pr
 
 Layout under a workspace's root::
 
-    <step>/<key>/            a finished result, with step.json: its inputs and outputs (except spare files)
+    <step>/<key>/            a finished result, with step.json: inputs and outputs, no spare files
     <step>/<key>.partial/    an unfinished result, from which a resumable step resumes
     <step>/<key>.lock        held while the step runs
     lock                     held while a command works in this workspace

@@ -1,8 +1,8 @@
 """Print and draw which lower layers each layer of a model reads: Figure 4 of the COMPOSITION and of
 the LRF paper.
 
-    python figure4.py PICTURE MODEL                  # architecture composition: |w| / sum |w| of each mixture
-    python figure4.py PICTURE MODEL SOURCE TARGET    # architecture lrf: means over all tokens and heads of a text
+    python figure4.py PICTURE MODEL                  # composition: |w| / sum |w| of each mixture
+    python figure4.py PICTURE MODEL SOURCE TARGET    # lrf: means over all tokens and heads
 
 The LRF paper uses 680 pairs of the CG test set; they must be normalised like the training text.
 """

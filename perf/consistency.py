@@ -1,7 +1,7 @@
 """How well consistency agrees with people, and do its intervals and tests hold?
 docs/lab/consistency.md has the tables.
 
-    python perf/consistency.py people FOLDER    # FOLDER: shared/data/cognition, with the judgements of CoGnition
+    python perf/consistency.py people FOLDER    # FOLDER: the judgements of CoGnition
     python perf/consistency.py cover            # 400 trials per cell
 
 ``people`` prints the area under the ROC curve (AUC) of every variant against the judgement of each

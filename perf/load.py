@@ -30,10 +30,11 @@ PART = 4_000_000  # words made at a time
 LENGTH = 22  # words of a sentence
 TRAIN_PAIRS = 160_000
 LEARN = (
-    "import sys, zlib; from pathlib import Path; from cgbench.benchmark.measure.known_ngrams.known import"
-    " KnownNgrams; found = KnownNgrams.learn(Path(sys.argv[1])); print(len(found), 'n-grams,',"
-    " len(found.words), 'words,', 'checksum', zlib.crc32(found.slots.data,"
-    " zlib.crc32(found.tails[3].data)))"
+    "import sys, zlib; from pathlib import Path;"
+    " from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams;"
+    " known = KnownNgrams.learn(Path(sys.argv[1]));"
+    " checksum = zlib.crc32(known.slots.data, zlib.crc32(known.tails[3].data));"
+    " print(len(known), 'n-grams,', len(known.words), 'words,', 'checksum', checksum)"
 )
 
 

@@ -2,7 +2,7 @@
 
     pip install '.[perf]'                       # Hugging Face transformers, the peer
     python perf/models.py                             # everything on a CPU, with all cores
-    python perf/models.py train decode --repeat 9     # parts: train, decode, r-dangle, uncertainty, lstm
+    python perf/models.py train decode --repeat 9     # and: r-dangle, uncertainty, lstm
     python perf/models.py train --precision bfloat16  # on a CPU, which otherwise uses float32
     python perf/models.py --device cuda               # in bfloat16, under 8 minutes; also ensemble
 

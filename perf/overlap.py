@@ -2,7 +2,7 @@
 the scan of a pool.
 
     python perf/overlap.py [--words 100000000] [--pairs 3000] [--folder FOLDER] [--repeat 1]
-    python perf/overlap.py --loops [--words 10000000]       # the loops alone, one core, no process started
+    python perf/overlap.py --loops [--words 10000000]       # the loops alone, in this process
 
 Texts are those of ``perf/load.py``: segments of 2 to 12 words that come again, as in real text; the
 test set is of other draws from the same. The corpus is two files of half the words each, which are

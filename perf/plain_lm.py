@@ -61,9 +61,8 @@ def main(text: str, order_text: str, out: str) -> None:
         for n, level in enumerate(levels, 1):
             file.write(f"\n\\{n}-grams:\n")
             for ngram in level:
-                file.write(
-                    f"{log10(probabilities[ngram]):.6f}\t{' '.join(ngram)}\t{log10(weights.get(ngram, 1)):.6f}\n"
-                )
+                probability, weight = log10(probabilities[ngram]), log10(weights.get(ngram, 1))
+                file.write(f"{probability:.6f}\t{' '.join(ngram)}\t{weight:.6f}\n")
         file.write("\n\\end\\\n")
     print(json.dumps({"words": words, "ngrams": [len(level) for level in levels]}))
 

@@ -1,7 +1,7 @@
 """How often intervals of estimates for all candidates hold the truth, by design: repeated draws
 where all are known.
 
-    python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp          # 2,000 draws per cell
+    python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp   # 2,000 draws per cell
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --metric bleu --size 100 --draws 200
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp --runs 3 --cluster 15
 

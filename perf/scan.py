@@ -1,9 +1,10 @@
 """Speed and memory of known n-grams and the pool scan, as ratios against peers measured in the same
 run.
 
-    python perf/scan.py CORPORA [--sample 50000] [--repeat 3]     # CORPORA holds train.{de,en} and pool.{de,en}
+    python perf/scan.py CORPORA [--sample 50000] [--repeat 3]
     python perf/scan.py --small                                   # makes a small corpus of its own
 
+CORPORA contains train.{de,en} and pool.{de,en}.
 Prints a Markdown table. Every figure is of a fresh process, with the files in the page cache; times
 are the best of the repeats, memory is the peak resident set. The scan is ``cgbench build-react
 --until candidates``: text of both sides, known n-grams, rare-word filter, degree, Parquet, the

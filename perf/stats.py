@@ -1,10 +1,11 @@
 """Speed of ``cgbench stats`` against its twin in plain Python, whole processes in the same run.
 
-    python perf/stats.py COGS [--texts TRAIN TEST] [--repeat 3]     # COGS holds train.tsv.gz and gen.tsv.gz
+    python perf/stats.py COGS [--texts TRAIN TEST] [--repeat 3]
 
-Prints a Markdown table; with ``--texts`` the same for two larger plain texts. Times are the best of
-the repeats, taken in turns, after one run that is not counted (it compiles the kernels where that
-has not been done). The figures of both must be the same, or nothing is printed.
+COGS is a folder with train.tsv.gz and gen.tsv.gz. Prints a Markdown table; with ``--texts`` the
+same for two larger plain texts. Times are the best of the repeats, taken in turns, after one run
+that is not counted (it compiles the kernels if necessary). If the numbers of both differ, nothing
+is printed.
 """
 
 import argparse

@@ -10,51 +10,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-VAGUE = frozenset(
-    {
-        *(
-            "asked",
-            "both",
-            "each",
-            "found",
-            "given",
-            "got",
-            "held",
-            "kept",
-            "left",
-            "made",
-            "mine",
-            "more",
-            "named",
-        ),
-        *(
-            "number",
-            "one",
-            "other",
-            "others",
-            "ours",
-            "own",
-            "part",
-            "parts",
-            "place",
-            "places",
-            "rest",
-            "said",
-        ),
-        *(
-            "several",
-            "share",
-            "shown",
-            "size",
-            "taken",
-            "theirs",
-            "told",
-            "wanted",
-            "what",
-            "whole",
-        ),
-    }
-)
+WORDS = """
+    asked both each found given got held kept left made mine more named number one other others
+    ours own part parts place places rest said several share shown size taken theirs told wanted
+    what whole
+"""
+VAGUE = frozenset(WORDS.split())
 LIMIT = 1.5  # percent of all bound names
 
 

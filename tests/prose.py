@@ -20,15 +20,16 @@ ROOT = Path(__file__).parents[1]
 DEFAULT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "cgbench")
 # A word that can be the noun of "a sentence a line".
 _NOUN = (
-    r"(?!(?:after|and|as|at|be|before|behind|but|by|fits|for|from|has|have|if|in|into|is|it|like|needs|not|of|on|or|over|per|so|than"
-    r"|that|times|to|under|was|when|where|which|with|within|without)\b)[\w-]+"
+    r"(?!(?:after|and|as|at|be|before|behind|but|by|fits|for|from|has|have|if|in|into|is|it|like"
+    r"|needs|not|of|on|or|over|per|so|than|that|times|to|under|was|when|where|which|with|within"
+    r"|without)\b)[\w-]+"
 )
+_THING = r"(?:file|folder|line|list|name|part|record|row|table|word)"
 _NUM = r"(?:\d+(?:[.,]\d+)*|one|two|three|four|several|as many)"
+_NO_TIME = r"(?!second|minute|hour|day|week|year|time)"
 # A pattern, and what to write instead. A space is any white space; case is ignored.
 WORDS = {
-    rf"\b(?:an? {_NOUN}|{_NUM}(?: {_NOUN})?) (?-i:an?) (?!second|minute|hour|day|week|year|time)\w\w+": (
-        "one X per Y"
-    ),
+    rf"\b(?:an? {_NOUN}|{_NUM}(?: {_NOUN})?) (?-i:an?) {_NO_TIME}\w\w+": "one X per Y",
     r"\bso (?:many|often|much)\b(?! that)": "N, the count, at most N",
     r"\b(?:goes|go|went|going) on\b": "resumes, continues",
     r"\blook(?:s|ed|ing) at\b": "checks, examines, compares",
@@ -43,9 +44,7 @@ WORDS = {
         "prints, reports, warns"
     ),
     r"\b(?:is|are|was|were) none of\b": "is not one of, is not a",
-    r"(?:\b(?:is|are|was|were)|:|¤) no (?:file|folder|line|list|name|part|record|row|table|word) of\b": (
-        "is not"
-    ),
+    rf"(?:\b(?:is|are|was|were)|:|¤) no {_THING} of\b": "is not",
     r"\bmade to measure\b": "configurable",
     r"\b(?:its|their|the) seed alone\b": "only in the seed",
     r"\bholds? (?:its|the) level\b": "is calibrated",

@@ -1,16 +1,16 @@
 """Compiled loops that sort the positions of a corpus by the words that end there, last word first.
 
 Conventions
-    text      int32 ``[1 + positions]``: word ids; END ends every sentence, and one END precedes the first sentence.
-              The END before a sentence represents ``<s>``. The text is a ring: the first END is
-              also the last, so position 1 follows the last position.
+    text      int32 ``[1 + positions]``: word ids; END ends every sentence, and one END precedes the
+              first sentence. The END before a sentence represents ``<s>``. The text is a ring: the
+              first END is also the last, so position 1 follows the last position.
     positions int32, from 1: indices into ``text``, sorted by the word there, then by the word
               before it, and so on, up to ``order`` words or to the END before the sentence. Ties
               are in text order, except that n-grams that begin with the first ``<s>`` of the text
               come last.
     depths    uint8, per position: words in its longest n-gram, ``<s>`` included; at most the order.
-    shared    uint8, per position: words that its longest n-gram shares with that of the previous position in the
-              sorting; 0 if the last word differs.
+    shared    uint8, per position: words that its longest n-gram shares with that of the previous
+              position in the sorting; 0 if the last word differs.
 
 Example: the lines ``a b`` and ``b``, for n-grams of up to 3 words (``b`` is 3, ``a`` 4)::
 

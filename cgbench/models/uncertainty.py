@@ -5,17 +5,18 @@ prediction" (ICLR 2021), sections 3 and 4, and from their code (structured-uncer
 t of a hypothesis y of L tokens, including the end token, member m of M has the distribution p_m(v)
 = p_m(v | y_<t, x). Logarithms are natural; H is the entropy in nats.
 
-========================  ================================================================================
+========================  ==========================================================================
 name                      value at position t
-========================  ================================================================================
+========================  ==========================================================================
 expected_entropy          data uncertainty: mean_m H(p_m)
 entropy_of_expected       total uncertainty: H(q), where q = mean_m p_m
 mutual_information        entropy_of_expected - expected_entropy = mean_m KL(p_m || q)
 epkl                      mean of KL(p_a || p_b) over all M² ordered pairs, including M zeros
-rmi                       reverse mutual information, the default knowledge uncertainty: mean_m KL(q || p_m)
-ep_entropy_of_expected    H(r), where r = sum_m w_m p_m and w_m is proportional to P_m(y_<t), the probability
-                          of the prefix under member m ("expectation of products"; the names without
-                          ``ep_`` average token by token, "product of expectations")
+rmi                       reverse mutual information: mean_m KL(q || p_m); the default knowledge
+                          uncertainty
+ep_entropy_of_expected    H(r), where r = sum_m w_m p_m and w_m is proportional to P_m(y_<t), the
+                          probability of the prefix under member m ("expectation of products"; the
+                          names without ``ep_`` average token by token, "product of expectations")
 ep_mutual_information     H(r) - expected_entropy (may be negative)
 ep_epkl                   -sum_v r(v) mean_m log p_m(v) - expected_entropy
 ep_rmi                    -sum_v r(v) mean_m log p_m(v) - H(r)
@@ -24,17 +25,19 @@ token_pe_tu               -log q(y_t)
 token_ep_tu               -log r(y_t)
 token_pe_mkl              token_du - token_pe_tu
 token_ep_mkl              token_du - token_ep_tu
-========================  ================================================================================
+========================  ==========================================================================
 
 A sequence has the means of all of these over its tokens, with the same names, and
 
-========================  ================================================================================
-pe_stu, ep_stu, sdu       means of token_pe_tu, token_ep_tu and token_du: -log mean probability per token
+========================  ==========================================================================
+pe_stu, ep_stu, sdu       means of token_pe_tu, token_ep_tu and token_du: -log mean probability per
+                          token
 pe_smkl, ep_smkl          sdu - pe_stu, sdu - ep_stu
 var, combo                variance over members of P_m(y)^(1/L); -1 + var / (mean_m P_m(y))^(1/L)
-logvar, logcombo          variance over members of log P_m(y) / L; -1 + logvar / mean_m(log P_m(y) / L)
+logvar, logcombo          variance over members of log P_m(y) / L;
+                          -1 + logvar / mean_m(log P_m(y) / L)
 log_prob                  log-probability of the sequence under q: -L pe_stu
-========================  ================================================================================
+========================  ==========================================================================
 
 **Names.** structured-uncertainty calls RMI "MKL". Two of its output lines have similar names:
 ``T-MKL-EP`` is our ``ep_rmi`` (whole distribution), ``T-EP-MKL`` our ``token_ep_mkl`` (produced

@@ -139,12 +139,10 @@ def score_page(
         if name not in LAYOUTS
         for table in page_tables(analysis_blocks({name: result}, _places(scored), False), name)
     ]
+    titled = ", ".join(system.name for system in systems[:4]) + " and others" * (len(systems) > 4)
     # The variables of the template.
     context = {
-        "title": (
-            f"{names}:"
-            f" {', '.join(system.name for system in systems[:4])}{' and others' * (len(systems) > 4)}"
-        ),
+        "title": f"{names}: {titled}",
         "notes": [("", line) for line in lines],
         "facts": [
             *(

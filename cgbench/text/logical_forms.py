@@ -6,14 +6,15 @@ words. :func:`names_of` maps the names in a pair of sentence and form to new nam
 first mention, so that pairs which differ only in names become equal. The mapping is one to one
 within a pair.
 
-========== ===================================================================== ===================================
-kind       what is replaced                                                      with
-========== ===================================================================== ===================================
-cogs       variables, ``x _ 17``, by their order in the form                     ``x _ 0`` to ``x _ 3``,
-                                                                                 ``x _ 1 0``, ... in base 4
-smcalflow  the text of ``( PersonName " Elli " )``, ``String`` and               ``person0``, ``string0``,
-           ``LocationKeyphrase``, where the utterance holds it, on both sides    ``place0``, ... by their order in it
-========== ===================================================================== ===================================
+========== ============================================== ==========================================
+kind       what is replaced                               with
+========== ============================================== ==========================================
+cogs       variables, ``x _ 17``                          their number in the form, in base 4:
+                                                          ``x _ 0`` to ``x _ 3``, ``x _ 1 0``, ...
+smcalflow  the text of ``( PersonName " Elli " )``,       ``person0``, ``string0``, ``place0``, ...
+           ``String`` and ``LocationKeyphrase``, where    by their order in the utterance
+           the utterance contains it, on both sides
+========== ============================================== ==========================================
 
 In COGS, numbering alone is not enough: forms have up to 9 variables in training and up to 27 in the
 generalisation set. So numbers are written in base 4, digits separated: four variables are enough to

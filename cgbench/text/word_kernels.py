@@ -5,10 +5,10 @@ Each has a slow, simple twin in ``tests/helpers/twins.py`` that defines its resu
 
 Conventions
     text buffer    uint8 ``[n + PAD]``: whole lines, each ended by a newline, then PAD newlines.
-    words          (arena uint8, starts int64 ``[words + 1]``, table uint64 ``[rows, 3]``): the bytes of word ``i`` are
-                   ``arena[starts[i]:starts[i + 1]]``; the table (open addressing) has one row per
-                   word: (24 bits of its hash, min(its length, 255), i + 1), its first 8 bytes, its
-                   next 8 bytes.
+    words          (arena uint8, starts int64 ``[words + 1]``, table uint64 ``[rows, 3]``): the
+                   bytes of word ``i`` are ``arena[starts[i]:starts[i + 1]]``; the table (open
+                   addressing) has one row per word: (24 bits of its hash, min(its length, 255),
+                   i + 1), its first 8 bytes, its next 8 bytes.
     ids            int32; UNKNOWN for a word outside the vocabulary.
 
 The text ``to be``, an empty line, ``or to``, with ids in the order of first occurrence::
@@ -115,8 +115,7 @@ def trailing_zeros(context: Any, value: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-# --- bytes
-# ------------------------------------------------------------------------------------------------------
+# --- bytes ----------------------------------------------------------------------------------------
 
 
 def is_utf8(buffer, stop):
@@ -461,8 +460,7 @@ def hash_lines(buffer, stop, offsets, codes):
     return line
 
 
-# --- scanning
-# ---------------------------------------------------------------------------------------------------
+# --- scanning -------------------------------------------------------------------------------------
 
 
 @kernel

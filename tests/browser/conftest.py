@@ -32,8 +32,10 @@ LOOKS = {
 }
 TOO_WIDE = """() => {
     const wide = document.documentElement.clientWidth;
-    const scrolls = (one) => one && (["auto", "scroll", "hidden"].includes(getComputedStyle(one).overflowX)
-        ? one !== document.documentElement && one !== document.body : scrolls(one.parentElement));
+    const clips = ["auto", "scroll", "hidden"];
+    const page = [document.documentElement, document.body];
+    const scrolls = (one) => one && (clips.includes(getComputedStyle(one).overflowX)
+        ? !page.includes(one) : scrolls(one.parentElement));
     return Array.from(document.body.querySelectorAll("*")).filter((one) => {
         const box = one.getBoundingClientRect();
         return box.width && box.right > wide + 1 && !scrolls(one.parentElement) && box.left >= 0;
@@ -45,8 +47,9 @@ PALE_CHART_TEXT = """() => {
     const light = (colour) => {
         canvas.fillStyle = colour;
         canvas.fillRect(0, 0, 1, 1);
-        const parts = Array.from(canvas.getImageData(0, 0, 1, 1).data).slice(0, 3).map((one) => one / 255);
-        const [r, g, b] = parts.map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
+        const linear = (x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
+        const pixel = Array.from(canvas.getImageData(0, 0, 1, 1).data);
+        const [r, g, b] = pixel.map((value) => linear(value / 255));
         return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
     };
     const paper = light(getComputedStyle(document.body).backgroundColor);

@@ -5,8 +5,9 @@ Formulas fit it.
 
 import pytest
 
-STARTS_OF_SECOND_COLUMNS = """() => Array.from(document.querySelectorAll("article table"), (table) =>
-    table.querySelector("th:nth-child(2)")?.getBoundingClientRect().left ?? 0)"""
+STARTS_OF_SECOND_COLUMNS = """() => Array.from(
+    document.querySelectorAll("article table"), (table) =>
+        table.querySelector("th:nth-child(2)")?.getBoundingClientRect().left ?? 0)"""
 
 
 @pytest.mark.parametrize(

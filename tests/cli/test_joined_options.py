@@ -12,7 +12,7 @@ from parts_manifest import MANIFEST
 
 import cgbench
 from cgbench.benchmark.release.export.export import ExportRequest
-from cgbench.benchmark.score import request
+from cgbench.benchmark.score.evaluation import request
 from cgbench.benchmark.score.imported import import_scores, rule_scores
 from cgbench.errors import InputError
 from cgbench.requests import fields_of

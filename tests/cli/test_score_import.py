@@ -491,8 +491,9 @@ def test_words_for_right_and_wrong_are_one_and_zero(tmp_path, values):
 
 
 def test_a_file_of_human_judgements_gives_all_systems_and_their_raters(tmp_path, run):
+    severity = ("Minor", "Major")
     rows = [
-        f"{system}\td{n // 4}\t{n % 4}\t{n + 1}\tr{n % 8}\ts\tt\tStyle\t{'Major' if n % step else 'Minor'}"
+        f"{system}\td{n // 4}\t{n % 4}\t{n + 1}\tr{n % 8}\ts\tt\tStyle\t{severity[n % step > 0]}"
         for n in range(32)
         for system, step in (("mine", 5), ("base", 3))
     ]

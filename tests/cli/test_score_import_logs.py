@@ -254,9 +254,10 @@ from cgbench.cli import main
 try:
     main(["score", "import", "--scores", sys.argv[1]])
 except SystemExit:
-    # What getrusage says begins with the memory of the process that started this one; VmHWM is of this program alone.
-    own = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
-    print((int(own[0]) if own else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) << 10)
+    # getrusage includes the memory of the process that started this one; VmHWM does not.
+    status = Path("/proc/self/status").read_text().splitlines()
+    peak = [line.split()[1] for line in status if line.startswith("VmHWM")]
+    print((int(peak[0]) if peak else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) << 10)
 """
 
 

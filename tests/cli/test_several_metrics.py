@@ -33,7 +33,8 @@ from cgbench.cli import main
 try:
     main(sys.argv[2:])
 finally:
-    print(json.dumps({path: count for path, count in reads.items() if path.startswith(sys.argv[1])}), file=sys.stderr)
+    counts = {path: count for path, count in reads.items() if path.startswith(sys.argv[1])}
+    print(json.dumps(counts), file=sys.stderr)
 """
 
 

@@ -66,7 +66,8 @@ from targets import targets
 lines = []
 for one in targets(heavy=False):
     name = f"{one.name},{one.form}".replace(" ", "-")
-    lines.append(" ".join([name, *(sha256(damage(one, number, 1)).hexdigest() for number in range(5))]))
+    digests = [sha256(damage(one, seed, 1)).hexdigest() for seed in range(5)]
+    lines.append(" ".join([name, *digests]))
 """
 
 

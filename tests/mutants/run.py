@@ -1,4 +1,4 @@
-"""Which of 40 small errors in core code do the tests notice?   python tests/mutants/run.py [NAME ...]
+"""Which small errors in core code do the tests notice?   python tests/mutants/run.py [NAME ...]
 
 Each line of ``mutants.jsonl`` replaces a snippet of a file in a copy of this checkout; the tests
 that it names must then fail. Takes 10 to 30 minutes. A mutant that survives is a rule that no test

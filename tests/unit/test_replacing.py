@@ -17,7 +17,8 @@ import os, signal, sys
 from pathlib import Path
 from cgbench.locks import replacing
 if sys.argv[2] == "rename":
-    Path.rename = lambda path, to, rename=Path.rename: (rename(path, to), os.kill(os.getpid(), signal.SIGKILL))
+    rename = Path.rename
+    Path.rename = lambda path, to: (rename(path, to), os.kill(os.getpid(), signal.SIGKILL))
 with replacing(Path(sys.argv[1])) as making:
     (making / "new").write_text("new")
     if sys.argv[2] == "write":

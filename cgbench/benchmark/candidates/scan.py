@@ -8,9 +8,9 @@ the known n-grams scan shards as tasks.
 
 A row is a pair that passed the filter:
 
-=============== ======= ==============================================================================
+=============== ======= ============================================================================
 column          type    content
-=============== ======= ==============================================================================
+=============== ======= ============================================================================
 line            int64   line in the corpus, from 0
 pool            int32   number of the corpus
 source_offset   int64   byte offset of the line in the corpus's source text, after a byte order mark
@@ -19,8 +19,8 @@ source_length   int32   words
 target_length   int32   words
 pieces          int32   least number of known n-grams that cover the side the degree is computed on
 degree          float64 pieces over that side's words
-content         uint64  hash of the words of both sides, independent of vocabulary, place and white space
-=============== ======= ==============================================================================
+content         uint64  hash of the words of both sides: independent of vocabulary, place, blanks
+=============== ======= ============================================================================
 """
 
 from __future__ import annotations

@@ -172,10 +172,8 @@ def phrase_text(phrase: NounPhrase, side: int, case: int) -> str:
     if phrase.determiner:
         _, _, ending, *articles = row("determiner", phrase.determiner)
         if phrase.adjective:
-            text = (
-                f"{phrase.adjective.forms[side][0]}{'' if side else row('ending', ending)[0].split()[slot]}"
-                f" {text}"
-            )
+            suffix = "" if side else row("ending", ending)[0].split()[slot]
+            text = f"{phrase.adjective.forms[side][0]}{suffix} {text}"
         article = articles[side].split()[slot]
         text = f"{article}{'n' if article == 'a' and text[0] in 'aeiou' else ''} {text}"
     if phrase.preposition:

@@ -4,9 +4,9 @@ It has one JSON object per line, in the order of events. Everything that is know
 money is counted from its lines, so a resumed run counts as the first one did::
 
     {"format": 2, "url": URL}                                 first line
-    {"sent": KEY, "most": [INPUT, OUTPUT]}                    before a request is sent: bounds on its tokens
+    {"sent": KEY, "most": [INPUT, OUTPUT]}                    bounds on its tokens, before sending
     {"key": KEY, "request": ..., "server": ..., "reply": ...} an answer, as the server gave it
-    {"key": KEY, "usage": [...], "reason": ...}               no answer; null: the server may have counted the request
+    {"key": KEY, "usage": [...], "reason": ...}               no answer; null: it may have been paid
 
 ``origin`` says that an answer came from a batch file. KEY: :attr:`Request.key`. The last field of
 each line, ``digest``, is a hash of the others.
@@ -86,7 +86,12 @@ class Spending:
         """An upper bound on everything that the server can have counted."""
         return sum((bound for bounds in self._open.values() for bound in bounds), self.usage)
 
-    def left(self, budget: SpendingLimit, price: Price | None, further: Usage = Usage()) -> float:  # noqa: B008 - it is frozen
+    def left(
+        self,
+        budget: SpendingLimit,
+        price: Price | None,
+        further: Usage = Usage(),  # noqa: B008 - it is frozen
+    ) -> float:
         """What is left of a budget at the least after ``further`` tokens, in its unit."""
         after = self.most + further
         return budget.amount - (

@@ -5,22 +5,21 @@ A *piece* is a part that a test row is composed of: a known n-gram of its cover,
 its form, or a shorter compound. A *probe* is a pair that contains pieces in a known context. One
 probe may serve many pieces.
 
-============== ========================================================================================================
+============== =====================================================================================
 file           content
-============== ========================================================================================================
+============== =====================================================================================
 probes.source  one probe per line, as its file has it: what a system translates
 probes.target  its reference
 probes.norm.*  (if text was normalised) both in the normalised form that pieces are found in
 pieces.jsonl   each distinct :class:`Piece`; ``probes`` are lines of ``probes.source``, from 1
-rows.jsonl     the pieces of each test row: ``[piece, start, end]``, the line of the piece in ``pieces.jsonl`` (from 1)
-               and its place as in :class:`Place`
+rows.jsonl     the pieces of each test row: ``[piece, start, end]``, the line of the piece in
+               ``pieces.jsonl`` (from 1) and its place as in :class:`Place`
 control.jsonl  (of a release with a control set) the same of the rows of the control set
 train.*        (if pairs were held back) source and target of the training corpus without them
-manifest.json  ``side`` (of the pieces), ``k``, ``pieces`` (their type), ``match`` (how an output shows that a piece is
-               known), all settings, inputs and files with checksums, ``test`` (:func:`text_digest`
-               of both sides of the test set), counts, the reasons, a digest
-==============
-========================================================================================================
+manifest.json  ``side`` (of the pieces), ``k``, ``pieces`` (their type), ``match`` (how an output
+               shows that a piece is known), all settings, inputs and files with checksums, ``test``
+               (:func:`text_digest` of both sides of the test set), counts, the reasons, a digest
+============== =====================================================================================
 
 Pieces are in the normalised form of the release.
 """

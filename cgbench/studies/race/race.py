@@ -59,8 +59,8 @@ DRAWS = 200
 LOSERS = {"better": "second", "worse": "first"}
 """The system of a pair that is asked no more, by decision."""
 EXAGGERATED = (
-    "report the interval: a race stops when the difference happens to be large, so the difference so"
-    " far is too large on average"
+    "report the interval: a race stops when the difference happens to be large, so the difference"
+    " so far is too large on average"
 )
 
 

@@ -7,13 +7,12 @@ results on them falls with more units and more runs. That of the runs themselves
 does not fall with more examples. A pilot separates the parts, by a bootstrap of its units and the
 variance of its runs; single runs do not show the last part.
 
-Power is that of the calibrated test
-(:func:`~cgbench.benchmark.score.comparison.significance.calibrated_test`). Single runs are tested by
-approximate randomisation. For binary examples its power is that of McNemar's exact test, summed
+Power is that of the calibrated test (:func:`.significance.calibrated_test`). Single runs are tested
+by approximate randomisation. For binary examples its power is that of McNemar's exact test, summed
 exactly if few examples differ, else that of a normal variable. Several runs are tested with
 variance components: standard errors and degrees of freedom are drawn from chi-squares, since few
 runs estimate variances badly. ``perf/power_single.py`` compares this with simulated tests of single
-runs, ``perf/interval_coverage.py --only power`` with those of several.
+runs, ``perf/interval_coverage.py --only power`` with those of several runs.
 """
 
 import math

@@ -6,6 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cgbench.benchmark.build.react.build_inputs import Inputs, read_inputs
+from cgbench.benchmark.build.react.checks import (
+    check_difficulty,
+    check_measures,
+    check_shares,
+    loosen,
+)
+from cgbench.benchmark.build.react.request import LM_SETTINGS, BuildRequest
 from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import MatchedControl
@@ -16,9 +24,6 @@ from cgbench.benchmark.measure.overlap.known_of_test import (
     read_summary,
     sums_of,
 )
-from cgbench.benchmark.build.react.build_inputs import Inputs, read_inputs
-from cgbench.benchmark.build.react.checks import check_difficulty, check_measures, check_shares, loosen
-from cgbench.benchmark.build.react.request import LM_SETTINGS, BuildRequest
 from cgbench.benchmark.release.work_folder import find_work
 from cgbench.errors import InputError, argument, warn
 from cgbench.models.checkpoints import ensemble_identity, member_folders

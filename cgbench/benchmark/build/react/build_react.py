@@ -16,6 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.build.react.build_plan import Built, Plan, plan_build
+from cgbench.benchmark.build.react.checks import check_enough, size_warnings
+from cgbench.benchmark.build.react.control import draw_control
+from cgbench.benchmark.build.react.known_words import learn_known
+from cgbench.benchmark.build.react.request import BuildRequest
+from cgbench.benchmark.build.react.write_release import write_release
 from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, scan_parts
 from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
@@ -41,12 +47,6 @@ from cgbench.benchmark.candidates.uncertainty import (
     uncertainty_of_candidates,
 )
 from cgbench.benchmark.measure.metrics.bleu import chrf_and_bleu, sentence_chrf
-from cgbench.benchmark.build.react.build_plan import Built, Plan, plan_build
-from cgbench.benchmark.build.react.checks import check_enough, size_warnings
-from cgbench.benchmark.build.react.control import draw_control
-from cgbench.benchmark.build.react.known_words import learn_known
-from cgbench.benchmark.build.react.request import BuildRequest
-from cgbench.benchmark.build.react.write_release import write_release
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private
 from cgbench.engines import Engine, Local, saying_where

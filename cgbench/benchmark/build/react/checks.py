@@ -7,14 +7,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from cgbench.benchmark.build.react.build_inputs import Inputs
+from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.benchmark.candidates.amounts import is_share, parse_amount, resolve_amount
 from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS, REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import DROPS, GIVEN_DEGREE, selection_sizes
 from cgbench.benchmark.candidates.strata import FEWEST
 from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.candidates.uncertainty import REFERENCE
-from cgbench.benchmark.build.react.build_inputs import Inputs
-from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.errors import InputError, argument, warn
 from cgbench.requests import changed, flat_values, given_values
 from cgbench.settings import did_you_mean
@@ -312,5 +312,6 @@ def check_known_words(text: Path, words: int, min_count: int) -> None:
         raise InputError(f"{text}: the corpus is empty: it has no words")
     raise InputError(
         _unspaced(text)
-        or f"{text}: no word in it occurs {min_count} times; give more text, or lower word_min_count"
+        or f"{text}: no word in it occurs {min_count} times; give more text, or lower"
+        " word_min_count"
     )

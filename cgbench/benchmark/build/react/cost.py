@@ -12,11 +12,11 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from cgbench.benchmark.build.react.build_plan import Plan
 from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.scan import Scan, scan
 from cgbench.benchmark.candidates.uncertainty import measure_sources, open_ensemble, shard_needs
 from cgbench.benchmark.measure.known_ngrams.known import learn_sides
-from cgbench.benchmark.build.react.build_plan import Plan
 from cgbench.engines import Engine
 from cgbench.errors import warn
 from cgbench.models.checkpoints import member_folders

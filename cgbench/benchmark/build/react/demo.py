@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.cut import read_parts, scan_parts
-from cgbench.benchmark.candidates.pair_measures import JOINT
-from cgbench.benchmark.candidates.selection import FIRST, select_rows, selection_sizes
 from cgbench.benchmark.build.react.build_plan import plan_build
 from cgbench.benchmark.build.react.build_react import run_build, workspace_of
 from cgbench.benchmark.build.react.cost import forecast
 from cgbench.benchmark.build.react.request import BuildRequest, default_settings
+from cgbench.benchmark.candidates.cut import read_parts, scan_parts
+from cgbench.benchmark.candidates.pair_measures import JOINT
+from cgbench.benchmark.candidates.selection import FIRST, select_rows, selection_sizes
 from cgbench.benchmark.release.release import Release
 from cgbench.data_recipes.demo.corpus import write_demo
 from cgbench.engines import Engine, Local

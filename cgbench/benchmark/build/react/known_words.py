@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from cgbench.benchmark.build.react.build_plan import Plan
+from cgbench.benchmark.build.react.checks import check_known_words
 from cgbench.benchmark.candidates.scan import NGRAMS, WORDS
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.measure.overlap.known_from import Named, ngrams_of_pool, words_of_pool
 from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
-from cgbench.benchmark.build.react.build_plan import Plan
-from cgbench.benchmark.build.react.checks import check_known_words
 from cgbench.errors import InputError
 from cgbench.text.blocks import read_blocks
 from cgbench.text.corpus import ParallelText

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
+from cgbench.benchmark.build.react.build_plan import Built
+from cgbench.benchmark.build.react.request import default_settings
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.scan import content_of
@@ -23,8 +25,6 @@ from cgbench.benchmark.candidates.selection import count_stages
 from cgbench.benchmark.candidates.strata import design_of
 from cgbench.benchmark.candidates.table import control_table
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
-from cgbench.benchmark.build.react.build_plan import Built
-from cgbench.benchmark.build.react.request import default_settings
 from cgbench.benchmark.release.data_tables import (
     data_tables,
     figures_of,

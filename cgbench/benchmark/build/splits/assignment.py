@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cgbench.benchmark.build.splits.request import SplitConfig
+from cgbench.benchmark.build.splits.search_kernels import ElementCounts, exchange, grow
 from cgbench.benchmark.measure.divergence.elements import Elements
 from cgbench.benchmark.measure.divergence.measure import ATOM_ALPHA, COMPOUND_ALPHA, divergence
 from cgbench.benchmark.measure.divergence.occurrences import Occurrences
-from cgbench.benchmark.build.splits.request import SplitConfig
-from cgbench.benchmark.build.splits.search_kernels import ElementCounts, exchange, grow
 from cgbench.errors import InputError, argument
 
 TRAIN, TEST, REST = 0, 1, -1

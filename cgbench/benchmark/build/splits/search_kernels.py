@@ -19,8 +19,7 @@ MOVED = 5
 
 
 class ElementCounts(NamedTuple):
-    """The examples (:class:`~cgbench.benchmark.measure.divergence.occurrences.Occurrences`) and their
-    counts.
+    """The examples (:class:`~.divergence.occurrences.Occurrences`) and their counts.
 
     ``state`` float64 ``[elements, 4]`` and ``totals`` float64 ``[3]`` as above; ``tables`` float64
     ``[2, n]``: powers of whole numbers, by side; ``alpha`` of these elements.

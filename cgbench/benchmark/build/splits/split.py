@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
-from cgbench.benchmark.measure.divergence.elements import Elements, ElementType, element_type, elements_of
-from cgbench.benchmark.measure.divergence.measure import Divergences, divergences
-from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.build.splits.assignment import TEST, TRAIN, in_order, search
 from cgbench.benchmark.build.splits.request import DIVERGENT, SplitConfig, SplitRequest
 from cgbench.benchmark.build.splits.split_release import holds_split, write_split
+from cgbench.benchmark.measure.divergence.elements import (
+    Elements,
+    ElementType,
+    element_type,
+    elements_of,
+)
+from cgbench.benchmark.measure.divergence.measure import Divergences, divergences
+from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.progress import bar
 from cgbench.requests import accepts

@@ -5,9 +5,9 @@ An n-gram is a sequence of n words, or of n tags, within one sentence; there are
 symbols, and case is kept. Each different n-gram counts once (*types*); occurrences are counted as
 well.
 
-Only the n-grams of the test text are in memory, in the automaton of
-:mod:`cgbench.benchmark.measure.overlap.automaton`. The training text is read through it once, block by
-block. So memory depends on the test text, and the counts are exact.
+Only the n-grams of the test text are in memory, in the automaton of :mod:`~.overlap.automaton`. The
+training text is read through it once, block by block. So memory depends on the test text, and the
+counts are exact.
 """
 
 from collections.abc import Iterable, Sequence

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest, sums_of
-from cgbench.benchmark.release.manifest import SPLIT
-from cgbench.benchmark.release.release import Release, check_input, input_corpus
 from cgbench.benchmark.build.stats.pos import Tags
 from cgbench.benchmark.build.stats.single_texts import Text, read_single_text
 from cgbench.benchmark.build.stats.text_statistics import StatsRow, Training, Wanted, measure_text
+from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest, sums_of
+from cgbench.benchmark.release.manifest import SPLIT
+from cgbench.benchmark.release.release import Release, check_input, input_corpus
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
 from cgbench.text.formats import CorpusSpec, read_pairs

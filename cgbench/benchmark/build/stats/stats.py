@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.measure.divergence.chance import check_random_splits
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest, check_words_alike
 from cgbench.benchmark.build.stats.request import StatsRequest
 from cgbench.benchmark.build.stats.single_texts import Text, check_sentences, read_single_text
 from cgbench.benchmark.build.stats.text_statistics import (
@@ -20,6 +18,8 @@ from cgbench.benchmark.build.stats.text_statistics import (
     measure_text,
     statistics_as_json,
 )
+from cgbench.benchmark.measure.divergence.chance import check_random_splits
+from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest, check_words_alike
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts
 from cgbench.tables import FORMS, Note, OutputTable, as_text

@@ -2,8 +2,8 @@
 text.
 
 The number of examples, the compositional degree (the mean over sentences of pieces over words;
-:mod:`cgbench.benchmark.measure.known_ngrams.known`), and the novel n-grams of words and of part-of-speech
-tags (:mod:`cgbench.benchmark.build.stats.novelty`).
+:mod:`~.known_ngrams.known`), and the novel n-grams of words and of part-of-speech tags
+(:mod:`~.stats.novelty`).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgbench.benchmark.build.stats.novelty import Novelty, novel_ngrams, novel_tag_ngrams
+from cgbench.benchmark.build.stats.single_texts import Text, check_sentences, text_digest
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.metrics.metric import Signature
 from cgbench.benchmark.measure.overlap.known_from import ngrams_of_lines, text_of_lines
 from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.manifest import summary
-from cgbench.benchmark.build.stats.novelty import Novelty, novel_ngrams, novel_tag_ngrams
-from cgbench.benchmark.build.stats.single_texts import Text, check_sentences, text_digest
 from cgbench.errors import InputError, argument
 from cgbench.text.normalisation import Normalisation
 
 if TYPE_CHECKING:
+    from cgbench.benchmark.build.stats.pos import Tags
     from cgbench.benchmark.measure.divergence.elements import ElementType
     from cgbench.benchmark.measure.divergence.measure import Divergences
-    from cgbench.benchmark.build.stats.pos import Tags
 
 SHORT = {
     "orders": "o",

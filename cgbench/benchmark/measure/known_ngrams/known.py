@@ -12,25 +12,28 @@ Saved layout (:meth:`KnownNgrams.save`; :meth:`Vocabulary.save` writes the files
 ``words``). All arrays are ``.npy``, little-endian, C order, read by memory mapping; V is the number
 of words:
 
-====================== ======== ========= ====================================================================
+====================== ======== ========= ==========================================================
 file                   type     shape     content
-====================== ======== ========= ====================================================================
-words.json, ngrams.json                   format version, thresholds, sizes, SHA-256 of each file and of this one
-words.arena.npy        uint8    [B + 16]  the words' UTF-8 bytes, concatenated by falling count; 16 zeros
+====================== ======== ========= ==========================================================
+words.json, ngrams.json                   format version, thresholds, sizes, SHA-256 of each file
+                                          and of this one
+words.arena.npy        uint8    [B + 16]  the words' UTF-8 bytes by falling count, then 16 zeros
 words.starts.npy       int64    [V + 1]   word i is arena[starts[i]:starts[i + 1]]
 words.counts.npy       int64    [V]       occurrences in training
-words.table.npy        uint64   [R, 3]    hash table, one row per word: 24 bits of its hash << 40 | min(its bytes,
-                                          255) << 32 | i + 1; its first 8 bytes and its next 8, each
-                                          as a little-endian number moved to the high end
+words.table.npy        uint64   [R, 3]    hash table, one row per word: 24 bits of its hash << 40 |
+                                          min(its bytes, 255) << 32 | i + 1; its first 8 bytes and
+                                          its next 8, each as a little-endian number moved to the
+                                          high end
 trie.slots.npy         uint64   [S]       hash table in buckets of 8 slots: parent node << 32 |
-                                          (word + 1) << 1 | flag; 0 is empty, an entry is in the first free slot
-                                          from the start of its bucket on (``trie_table.home_slot``).
-                                          Node i < V is the word i, node V + s the n-gram entered in slot s
+                                          (word + 1) << 1 | flag; 0 is empty, an entry is in the
+                                          first free slot from the start of its bucket on
+                                          (``trie_table.home_slot``). Node i < V is the word i, node
+                                          V + s the n-gram entered in slot s
 tail.nodes.npy         int32    [T]       slots whose flag says "a tail follows", rising
 tail.starts.npy        int32    [T]       where the tail begins in tail.text
 tail.lengths.npy       int32    [T]       words in the tail
 tail.text.npy          int32    [...]     word ids
-====================== ======== ========= ====================================================================
+====================== ======== ========= ==========================================================
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@
 table.
 
 Conventions
-    training text  int32 ids, runs of words that may take part in a known n-gram, each run ended by LINE_END.
-    place          position of a word in the training text; runs are repeated where ``place < weights.size``.
+    training text  int32 ids, runs of words that may take part in a known n-gram, each run ended by
+                   LINE_END.
+    place          position of a word in the training text; runs are repeated where
+                   ``place < weights.size``.
     group          of an n-gram: the places just after its occurrences.
-    node           a known n-gram of two words or more: its parent and its last word. A node with a *tail* also stands
-                   for the words that must follow before the trie branches again (path compression;
-                   Morrison 1968, PATRICIA).
+    node           a known n-gram of two words or more: its parent and its last word. A node with a
+                   *tail* also stands for the words that must follow before the trie branches again
+                   (path compression; Morrison 1968, PATRICIA).
 
 Three lines ``a b c d e``, ``a b c d e`` and ``a b x``, with a minimum count of 2 (ids by falling
 count)::

@@ -5,10 +5,13 @@ sacrebleu (Post 2018) computes all scores and signatures, and counts the statist
 script does, and marks the signature:
 
 ``sacrebleu``   sacrebleu's defaults.
-``react``       no tokenisation: the text is tokenised (Zheng and Lapata 2023; equal to tokenised multi-bleu).
-``cognition``   remove blanks and BPE marks, then one token per character (Li et al. 2021), with sacrebleu's 13a.
-``lexicon``     NLTK's ``corpus_bleu`` (Akyürek and Andreas 2021): no tokenisation, no smoothing, and a sentence that is
-                too short for any n-gram still counts one n-gram in the denominator.
+``react``       no tokenisation: the text is tokenised (Zheng and Lapata 2023; equal to tokenised
+                multi-bleu).
+``cognition``   remove blanks and BPE marks, then one token per character (Li et al. 2021), with
+                sacrebleu's 13a.
+``lexicon``     NLTK's ``corpus_bleu`` (Akyürek and Andreas 2021): no tokenisation, no smoothing,
+                and a sentence that is too short for any n-gram still counts one n-gram in the
+                denominator.
 """
 
 import math

@@ -45,9 +45,8 @@ class PublishedScore:
 @cache
 def all_published() -> tuple[PublishedScore, ...]:
     """All rows of the table."""
-    text = (files("cgbench.benchmark.measure") / "published" / "results.tsv").read_text(
-        encoding="utf-8"
-    )
+    path = files("cgbench.benchmark.measure") / "published" / "results.tsv"
+    text = path.read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     return tuple(PublishedScore(**row) for row in rows)
 

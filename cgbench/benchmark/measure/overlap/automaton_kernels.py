@@ -8,19 +8,20 @@ by hash alone: a row of the table has the whole key. Plain Python versions for t
 
 Conventions
     ids       int32, words numbered from 0; ids from ``words`` on are not in the test text.
-    states    0 is the empty n-gram. A state has the n-grams of ``lens[links[state]] + 1`` to ``lens[state]`` words,
-              each the end of the next longer one.
+    states    0 is the empty n-gram. A state has the n-grams of ``lens[links[state]] + 1`` to
+              ``lens[state]`` words, each the end of the next longer one.
     firsts    int32 ``[words]``: the state of each single word, its edge from state 0.
-    table     uint64 ``[2^k, 2]``, open addressing, linear: state << 32 | word, or FREE; and the target of that edge
-              (its number while the automaton is built).
-    nodes     int32 ``[states, 4]``, the data of a state for a walk in 16 bytes: a word and the target of its edge (-1
-              and 0 for none), ``links``, ``lens``; the complement of ``lens`` if the table has more
-              edges. Most states have one edge, so the table, which is too large for the cache, is
-              rarely read.
-    pairs     uint64 ``[2^k]``, a set of bits: set for each pair of adjacent words in the test text, and by collision
-              for few others. Most pairs of a corpus are not in it. Then no n-gram of two words or more ends here, and
-              one access to a small table is enough.
-    matches   int32 ``[states, k]``, falling: the lengths of the k longest matches that ended in each state, 0 for none.
+    table     uint64 ``[2^k, 2]``, open addressing, linear: state << 32 | word, or FREE; and the
+              target of that edge (its number while the automaton is built).
+    nodes     int32 ``[states, 4]``, the data of a state for a walk in 16 bytes: a word and the
+              target of its edge (-1 and 0 for none), ``links``, ``lens``; the complement of
+              ``lens`` if the table has more edges. Most states have one edge, so the table, which
+              is too large for the cache, is rarely read.
+    pairs     uint64 ``[2^k]``, a set of bits: set for each pair of adjacent words in the test text,
+              and by collision for few others. Most pairs of a corpus are not in it. Then no n-gram
+              of two words or more ends here, and one access to a small table is enough.
+    matches   int32 ``[states, k]``, falling: the lengths of the k longest matches that ended in
+              each state, 0 for none.
 
 The test text ``a b a``, ``c b``: ``b`` ends where both ``a b`` and ``c b`` do, so it has a state of
 its own, to which theirs are linked. The corpus ``c b a`` has its n-grams ``c``, ``c b`` and ``b

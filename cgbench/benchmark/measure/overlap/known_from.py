@@ -1,9 +1,9 @@
 """The known n-grams and words of a pool in a corpus of any size, for a scan (``--known-from``).
 
-They come from a ``cgbench overlap`` result on the pool's text
-(:mod:`cgbench.benchmark.measure.overlap.known_of_test`) and are limited to that text, so each pair gets the
-same pieces and rare words as from the whole corpus. The text of the longest known n-grams, once
-each, has exactly these known n-grams; they are learned from it like from any text.
+They come from a ``cgbench overlap`` result on the pool's text (``known_of_test.py``) and are
+limited to that text, so each pair gets the same pieces and rare words as from the whole corpus. The
+text of the longest known n-grams, once each, has exactly these known n-grams; they are learned from
+it like from any text.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -37,8 +37,11 @@ from pathlib import Path
 def load(**_):
     import datasets
 
-    files = sorted(Path(__file__).parent.glob("*.parquet"))  # their columns differ, so one call per file
-    return {one.stem: datasets.load_dataset("parquet", data_files=str(one), split="train") for one in files}
+    # Their columns differ, so one call per file.
+    return {
+        path.stem: datasets.load_dataset("parquet", data_files=str(path), split="train")
+        for path in sorted(Path(__file__).parent.glob("*.parquet"))
+    }
 '''
 ANSWER = rf"\A(?s:.*{END})?(?!(?s:.*(?:{START}|{END})))\s*(\S.*)"
 """Of an answer, the first line that is not empty after the last end of reasoning, if no reasoning
@@ -62,11 +65,12 @@ from lm_eval.api.samplers import ContextSampler
 
 
 class OwnShots(ContextSampler):
-    """The examples in the column "shots" of each test document, chosen for it from training pairs."""
+    """The examples in the column "shots" of each test document, chosen from training pairs."""
 
     def sample(self, n, eval_doc=None, df=None, **_):
         assert eval_doc is not None and n in (0, len(eval_doc["shots"])), (
-            "this task was exported with {size} few-shot examples per sentence: run it with --num_fewshot {size}"
+            "this task was exported with {size} few-shot examples per sentence: run it with"
+            " --num_fewshot {size}"
         )
         return eval_doc["shots"][:n]
 '''

@@ -1,8 +1,8 @@
 """Choose shots: training pairs that a prompt shows a model before the sentence to translate.
 
 ``cover``: the pieces of a sentence are the distinct pieces of its least cover by known n-grams
-(:mod:`cgbench.benchmark.measure.known_ngrams.known`), learned from the training sources. A source has a
-piece if it contains its words in a row. The shots are the fewest pairs whose sources have all
+(:mod:`~cgbench.benchmark.measure.known_ngrams.known`), learned from the training sources. A source
+has a piece if it contains its words in a row. The shots are the fewest pairs whose sources have all
 pieces that any source has, then the pairs with the highest BM25 score. Sources whose pieces are
 within those of another source are not considered; of equal sources the pair with the lowest hash
 counts. If the number of shots is too small, each shot adds as many pieces as possible.

@@ -214,10 +214,9 @@ class ImportRequest:
 def import_scores(request: ImportRequest) -> Evaluation:
     """Intervals, tests, bins and seeds for segment scores of any metric.
 
-    ``systems`` maps names to a file (:mod:`cgbench.benchmark.score.outputs.score_files`, or a log of a
-    harness) or numbers, or to a list of these for several runs. The first one determines the order
-    of examples. Scores that are all 0 or 1 have the scale 0:1. Logs of harnesses and pandas Series
-    have their own ids.
+    ``systems`` maps names to a file (:mod:`.score_files`, or a log of a harness) or numbers, or to
+    a list of these for several runs. The first one determines the order of examples. Scores that
+    are all 0 or 1 have the scale 0:1. Logs of harnesses and pandas Series have their own ids.
 
     :raises InputError: a file cannot be read, runs have different examples, or a score is missing
         or outside the scale.

@@ -1,7 +1,7 @@
 """Read the scores and ids of examples from logs of evaluation harnesses.
 
-lm-evaluation-harness   ``samples_TASK_DATE.jsonl`` (``--log_samples``); the version of the task is in
-                        ``results_DATE.json`` in the same folder.
+lm-evaluation-harness   ``samples_TASK_DATE.jsonl`` (``--log_samples``); the version of the task is
+                        in ``results_DATE.json`` in the same folder.
 inspect                 ``.eval`` and ``.json``; every epoch is a run.
 Every Eval Ever         ``UUID_samples.jsonl``; every ``run`` of the metadata is a run.
 

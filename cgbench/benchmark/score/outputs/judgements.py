@@ -1,11 +1,13 @@
 """Human judgements of the outputs of systems, by example and rater.
 
-Pearmut              ``annotations.json`` from its dashboard: scores, or the means of its sliders. As in Pearmut's own
-                     results, attention checks, forms and judgements before a reset are left out.
-MQM                  the ``.tsv`` files of WMT (``system doc doc_id seg_id rater source target category severity``): one
-                     row per error. Freitag et al. (2021): a score is minus the sum of the weights of its errors.
-tables of ratings    one row per judgement: the example, its score, and the system, the rater or both, in columns with
-                     one of their usual names (:data:`NAMES`).
+Pearmut              ``annotations.json`` from its dashboard: scores, or the means of its sliders.
+                     As in Pearmut's own results, attention checks, forms and judgements before a
+                     reset are left out.
+MQM                  the ``.tsv`` files of WMT (``system doc doc_id seg_id rater source target
+                     category severity``): one row per error. Freitag et al. (2021): a score is
+                     minus the sum of the weights of its errors.
+tables of ratings    one row per judgement: the example, its score, and the system, the rater or
+                     both, in columns with one of their usual names (:data:`NAMES`).
 
 A score of an example is the mean of its judgements. Rows are examples, or judgements (an example
 and a rater) if raters are to be clusters and an example has several.

@@ -1,13 +1,14 @@
 """Hypotheses from logs of evaluation harnesses and from submissions to WMT, joined by the ids of
 their examples.
 
-=========================  ==========================================================  ====================
-file                       hypothesis                                                  id
-=========================  ==========================================================  ====================
-lm-evaluation-harness      ``filtered_resps``; ``FILE:FILTER`` of several filters      ``doc_id``, from 0
-inspect (.eval, .json)     the completion; with ``FILE:SCORER`` that scorer's answer   ``id`` of the sample
-WMT (.jsonl)               ``hypothesis``                                              ``doc_id``
-=========================  ==========================================================  ====================
+======================  ===================================================  =====================
+file                    hypothesis                                           id
+======================  ===================================================  =====================
+lm-evaluation-harness   ``filtered_resps``; ``FILE:FILTER`` if there are     ``doc_id``, from 0
+                        several filters
+inspect (.eval, .json)  the completion; ``FILE:SCORER``: the scorer's answer ``id`` of the sample
+WMT (.jsonl)            ``hypothesis``                                       ``doc_id``
+======================  ===================================================  =====================
 
 Every epoch of inspect is a run. Reasoning is cut as ``cgbench translate`` does, and line breaks
 become blanks. The formats are those of lm_eval 0.4.13, inspect_ai 0.3.285 and WMT 2026.

@@ -1,12 +1,13 @@
 """Files with one score per segment, as written by other programs.
 
-=============================  ========================================================================================
+=============================  =====================================================================
 plain text                     one number per line
-``NAME.seg.score``             mt-metrics-eval: ``SYSTEM  SCORE`` on each line, all systems of a metric in one file
-``.tsv`` ``.csv`` ``.jsonl``   a column; by default ``score``, ``COMET``, ``prediction`` (MetricX), ``rating``,
-``.parquet``                   ``value``, ``correct``
-``.json``                      COMET (``comet-score --to_json``); a list of objects, or JSON lines, as tables
-=============================  ========================================================================================
+``NAME.seg.score``             mt-metrics-eval: one ``SYSTEM  SCORE`` per line, all systems
+``.tsv`` ``.csv`` ``.jsonl``   a column; by default ``score``, ``COMET``, ``prediction`` (MetricX),
+``.parquet``                   ``rating``, ``value``, ``correct``
+``.json``                      COMET (``comet-score --to_json``); a list of objects, or JSON lines,
+                               as tables
+=============================  =====================================================================
 
 Logs of evaluation harnesses are read in ``harness_logs.py``, human judgements in ``judgements.py``.
 """

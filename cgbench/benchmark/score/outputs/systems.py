@@ -85,8 +85,8 @@ def read_systems(
 ) -> list[System]:
     """The systems and their runs.
 
-    :param given: as in :func:`~cgbench.benchmark.score.evaluation.evaluate.evaluate`; ``against``: name of a
-        text with the ``n`` examples; ``examples``: to join runs that have not been joined.
+    :param outputs: as in :func:`.evaluate`; ``against``: name of a text with the ``n`` examples;
+        ``examples``: to join runs that have not been joined.
     :raises InputError: there is no system, a run has another number of hypotheses, or its record of
         generation settings is for other hypotheses.
     """
@@ -111,9 +111,8 @@ def read_runs(
 ) -> dict[str, list[Column]]:
     """The runs of every system.
 
-    :param outputs: as in :func:`~cgbench.benchmark.score.evaluation.evaluate.evaluate`; ``ids``: the table
-        column with the example ids. A log of a harness has its own; without ``ids`` it is put into
-        the order of rows.
+    :param outputs: as in :func:`.evaluate`; ``ids``: the table column with the example ids. A
+        log of a harness has its own; without ``ids`` it is put into the order of rows.
     :param lines: the column ``line`` of a release, by which rows of logs are found.
     :raises InputError: there is no system, or a file cannot be read.
     """

@@ -27,7 +27,8 @@ from training_runs import PRESET, train
 from cgbench.models.training.distributed import init_process_group
 with init_process_group("cpu"):
     for name, settings, stop in json.loads(sys.argv[4]):
-        finished = train(Path(sys.argv[2]), Path(sys.argv[3]) / name, PRESET.replace(settings), stop_after_updates=stop)
+        folder, preset = Path(sys.argv[3]) / name, PRESET.replace(settings)
+        finished = train(Path(sys.argv[2]), folder, preset, stop_after_updates=stop)
         assert finished == (stop is None)
 """
 # In float32 the order of sums decides their last bits alone; Adam, but for its epsilon, would make

@@ -16,7 +16,7 @@ TARGET = "two men do not buy the red car"
 
 @pytest.fixture
 def planting(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[4] / "perf" / "noise"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[5] / "perf" / "noise"))
     import planting
 
     yield planting

@@ -6,9 +6,9 @@ from typing import get_args, get_type_hints
 import pytest
 from small_build import settings_of
 
+from cgbench.benchmark.build.react.request import BuildRequest, default_settings
 from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.selection import DROPS
-from cgbench.benchmark.build.react.request import BuildRequest, default_settings
 from cgbench.errors import InputError
 from cgbench.requests import changed, flat_values
 

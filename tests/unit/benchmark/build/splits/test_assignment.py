@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from twins_split import Draws, exchanged, grown, score
 
-from cgbench.benchmark.measure.divergence.elements import element_type, elements_of
-from cgbench.benchmark.measure.divergence.measure import divergences
 from cgbench.benchmark.build.splits.assignment import generator, in_order, search
 from cgbench.benchmark.build.splits.request import SplitConfig
+from cgbench.benchmark.measure.divergence.elements import element_type, elements_of
+from cgbench.benchmark.measure.divergence.measure import divergences
 from cgbench.data_recipes.scan import commands
 from cgbench.errors import InputError
 

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 from small_build import release_bytes
 
-from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.verify import verify
 from cgbench.benchmark.build.splits.split import split
 from cgbench.benchmark.build.stats.stats import stats
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.verify import verify
 from cgbench.cli import main
 from cgbench.commands.click_types import corpus_words
 from cgbench.data_recipes.scan import commands

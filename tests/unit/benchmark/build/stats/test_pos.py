@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from cgbench.benchmark.build.stats.pos import ConlluTags, SpacyTags, hash_folder, load_pipeline, tags_from
+from cgbench.benchmark.build.stats.pos import (
+    ConlluTags,
+    SpacyTags,
+    hash_folder,
+    load_pipeline,
+    tags_from,
+)
 from cgbench.errors import InputError
 
 WORDS = [

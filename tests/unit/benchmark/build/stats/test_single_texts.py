@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cgbench.benchmark.build.stats.single_texts import check_sentences, read_single_text, text_digest
+from cgbench.benchmark.build.stats.single_texts import (
+    check_sentences,
+    read_single_text,
+    text_digest,
+)
 from cgbench.errors import InputError
 
 

@@ -338,7 +338,7 @@ def test_agreement_with_human_judgements():
     assert agreement(rows[:1], Column("human", ["1"]), groups[:1])["precision"] is None
 
 
-# --- CoGnition's own evaluator, on the hypotheses of the paper (Li et al. 2021)
+# --- CoGnition's own evaluator, on the hypotheses of the paper (Li et al. 2021) -------------------
 # --------------------------------------
 
 FIGURES = {"NP": (19.306, 49.028, 0.9971, 0.8761), "VP": (22.361, 53.889, 0.9292, 0.9338)}

@@ -9,7 +9,7 @@ from cgbench.benchmark.score.evaluation.features import FeatureInputs, make_feat
 from cgbench.errors import InputError
 from cgbench.text.columns import Column
 
-FORMATS = Path(__file__).parents[4] / "docs/reference/formats.md"
+FORMATS = Path(__file__).parents[5] / "docs/reference/formats.md"
 
 
 def read(folder, text):
@@ -72,7 +72,7 @@ def test_the_grammars_of_the_documentation(tmp_path):
     assert french.rules[-1] == OrderRule("N", "POST") and french.repeated
 
 
-# --- German and French: small test sets of our own, with lexicon, atoms and grammar
+# --- German and French: small test sets of our own, with lexicon, atoms and grammar ---------------
 # -----------------------------------
 
 EN = (

@@ -27,7 +27,7 @@ def package(monkeypatch):
     """A package with the metric of docs/how-to/add-a-metric.md, one that cannot be imported, one
     without a metric.
     """
-    page = (Path(__file__).parents[4] / "docs/how-to/add-a-metric.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[5] / "docs/how-to/add-a-metric.md").read_text(encoding="utf-8")
     module = types.ModuleType("recall")
     exec(re.search("```python\n(.*?)```", page, re.DOTALL)[1], vars(module))
     monkeypatch.setitem(sys.modules, "recall", module)

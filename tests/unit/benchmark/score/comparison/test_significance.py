@@ -125,7 +125,7 @@ def test_randomization_agrees_with_the_exact_permutation_test():
     for mask in range(256):
         distance = sum(
             (a - b) * (-1 if mask >> place & 1 else 1)
-            for place, (a, b) in enumerate(zip(first, second))
+            for place, (a, b) in enumerate(zip(first, second, strict=True))
         )
         extreme += abs(distance) >= observed
     assert randomization_p(ones(first), ones(second), 20_000, 3)[0] == pytest.approx(
@@ -199,8 +199,7 @@ def test_the_units_of_one_run_are_drawn_alike_beside_several():
     assert np.array_equal(alone, beside)
 
 
-# --- put together
-# ---------------------------------------------------------------------------------------------------
+# --- put together ---------------------------------------------------------------------------------
 
 
 def exact(outcomes):

@@ -155,7 +155,8 @@ def rated(path, raters, judged_by):
     random = np.random.default_rng(4)
     severity = {rater: random.normal(0, 3) for rater in raters}
     rows = [
-        f"{system}\td{number // 5}\t{number + 1}\t{rater}\t{severity[rater] + random.normal(0, 1):.3f}"
+        f"{system}\td{number // 5}\t{number + 1}\t{rater}"
+        f"\t{severity[rater] + random.normal(0, 1):.3f}"
         for number in range(60)
         for rater in judged_by(number)
         for system in "ab"
