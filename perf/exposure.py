@@ -3,6 +3,7 @@
     python perf/exposure.py                     # 300 trials per cell
     python perf/exposure.py --trials 50         # a quick look
     python perf/exposure.py texts               # leaks planted in text, read by cgbench overlap
+    python perf/exposure.py few                 # 5 to 40 leaked pairs
 
 Long pairs are harder, and are leaked more often (with a probability of length / 60, from 4 to 33
 words). A system is right with a probability of 0.65 - length / 80, plus the planted gain on a
@@ -27,6 +28,7 @@ from cgbench.benchmark.measure.metrics.bins import Feature
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.comparison.comparison import Comparison, compare
 from cgbench.benchmark.score.comparison.design import Clusters, Sampling
+from cgbench.benchmark.score.evaluation import exposure
 from cgbench.benchmark.score.evaluation.exposure import compare_exposure
 from cgbench.benchmark.score.evaluation.scored import Binning
 from cgbench.benchmark.score.outputs.systems import System
@@ -35,7 +37,7 @@ from cgbench.text.columns import Column
 
 
 def trial(
-    seed: int, n: int, gain: float, runs: int, documents: int, samples: int
+    seed: int, n: int, gain: float, runs: int, documents: int, samples: int, few: int = 0
 ) -> tuple[float, float, bool]:
     """The plain and the matched difference in percent, and whether the interval of the latter holds
     the gain.
@@ -43,6 +45,10 @@ def trial(
     draw = np.random.default_rng([seed, n, round(100 * gain), runs, documents])
     lengths = draw.integers(4, 34, n).astype(float)
     leaked = draw.random(n) < lengths / 60
+    if few:
+        leaked = np.isin(
+            np.arange(n), draw.choice(n, few, replace=False, p=lengths / lengths.sum())
+        )
     right = 0.65 - lengths / 80 + gain * leaked
     metric, sampling = ExactMatch([["right"]] * n), Sampling()
     if documents:
@@ -104,7 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", nargs="?", choices=("scores", "texts"), default="scores")
+    parser.add_argument("what", nargs="?", choices=("scores", "texts", "few"), default="scores")
     parser.add_argument("--trials", type=int, default=300)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -127,6 +133,16 @@ def main() -> None:
                 ["planted", "plain", "matched", "held (%)", "exposed per leaked"], rows, "markdown"
             )
         )
+        return
+    if given.what == "few":
+        exposure.FEWEST = 5  # fewer than a score accepts, to show why
+        for n, few, gain in itertools.product((200, 1000), (5, 7, 10, 15, 20, 40), (0.0, 0.1, 0.3)):
+            trials = [trial(seed, n, gain, 1, 0, 200, few) for seed in range(given.trials)]
+            plain, matched, holds = np.array(trials, float).mean(axis=0)
+            cells = [f"{n:,}", str(few), f"{100 * gain:.0f}", f"{plain:.1f}", f"{matched:.1f}"]
+            rows.append([*cells, f"{100 * holds:.1f}"])
+        head = ["pairs", "leaked", "planted", "plain", "matched", "held (%)"]
+        print(render(head, rows, "markdown"))
         return
     for n, documents, runs, gain in itertools.product(
         (200, 1000), (0, 40), (1, 3), (0.0, 0.1, 0.3)

@@ -87,7 +87,7 @@ class RaceRequest:
         default="models",
         help=(
             "What the result is about: the models, or only their answers to this test set, on which"
-            " equally good models differ too"
+            " equally good models also differ"
         ),
         group="Comparison",
     )

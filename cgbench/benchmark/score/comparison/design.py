@@ -106,12 +106,14 @@ class Sampling:
 
     ``clusters``: examples that are not independent; ``design``: how they were drawn from a
     population, to estimate the score on it; ``rows`` int64, ascending: the examples that count,
-    None for all.
+    None for all. ``jackknife``: leave out one example at a time, without clusters and design, where
+    a bootstrap resample could be without the few examples that a score needs.
     """
 
     clusters: Clusters | None = None
     design: Design | None = None
     rows: np.ndarray | None = None
+    jackknife: bool = False
 
     @classmethod
     def of(

@@ -196,6 +196,9 @@ class DrawnScores:
             )
         elif design is not None:
             self.covariance = covariance_of_design(metric, self.statistics, rows, design)
+        elif sampling.jackknife:
+            alone = Clusters(("example",), (np.arange(rows.max() + 1),))
+            self.covariance = covariance_of_clusters(metric, self.statistics, rows, alone)
         elif self.count > 1:
             self.samples = resampled_runs(self.units, metric.compute, samples, seed)
             self.covariance = covariance_of_samples(self.samples, self.count)

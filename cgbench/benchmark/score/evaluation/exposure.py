@@ -8,13 +8,13 @@ corpus has seen it ("combination leakage", arXiv 2604.27340). The exposure of a 
 its new combinations that the corpus has.
 
 Pairs that are exposed differ from others, above all in length. So their score is compared with that
-of other pairs, weighted to the same distribution of lengths (post-stratification, Holt and Smith
-1979). Whatever else differs between exposed pairs and others of the same length is part of the
+of the other pairs nearest in length, weighted to the same distribution of lengths
+(post-stratification, Holt and Smith 1979). Whatever else differs between exposed pairs and others of the same length is part of the
 difference.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -38,10 +38,12 @@ from cgbench.text.plain_text import words_of
 
 EXPOSED = 0.5
 """Share of the new combinations in the corpus from which a pair is exposed."""
-FEWEST, MOST_STRATA = 5, 20
-"""Minimum number of exposed and of other pairs in a stratum of lengths, and maximum number of
-strata.
+FEWEST = 10
+"""Minimum number of exposed pairs, and of others. With fewer, 95% intervals hold a planted
+difference in fewer than 90% of trials (``perf/exposure.py few``).
 """
+OTHERS, MOST_STRATA = 5, 20
+"""Minimum number of other pairs in a stratum, and maximum number of strata."""
 
 
 def new_combinations(line: str, known: KnownNgrams) -> list[tuple[int, int]]:
@@ -87,21 +89,53 @@ def exposure_of(
     return np.array([np.mean(is_seen) if is_seen else np.nan for is_seen in seen])
 
 
-def length_strata(lengths: np.ndarray, exposed: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """A stratum of similar length for each of ``rows``, int64 ``[n]`` (-1: not in ``rows``), with
-    at least :data:`FEWEST` exposed and other rows; rows of the same length are in the same one."""
-    labels, stratum, waiting = np.full(len(lengths), -1), 0, np.zeros(0, np.int64)
-    for length in np.unique(lengths[rows]):
-        waiting = np.concatenate([waiting, rows[lengths[rows] == length]])
-        labels[waiting] = stratum
-        exposed_rows = int(exposed[waiting].sum())
-        if (
-            min(exposed_rows, len(waiting) - exposed_rows) >= FEWEST
-            and len(waiting) >= len(rows) / MOST_STRATA
-        ):
-            stratum, waiting = stratum + 1, waiting[:0]
-    labels[waiting] = max(stratum - 1, 0)  # the longest, if too few, belong to the stratum before
-    return labels
+@dataclass(frozen=True)
+class Stratum:
+    """Exposed pairs of ``low`` to ``high`` words, with the other pairs of ``reach`` words more or
+    less.
+    """
+
+    low: float
+    high: float
+    reach: float = 0.0
+
+    def holds(self, lengths: np.ndarray) -> np.ndarray:
+        """Which lengths are those of its other pairs."""
+        return (self.low - self.reach <= lengths) & (lengths <= self.high + self.reach)
+
+    def reaching(self, lengths: np.ndarray) -> "Stratum":
+        """The same with the least reach that gives it :data:`OTHERS` of the other pairs'
+        ``lengths``, or all of them if there are fewer.
+        """
+        distances = np.maximum(np.maximum(self.low - lengths, lengths - self.high), 0.0)
+        last = min(OTHERS, len(lengths)) - 1
+        return replace(self, reach=float(np.partition(distances, last)[last]))
+
+    def meets(self, following: "Stratum") -> bool:
+        """Whether a pair could belong to both."""
+        return self.high + self.reach >= following.low - following.reach
+
+
+def length_strata(lengths: np.ndarray, exposed: np.ndarray) -> list[Stratum]:
+    """Strata of exposed pairs and of the other pairs nearest to them in length, by length.
+
+    Exposed pairs are divided into at most :data:`MOST_STRATA` groups by length, each of which has
+    the other pairs in its range, or the nearest. Groups that would share other pairs are one.
+
+    :param lengths: of the pairs that are compared, ``[n]``.
+    :param exposed: bool ``[n]``; some are, and some are not.
+    """
+    exposed_lengths, counts = np.unique(lengths[exposed], return_counts=True)
+    # Groups of whole lengths with about as many exposed pairs each.
+    group = (np.cumsum(counts) - counts) * MOST_STRATA // counts.sum()
+    strata: list[Stratum] = []
+    for number in np.unique(group):
+        in_group = exposed_lengths[group == number]
+        stratum = Stratum(in_group[0], in_group[-1]).reaching(lengths[~exposed])
+        while strata and strata[-1].meets(stratum):
+            stratum = Stratum(strata.pop().low, stratum.high).reaching(lengths[~exposed])
+        strata.append(stratum)
+    return strata
 
 
 class Matched(Metric):
@@ -126,7 +160,12 @@ class Matched(Metric):
         :param exposed: bool ``[n]``; ``lengths`` ``[n]``; ``rows``: those that are compared.
         """
         self.metric, self.results, self.exposed, self.rows = metric, results, exposed, rows
-        self.strata = length_strata(lengths, exposed, rows)
+        compared, strata = lengths[rows], length_strata(lengths[rows], exposed[rows])
+        # The stratum of each pair; other pairs that are like no exposed pair have the last.
+        self.stratum = np.full(len(rows), len(strata))
+        for number, stratum in enumerate(strata):
+            self.stratum[stratum.holds(compared)] = number
+        self.strata = len(strata)
         self.name, self.lower_is_better, self.width = (
             metric.name,
             metric.lower_is_better,
@@ -145,7 +184,11 @@ class Matched(Metric):
     def signature(self) -> Signature:
         """That of the metric, with the number of exposed and of other pairs."""
         signature, exposed = self.metric.signature(), int(self.exposed[self.rows].sum())
-        signature.items |= {"exposed": exposed, "others": len(self.rows) - exposed}
+        signature.items |= {
+            "exposed": exposed,
+            "others": len(self.rows) - exposed,
+            "strata": self.strata,
+        }
         return signature
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
@@ -157,10 +200,10 @@ class Matched(Metric):
         return [self._wide(run) for result in self.results for run in result.statistics]
 
     def _wide(self, statistics: np.ndarray) -> np.ndarray:
-        wide = np.zeros((len(statistics), 2, self.strata.max() + 1, statistics.shape[1] + 1))
-        side, stratum = self.exposed[self.rows].astype(int), self.strata[self.rows]
-        wide[self.rows, side, stratum, 0] = 1
-        wide[self.rows, side, stratum, 1:] = statistics[self.rows]
+        wide = np.zeros((len(statistics), 2, self.strata + 1, statistics.shape[1] + 1))
+        side = self.exposed[self.rows].astype(int)
+        wide[self.rows, side, self.stratum, 0] = 1
+        wide[self.rows, side, self.stratum, 1:] = statistics[self.rows]
         self._shape = wide.shape[1:]
         return wide.reshape(len(statistics), -1)
 
@@ -212,4 +255,7 @@ def compare_exposure(
         comparison, paired=CALIBRATED if comparison.paired else None, confidence=True
     )
     matched = Matched(metric, results, exposed, lengths(text.values), rows)
-    return score(matched, systems, with_intervals, sampling=replace(sampling, rows=rows))
+    # A bootstrap resample may have no exposed pair at all.
+    return score(
+        matched, systems, with_intervals, sampling=replace(sampling, rows=rows, jackknife=True)
+    )

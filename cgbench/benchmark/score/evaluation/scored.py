@@ -323,6 +323,8 @@ def _signature(
             items["design"] = "jackknife"
         elif sampling.clusters:
             items["clusters"] = sampling.clusters.signature()
+        elif sampling.jackknife:
+            items["intervals"] = "jackknife"
         else:
             items["bs"] = comparison.count("bootstrap")
             items["seed"] = comparison.seed

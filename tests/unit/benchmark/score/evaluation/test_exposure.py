@@ -93,7 +93,7 @@ def test_new_combinations_are_as_defined(min_count, seen):
 
 
 def matched(metric, outputs, exposed, lengths, monkeypatch, rows=None):
-    monkeypatch.setattr(exposure_module, "FEWEST", 1)
+    monkeypatch.setattr(exposure_module, "OTHERS", 1)
     statistics = metric.statistics(outputs)[None]
     results = [type("Result", (), {"statistics": statistics})()]
     own = Matched(
@@ -117,7 +117,7 @@ def test_others_are_weighted_to_the_lengths_of_the_exposed(monkeypatch):
     assert own.compute(wide[:7].sum(axis=0, keepdims=True))[0] == pytest.approx(
         [100, 100 / 3, 200 / 3, 100 / 3]
     )
-    assert "exposed:4|others:4" in str(own.signature())
+    assert "exposed:4|others:4|strata:2" in str(own.signature())
 
 
 def pairs_with(exposure, lengths):
@@ -198,22 +198,33 @@ def test_what_cannot_be_compared_is_left_out(monkeypatch):
     )
 
 
-@pytest.mark.parametrize(("n", "share"), [(500, 0.2), (500, 0.8), (20_000, 0.2), (530, 0.2)])
-def test_strata_have_enough_of_both_and_lengths_stay_together(n, share):
+@pytest.mark.parametrize(
+    ("n", "share"), [(500, 0.2), (500, 0.8), (20_000, 0.2), (530, 0.2), (200, 0.05), (60, 0.2)]
+)
+def test_strata_have_the_nearest_others(n, share):
     draw = np.random.default_rng(2)
     lengths, exposed = draw.integers(1, 40, n).astype(float), draw.random(n) < share
-    rows = np.flatnonzero(draw.random(n) < 0.9)
-    strata = length_strata(lengths, exposed, rows)
-    assert set(np.flatnonzero(strata >= 0)) == set(rows.tolist()) and 3 < strata.max() < 20
-    for number in range(strata.max() + 1):
-        own = strata == number
-        assert exposed[own].sum() >= 5 and (~exposed[own]).sum() >= 5
-    order = rows[np.argsort(lengths[rows], kind="stable")]
-    assert (np.diff(strata[order]) >= 0).all()
-    assert all(
-        len(set(strata[rows][lengths[rows] == one].tolist())) == 1
-        for one in set(lengths[rows].tolist())
-    )
+    strata = length_strata(lengths, exposed)
+    members = np.stack([stratum.holds(lengths) for stratum in strata])
+    # Each exposed pair is in one stratum, others in at most one; each stratum has enough of both.
+    assert (members[:, exposed].sum(axis=0) == 1).all() and (members.sum(axis=0) <= 1).all()
+    assert (members[:, exposed].sum(axis=1) >= 1).all()
+    assert (members[:, ~exposed].sum(axis=1) >= 5).all() and len(strata) <= 20
+    # No pair outside is nearer to the exposed pairs of a stratum than those inside.
+    for stratum, inside in zip(strata, members, strict=True):
+        distances = np.maximum(np.maximum(stratum.low - lengths, lengths - stratum.high), 0)
+        assert distances[~exposed & inside].max() < distances[~exposed & ~inside].min()
+
+
+def test_few_exposed_pairs_are_matched_too():
+    """Ten exposed pairs of 10 words: only others of about that length count."""
+    lengths = np.array([10.0] * 10 + list(range(1, 31)) * 5)
+    exposed = np.arange(160) < 10
+    (stratum,) = length_strata(lengths, exposed)
+    assert (stratum.low, stratum.high, stratum.reach) == (10, 10, 0)
+    spread = np.where(exposed, np.linspace(2, 29, 160).round(), lengths)
+    spread[:10] = [2, 5, 8, 11, 14, 17, 20, 23, 26, 29]
+    assert len(length_strata(spread, exposed)) == 10
 
 
 def simulate(seed, n, gain, runs, leaked_longer=True):
