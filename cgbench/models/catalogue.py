@@ -124,7 +124,7 @@ def _counted_row(preset: Preset, vocabulary: tuple[int, int] | None, count: bool
         row["source_size"], row["target_size"] = vocabulary
     if count and preset.model.architecture not in OUTSIDE:  # external models are counted on loading
         total, row["parameters_without_vocabulary"] = count_parameters(
-            preset.model, *(vocabulary or (1, 1))
+            preset.model, *(vocabulary or (SOURCE, TARGET))
         )
         row["parameters"] = total if vocabulary else None
     return row
@@ -136,11 +136,15 @@ def count_parameters(config: ModelConfig, source_size: int, target_size: int) ->
     """
     from cgbench.models.config.architectures import build_model
 
-    with require("torch", "models").device("meta"):
-        shapes = [parameter.shape for parameter in build_model(config, SOURCE, TARGET).parameters()]
-    sizes = {SOURCE: source_size, TARGET: target_size}
-    total = sum(math.prod(sizes.get(length, length) for length in shape) for shape in shapes)
-    return total, sum(math.prod(shape) for shape in shapes if sizes.keys().isdisjoint(shape))
+    def shapes(*sizes: int) -> list[tuple[int, ...]]:
+        with require("torch", "models").device("meta"):
+            return [
+                tuple(parameter.shape) for parameter in build_model(config, *sizes).parameters()
+            ]
+
+    counted, others = shapes(source_size, target_size), shapes(source_size + 1, target_size + 3)
+    same = (first for first, second in zip(counted, others, strict=True) if first == second)
+    return sum(map(math.prod, counted)), sum(map(math.prod, same))
 
 
 def _settings(section: str, config: Any, defaults: Any) -> list[dict[str, Any]]:

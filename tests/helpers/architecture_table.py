@@ -95,6 +95,8 @@ TABLE = [
     ),
     row("syntactic_attention", "syntax", encoder_layers=1, decoder_layers=1, read_syntax=True),
     row("cgps", encoder_layers=1, decoder_layers=1, dropout=0.0, input_slots=20),
+    row("bert2seq", target_width=10),
+    row("bert2seq", "marks", decoder_layers=1, begin_source=True, norm="pre", target_width=10),
 ]
 
 

@@ -181,6 +181,52 @@ def write_roberta(folder, seed=0, words=WORDS, **changes):
     )
 
 
+BERT_WORDS = (*WORDS, "un", "##known", "##s", ",", "'", "10")
+
+
+def bert_tokenizer(words=BERT_WORDS):
+    """Pieces of words in lower case, with BERT's special tokens at its ids; [CLS] before and [SEP]
+    after a sentence.
+    """
+    import transformers
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+    entries = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    table = {word: number for number, word in enumerate(entries)}
+    made = Tokenizer(models.WordPiece(table, unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer(lowercase=True)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece()
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 3), ("[SEP]", 4)]
+    )
+    names = {"cls": "[CLS]", "pad": "[PAD]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, **{f"{name}_token": token for name, token in names.items()}
+    )
+
+
+def write_bert(folder, seed=0, words=BERT_WORDS, **changes):
+    """An untrained BERT with a tokeniser of its form, its weights far from zero; returns its
+    address.
+    """
+    import transformers
+
+    shape = {
+        "vocab_size": len(words) + 6,
+        "hidden_size": 16,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 40,
+    }
+    torch.manual_seed(seed)
+    config = transformers.BertConfig(**{**shape, **changes})
+    return _write_far_from_zero(
+        transformers.BertForMaskedLM(config).eval(), bert_tokenizer(words), folder
+    )
+
+
 def write_bart(folder, seed=0, words=WORDS, **changes):
     """An untrained BART with a tokeniser of its form, its weights far from zero; returns its
     address.

@@ -393,6 +393,31 @@ class CGPSConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
+class Bert2SeqConfig(OverEncoderConfig):
+    """BERT2SEQ (Yin et al., 2021): an LSTM decoder with attention that copies from BERT's source.
+
+    ``decoder_layers``, ``width`` and ``dropout`` are the decoder's.
+    """
+
+    architecture: str = "bert2seq"
+    takes_vectors = False  # copied words are read as one symbol
+    projects_states = False  # the output also depends on what may be copied
+    decoder_layers: int = option(2, "Number of LSTM layers of the decoder", least=1)
+    width: int = 256
+    dropout: float = option(
+        0.2,
+        "Dropout probability between the decoder's layers, and of the vector that predicts",
+        least=0,
+        below=1,
+    )
+    target_width: int = option(128, "Width of the target embeddings", least=1)
+    copies: bool = option(
+        False,
+        "Whether pieces of the source can be copied, as with BERT; needs ``text.unit=programs``",
+    )
+
+
+@dataclass(frozen=True)
 class HuggingFaceConfig(ModelConfig):
     """A fine-tuned encoder-decoder from transformers (T5, BART, Marian, NLLB ...).
 
@@ -514,6 +539,13 @@ ARCHITECTURES = {
         "CGPS",
         "two embeddings per word, one to attend and one to read",
         "Li et al. 2019",
+    ),
+    "bert2seq": Architecture(
+        Bert2SeqConfig,
+        ".bert2seq",
+        "Bert2Seq",
+        "LSTM decoder over BERT that copies",
+        "Yin et al. 2021",
     ),
 }
 

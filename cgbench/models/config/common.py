@@ -12,7 +12,7 @@ from cgbench.errors import InputError
 from cgbench.settings import option
 
 LENGTH = "training.max_updates"  # the setting that may be raised to extend a run
-Unit = Literal["subwords", "words", "characters"]
+Unit = Literal["subwords", "words", "characters", "programs"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 Norm = Literal["pre", "post"]
 
@@ -160,6 +160,11 @@ class TrainingConfig(Section):
     max_updates: int = option(100_000, "Number of updates", least=1)
     learning_rate: float = option(
         5e-4, "Peak learning rate, reached after ``warmup_updates``", above=0
+    )
+    pretrained_learning_rate: float = option(
+        0.0,
+        "Peak learning rate of the parameters that come from a pre-trained encoder; 0: that of all",
+        least=0,
     )
     schedule: Literal["inverse_sqrt", "linear", "constant", "noam", "stairs"] = option(
         "inverse_sqrt",
@@ -314,8 +319,9 @@ class TextConfig:
 
     unit: Unit = option(
         "subwords",
-        "Unit of a token: ``subwords`` of words, ``words`` separated by white space, or"
-        " ``characters``, blanks included",
+        "Unit of a token: ``subwords`` of words, ``words`` separated by white space,"
+        " ``characters``, blanks included, or ``programs`` (words, but those of string literals are"
+        " pieces of the source's tokeniser, which can be copied; only over a pre-trained encoder)",
     )
     merges: int = option(
         10_000,

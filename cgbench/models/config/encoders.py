@@ -8,7 +8,8 @@ from typing import Literal
 from cgbench.models.config.common import TransformerConfig
 from cgbench.settings import option
 
-OFFSET = 2  # unused rows in the position tables of RoBERTa and BART
+OFFSETS = {"roberta": 2, "bart": 2, "bert": 0}  # unused rows in their position tables
+BERT_EPSILON = 1e-12  # of BERT's layer normalisation
 
 BART = {  # our settings for its decoder
     "positions": "encoder",
@@ -22,15 +23,15 @@ BART = {  # our settings for its decoder
 
 @dataclass(frozen=True)
 class OverEncoderConfig(TransformerConfig):
-    """A Transformer whose encoder may be RoBERTa, or that may be BART; their ``config.json`` sets
-    their sizes.
+    """A Transformer whose encoder may be RoBERTa or BERT, or that may be BART; their
+    ``config.json`` sets their sizes.
     """
 
-    encoder: Literal["own", "roberta", "bart"] = option(
+    encoder: Literal["own", "roberta", "bert", "bart"] = option(
         "own",
-        "Encoder: the architecture's ``own`` layers; ``roberta`` from ``--init hf:...``, with its"
-        " tokeniser for the source; or ``bart``, with its decoder, and its tokeniser for both"
-        " sides",
+        "Encoder: the architecture's ``own`` layers; ``roberta`` or ``bert`` from ``--init"
+        " hf:...``, with its tokeniser for the source; or ``bart``, with its decoder, and its"
+        " tokeniser for both sides",
     )
     encoder_width: int = option(768, "Width of the pre-trained encoder", least=1)
     encoder_feedforward_width: int = option(
@@ -40,7 +41,7 @@ class OverEncoderConfig(TransformerConfig):
     encoder_positions: int = option(
         514,
         "Number of its positions, two more than the tokens of its longest sentence",
-        above=OFFSET,
+        least=1,
     )
     encoder_dropout: float = option(
         0.1,
@@ -58,6 +59,11 @@ class OverEncoderConfig(TransformerConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pretrained_encoder:
+            self._require(
+                "encoder_positions",
+                self.encoder_positions > self.position_offset,
+                f"more than {self.position_offset} with model.encoder={self.encoder}",
+            )
             self._divides("encoder_attention_heads", "encoder_width")
             self._require(
                 "begin_source",
@@ -100,6 +106,11 @@ class OverEncoderConfig(TransformerConfig):
         return self.pretrained_decoder
 
     @property
+    def position_offset(self) -> int:
+        """Number of unused rows in the pre-trained encoder's table of positions."""
+        return OFFSETS.get(self.encoder, 0)
+
+    @property
     def source_width(self) -> int:
         """Width of the encoder's states."""
         return self.encoder_width if self.pretrained_encoder else self.width
@@ -110,14 +121,14 @@ class OverEncoderConfig(TransformerConfig):
         if not self.pretrained_encoder:
             return None
         return (
-            self.encoder_positions - OFFSET + (-1 if self.encoder_marks else 1)
+            self.encoder_positions - self.position_offset + (-1 if self.encoder_marks else 1)
         )  # both <s> and </s>, or neither
 
     @property
     def longest_target(self) -> int | None:
         """As :attr:`longest_source`, of the target."""
         return (
-            self.encoder_positions - OFFSET
+            self.encoder_positions - self.position_offset
             if self.pretrained_encoder and self.positions == "encoder"
             else None
         )

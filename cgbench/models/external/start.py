@@ -11,7 +11,7 @@ from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json
 from cgbench.models.config.architectures import OUTSIDE, HuggingFaceConfig
 from cgbench.models.config.common import TextConfig
-from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
+from cgbench.models.config.encoders import BERT_EPSILON, OFFSETS, OverEncoderConfig
 from cgbench.models.config.presets import Preset
 from cgbench.models.lengths import positions_of
 
@@ -80,10 +80,7 @@ class Start:
         tokenizer = read_tokenizer(self.planned.folder)
         if self.decodes:
             return Subwords(tokenizer=tokenizer, both=True)
-        learned = Subwords.learn(target, target, config)
-        return Subwords(
-            learned.merges, target=learned.target, unit=learned.unit, tokenizer=tokenizer
-        )
+        return Subwords.learn(target, target, config, tokenizer)
 
     def load_into(self, model: Any, source_size: int) -> None:
         """Load the parameters of the encoder, or of encoder and decoder, into one of our models.
@@ -92,7 +89,7 @@ class Start:
         """
         from cgbench.models.architectures.pretrained.weights import load_pretrained
         from cgbench.models.external.loading import load_weights
-        from cgbench.models.text.tokenized import mask_id, read_tokenizer
+        from cgbench.models.text.tokenized import ids_of_bert, mask_id, read_tokenizer
 
         weights = load_weights(self.planned.address, self.planned.folder, self.decodes)
         rows = len(
@@ -103,6 +100,9 @@ class Start:
                 f"{self.shown}: the tokeniser belongs to another model: it has {source_size:,} ids,"
                 f" but the model has {rows:,} embeddings"
             )
+        if model.config.encoder == "bert":
+            words = "embeddings.word_embeddings.weight"
+            weights = {**weights, words: weights[words][ids_of_bert(self.planned.folder)]}
         load_pretrained(model, weights, mask_id(read_tokenizer(self.planned.folder)))
 
 
@@ -160,7 +160,11 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
     ), preset.replace(changes)
 
 
-_MODEL_TYPES = {"roberta": ("roberta", "xlm-roberta", "camembert"), "bart": ("bart",)}
+_MODEL_TYPES = {
+    "roberta": ("roberta", "xlm-roberta", "camembert"),
+    "bert": ("bert",),
+    "bart": ("bart",),
+}
 _WANTED: dict[
     str, dict[str, Any]
 ] = {  # what our layers implement, where their configurations leave a choice
@@ -170,6 +174,12 @@ _WANTED: dict[
         "type_vocab_size": 1,
         "pad_token_id": 1,
     },
+    "bert": {
+        "layer_norm_eps": BERT_EPSILON,
+        "hidden_act": "gelu",
+        "type_vocab_size": 2,
+        "pad_token_id": 0,
+    },
     "bart": {
         "activation_function": "gelu",
         "scale_embedding": False,
@@ -178,12 +188,14 @@ _WANTED: dict[
         "decoder_start_token_id": 2,
     },
 }
+_ENCODER_NAMES = {
+    "encoder_width": "hidden_size",
+    "encoder_feedforward_width": "intermediate_size",
+    "encoder_attention_heads": "num_attention_heads",
+}
 _NAMES = {
-    "roberta": {
-        "encoder_width": "hidden_size",
-        "encoder_feedforward_width": "intermediate_size",
-        "encoder_attention_heads": "num_attention_heads",
-    },
+    "roberta": _ENCODER_NAMES,
+    "bert": _ENCODER_NAMES,
     "bart": {
         "encoder_width": "d_model",
         "encoder_feedforward_width": "encoder_ffn_dim",
@@ -209,7 +221,7 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> tuple[dict[str, in
         )
     for name, value in _WANTED[model.encoder].items():
         if config.get(name, value) != value:
-            family = "BART" if model.encoder == "bart" else "RoBERTa"
+            family = {"roberta": "RoBERTa", "bert": "BERT", "bart": "BART"}[model.encoder]
             raise InputError(
                 f"{argument('init', text)}: its {name} is {config[name]}; only {value}, as in"
                 f" {family}, is supported"
@@ -224,9 +236,10 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> tuple[dict[str, in
             )
         layers = model.encoder_layers
     # RoBERTa's setting counts the rows of its table, BART's the tokens.
-    rows = config["max_position_embeddings"] + (OFFSET if model.encoder == "bart" else 0)
+    offset = OFFSETS[model.encoder]
+    rows = config["max_position_embeddings"] + (offset if model.encoder == "bart" else 0)
     most = (
-        rows - OFFSET - (1 if model.encoder_marks else 0)
+        rows - offset - (1 if model.encoder_marks else 0)
     )  # <s> does not count in a sentence's length
     shape = {setting: config[name] for setting, name in _NAMES[model.encoder].items()}
     shape |= {"encoder_layers": layers, "encoder_positions": rows}

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.checksums import check_recorded
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, ordinary_file, read_json, to_json, write_atomic
 from cgbench.models.config.common import UNITS, TextConfig
 from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
@@ -78,15 +78,29 @@ class Subwords:
             from cgbench.models.text.tokenized import TokenizerSide
 
             self._source = TokenizerSide(tokenizer)
-        self._target: Any = self._source if both else _Side(target, _SPLITTERS[unit], pieces)
+        if unit == "programs":
+            if tokenizer is None:
+                raise InputError(
+                    "text.unit=programs: needs the tokeniser of a pre-trained encoder"
+                    f" ({argument('init')})"
+                )
+            from cgbench.models.text.programs import ProgramSide
+
+            self._target: Any = ProgramSide(target, self._source)
+        else:
+            self._target = self._source if both else _Side(target, _SPLITTERS[unit], pieces)
         self.source: list[str] = self._source.tokens
         self.target: list[str] = self._target.tokens
 
     @classmethod
-    def learn(cls, source: Path, target: Path, config: TextConfig) -> Subwords:
+    def learn(
+        cls, source: Path, target: Path, config: TextConfig, tokenizer: str | None = None
+    ) -> Subwords:
         """Learn from two plain text files (see the text contract in ``docs/reference/formats.md``).
 
         The result is deterministic, whatever the machine or number of threads.
+
+        :param config: unit and number of merges; ``tokenizer``: JSON of a tokeniser for the source.
         """
         counts = [_count(path, _SPLITTERS[config.unit]) for path in (source, target)]
         total = counts[0] + counts[1]
@@ -98,7 +112,8 @@ class Subwords:
             merges = learn_merges(total, config.merges, config.ties)
             pieces = splitter(merges, alphabet(total))
         first, second = (total, total) if config.joint_dictionary else counts
-        return cls(merges, _dictionary(first, pieces), _dictionary(second, pieces), config.unit)
+        dictionaries = _dictionary(first, pieces), _dictionary(second, pieces)
+        return cls(merges, *dictionaries, config.unit, tokenizer)
 
     @classmethod
     def load(cls, folder: Path) -> Subwords:
@@ -152,11 +167,18 @@ class Subwords:
         """
         return self._source.unknown(lines)
 
+    def targets_of_pieces(self) -> np.ndarray:
+        """See :meth:`.programs.ProgramSide.targets_of_pieces`."""
+        if self.unit != "programs":
+            raise InputError(f"model.copies=true: needs text.unit=programs, not {self.unit}")
+        pieces: np.ndarray = self._target.targets_of_pieces()
+        return pieces
+
     def decode_target(self, ids: Iterable[int]) -> str:
         """Return the text of target ids up to </s>, words separated by spaces, without special
         tokens but ``<unk>``.
         """
-        if self.both:
+        if self.both or self.unit == "programs":
             return str(self._target.decode(ids))
         pieces = []
         for id_ in ids:
@@ -172,12 +194,14 @@ class Subwords:
         return (" " if self.unit == "words" else "").join(pieces)
 
     def _json(self) -> str:
+        fields: dict[str, Any]
         if self.both:
             return to_json({"format": 4, "tokenizer": self.tokenizer})
         if self.tokenizer is not None:
-            names = ("unit", "merges", "target", "tokenizer")
-            return to_json({"format": 3, **{name: getattr(self, name) for name in names}})
-        fields: dict[str, Any] = {"source": self.source, "target": self.target}
+            target = self._target.symbols if self.unit == "programs" else self.target
+            fields = {"unit": self.unit, "merges": self.merges, "target": target}
+            return to_json({"format": 3, **fields, "tokenizer": self.tokenizer})
+        fields = {"source": self.source, "target": self.target}
         fields |= (
             {"format": 1, "merges": self.merges}
             if self.unit == "subwords"
@@ -230,10 +254,17 @@ def _characters(line: str) -> list[bytes]:
     return [character.encode() for character in line]
 
 
+def _symbols(line: str) -> list[bytes]:
+    from cgbench.models.text.programs import program_symbols
+
+    return [symbol.encode() for symbol in program_symbols(line)]
+
+
 _SPLITTERS: dict[str, Callable[[str], list[bytes]]] = {
     "subwords": word_bytes,
     "words": word_bytes,
     "characters": _characters,
+    "programs": _symbols,
 }
 
 

@@ -2,6 +2,7 @@
 
 The tokeniser is JSON of the library ``tokenizers``, stored in ``subwords.json``, so that a
 checkpoint is complete. Its first ids must be <s> <pad> </s> <unk>, as in RoBERTa and BART.
+BERT's is renumbered when it is read.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ from cgbench.errors import InputError, reason_of, require
 from cgbench.files import LARGEST_JSON, ordinary_file, parse_json
 from cgbench.models.special_ids import EOS, SPECIALS, UNK
 
+BERT_SPECIALS = ("[CLS]", "[PAD]", "[SEP]", "[UNK]")  # in the order of ours
 _GAPS = 1 << 16  # allowed gap in ids, beyond four times the vocabulary size
 
 
@@ -164,7 +166,50 @@ class TokenizerSide:
 
 
 def read_tokenizer(folder: Path) -> str:
-    """The tokeniser of a Hugging Face model, as normalised JSON."""
+    """The tokeniser of a Hugging Face model, as normalised JSON; BERT's with our first ids.
+
+    See :func:`ids_of_bert`.
+    """
+    content = _tokenizer_of(folder)
+    if content["model"].get("type") == "WordPiece":
+        content = _like_roberta(content, folder)
+    return json.dumps(content, ensure_ascii=False, sort_keys=False)
+
+
+def ids_of_bert(folder: Path) -> list[int]:
+    """The id in BERT of each of our ids: [CLS], [PAD], [SEP] and [UNK], which are our first four,
+    then all others in their order.
+    """
+    table: dict[str, int] = _tokenizer_of(folder)["model"]["vocab"]
+    if missing := [token for token in BERT_SPECIALS if token not in table]:
+        raise InputError(f"{folder}: its tokeniser has no {missing[0]}; it is not BERT's")
+    first = [table[token] for token in BERT_SPECIALS]
+    return [*first, *sorted(set(table.values()).difference(first))]
+
+
+def _like_roberta(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A tokeniser of BERT with the names and ids of RoBERTa's special tokens."""
+    order = ids_of_bert(folder)
+    names = dict(zip(BERT_SPECIALS, SPECIALS, strict=True))
+    if len(order) <= max(order):
+        raise InputError(f"{folder}: the ids of its tokeniser have gaps")
+    new_ids = {old: new for new, old in enumerate(order)}
+    table = {
+        names.get(token, token): new_ids[id_] for token, id_ in content["model"]["vocab"].items()
+    }
+    added = [
+        {
+            **token,
+            "id": new_ids[token["id"]],
+            "content": names.get(token["content"], token["content"]),
+        }
+        for token in content.get("added_tokens") or []
+    ]
+    model = {**content["model"], "vocab": table, "unk_token": SPECIALS[UNK]}
+    return {**content, "model": model, "added_tokens": added, "post_processor": None}
+
+
+def _tokenizer_of(folder: Path) -> dict[str, Any]:
     path = folder / "tokenizer.json"
     if not os.path.lexists(path):
         raise InputError(
@@ -173,7 +218,8 @@ def read_tokenizer(folder: Path) -> str:
         )
     text = read_tokenizer_file(path)
     check_tokenizer_json(text, path)
-    return json.dumps(parse_json(text, path), ensure_ascii=False, sort_keys=False)
+    content: dict[str, Any] = parse_json(text, path)
+    return content
 
 
 def read_tokenizer_file(path: Path) -> bytes:

@@ -235,7 +235,7 @@ class TrainingRun:
         self.objective.update = self.progress.update
         rate = self._rate()
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["rate"]
         rows = np.concatenate(batches)
         lengths = self.data.target.lengths[rows]
         count = self.objective.count(lengths)
@@ -420,13 +420,24 @@ def learning_rate(config: TrainingConfig, update: int, width: int) -> float:
 
 def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch.optim.AdamW:
     """Return Adam for an objective, without weight decay for the model's
-    ``undecayed_parameters``.
+    ``undecayed_parameters``, and with a learning rate for its ``pretrained_parameters``.
     """
-    config = checkpoint.training
-    without = {f"model.{name}" for name in getattr(objective.model, "undecayed_parameters", set)()}
-    groups: list[dict[str, Any]] = [{"params": []}, {"params": [], "weight_decay": 0.0}]
+    config, model = checkpoint.training, objective.model
+    without = {f"model.{name}" for name in getattr(model, "undecayed_parameters", set)()}
+    pretrained: set[str] = set()
+    if config.pretrained_learning_rate:
+        names: set[str] = getattr(model, "pretrained_parameters", set)()
+        pretrained.update(f"model.{name}" for name in names)
+    # "rate": what the learning rate of the schedule is multiplied by.
+    slower = config.pretrained_learning_rate / config.learning_rate
+    groups: list[dict[str, Any]] = [
+        {"params": [], "rate": rate, **decay}
+        for rate in (1.0, slower)
+        for decay in ({}, {"weight_decay": 0.0})
+    ]
     for name, parameter in objective.named_parameters():
-        groups[name in without]["params"].append(parameter)
+        group = 2 * (name in pretrained) + (name in without)
+        groups[group]["params"].append(parameter)
     return torch.optim.AdamW(
         [group for group in groups if group["params"]],
         betas=(config.adam_beta1, config.adam_beta2),

@@ -40,6 +40,8 @@ class Objective(nn.Module):
         """Return the sum to minimise, and the sum to report as perplexity, which has no
         gradient.
         """
+        if predictable := getattr(self.model, "predictable", None):
+            target = predictable(source, target)
         with self.autocast(source.ids.device):
             logits = self.model(source, target.shifted())
         loss, nll_loss = label_smoothed_nll_loss(logits, target.ids, self.smoothing)

@@ -102,6 +102,8 @@ def train_model(
             if init:
                 init.load_into(model, subwords.source_size)
             load_lexicon(model, preset.model, subwords, lexicon)
+            if connect := getattr(model, "connect", None):
+                connect(subwords)
         # The objective, the data, and what the checkpoint will record.
         objectives = build_objectives(
             model, config, preset.method, subwords.target_size, in_bfloat16

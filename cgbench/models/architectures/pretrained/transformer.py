@@ -1,5 +1,5 @@
-"""RoBERTa (Liu et al., 2019) as the encoder of a Transformer, or BART (Lewis et al., 2020) as
-encoder and decoder.
+"""RoBERTa (Liu et al., 2019) or BERT (Devlin et al., 2019) as the encoder of a Transformer, or BART
+(Lewis et al., 2020) as encoder and decoder.
 
 Their layers are our post-norm layers with GELU. So anything built from encoder layers (mixtures of
 sublayers, layers over a source and a prefix, fuse-attention) also works with them, without padding.
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from cgbench.models.architectures.transformer import Transformer
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
+from cgbench.models.config.encoders import BERT_EPSILON, OverEncoderConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import EncoderLayer
 from cgbench.models.parts.linear import Linear
@@ -23,7 +23,7 @@ from cgbench.models.special_ids import BOS, PAD
 
 
 class PretrainedTransformer(Transformer):
-    """A Transformer whose encoder may be RoBERTa's, or that may be BART."""
+    """A Transformer whose encoder may be RoBERTa's or BERT's, or that may be BART."""
 
     config: OverEncoderConfig
 
@@ -36,6 +36,11 @@ class PretrainedTransformer(Transformer):
             self.encoder_norm = (
                 nn.Identity()
             )  # that of a pre-trained encoder belongs to its last layer
+        if config.encoder == "bert":
+            for part in (self.source_embedding, self.encoder):
+                for module in part.modules():
+                    if isinstance(module, nn.LayerNorm):
+                        module.eps = BERT_EPSILON
         self.longest_source, self.longest_target = config.longest_source, config.longest_target
         self.output = None if config.tie_output else Linear(config.width, target_size, bias=False)
         if self.output is not None:
@@ -101,6 +106,7 @@ class PretrainedEmbedding(nn.Module):
         if words is None:
             self.words = nn.Embedding(ids, width, padding_idx=PAD)
         self.positions = nn.Embedding(config.encoder_positions, width)
+        self.offset = config.position_offset
         self.token_type = None if config.pretrained_decoder else nn.Parameter(torch.zeros(width))
         self.norm = nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
@@ -118,4 +124,4 @@ class PretrainedEmbedding(nn.Module):
 
     def at(self, positions: Tensor) -> Tensor:
         """The vectors of positions from 0."""
-        return self.positions(positions + OFFSET)
+        return self.positions(positions + self.offset)

@@ -1,4 +1,4 @@
-"""Map the parameters of RoBERTa and BART to ours."""
+"""Map the parameters of RoBERTa, BERT and BART to ours."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -32,13 +32,15 @@ _BART_CROSS = {
 
 @torch.no_grad()
 def load_pretrained(model: Any, weights: Mapping[str, Tensor], mask: int | None) -> None:
-    """Load the parameters of RoBERTa or BART into one of our models, in place.
+    """Load the parameters of RoBERTa, BERT or BART into one of our models, in place.
 
     :param weights: named as in transformers' ``RobertaModel`` or ``BartModel``; ``mask``: id of its
         mask token, whose embedding initialises Dangle's end vector.
     """
     for parameter, names in named_parts(model):
         tensors = [weights[name] for name in names]
+        if parameter is getattr(model.source_embedding, "token_type", None):
+            tensors = [tensors[0][0]]  # BERT has a second type, for pairs of sentences
         parameter.copy_(torch.cat(tensors) if len(tensors) > 1 else tensors[0].view_as(parameter))
     if model.decodes_pretrained and hasattr(model, "target_type"):
         model.target_type.zero_()  # initially, prefixes are read like sources

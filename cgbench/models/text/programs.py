@@ -1,0 +1,114 @@
+"""Programs as target text: symbols, and the words of literals in the pieces of the source.
+
+A literal such as ``( PersonName " Elli " )`` repeats words of the utterance. Its words are cut into
+the pieces of the source's tokeniser. So a piece that is no symbol of the training programs can
+still be copied, as in the parsers of Yin et al. (2021) for SMCalFlow-CS.
+
+Ids are first those of the symbols, then those of all pieces. Pieces ignore case, so decoded
+literals are in lower case.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
+from cgbench.models.text.tokenized import TokenizerSide
+from cgbench.text.plain_text import words_of
+
+COPIED = ("PersonName", "String", "LocationKeyphrase")
+QUOTE = '"'
+CONTINUES = "##"  # the start of a piece within a word
+
+
+def program_tokens(line: str) -> list[tuple[str, bool]]:
+    """The tokens of a program, and whether each is a word of a literal that is copied."""
+    tokens, before, inside = [], "", False
+    for word in words_of(line):
+        if word == QUOTE:
+            inside = not inside and before in COPIED
+            tokens.append((word, False))
+        else:
+            tokens.append((word, inside))
+        before = word
+    return tokens
+
+
+def program_symbols(line: str) -> list[str]:
+    """The tokens of a program that are generated, not copied."""
+    return [token for token, is_copied in program_tokens(line) if not is_copied]
+
+
+class ProgramSide:
+    """The target of :class:`.subwords.Subwords`.
+
+    :param symbols: by id, special tokens first.
+    :param source: the tokeniser of the source, whose pieces are the words of literals.
+    """
+
+    def __init__(self, symbols: Sequence[str], source: TokenizerSide) -> None:
+        self.symbols = list(symbols)
+        self.tokens = [*self.symbols, *source.tokens]
+        self._ids = {symbol: id_ for id_, symbol in enumerate(self.symbols) if id_ >= len(SPECIALS)}
+        self._source = source
+        self._words: dict[str, list[int]] = {}
+
+    def encode(self, lines: Iterable[str]) -> list[np.ndarray]:
+        """Ids of each line, </s> last."""
+        return [
+            np.array([*(id_ for ids in self._words_of(line) for id_ in ids), EOS], np.int32)
+            for line in lines
+        ]
+
+    def unknown(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+        """Every symbol of a line that is unknown, with the line from 0."""
+        for index, line in enumerate(lines):
+            for symbol in program_symbols(line):
+                if symbol not in self._ids:
+                    yield index, symbol
+
+    def lengths(self, line: str) -> list[int]:
+        """Number of ids of each word of a line."""
+        return [len(ids) for ids in self._words_of(line)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the ids before </s>."""
+        text = ""
+        for id_ in map(int, ids):
+            if id_ == EOS:
+                break
+            if id_ in (BOS, PAD) or id_ == len(self.symbols):  # copying nothing
+                continue
+            token = self.tokens[id_]
+            continues = id_ > len(self.symbols) and token.startswith(CONTINUES)
+            text += token.removeprefix(CONTINUES) if continues else f" {token}"
+        return text.strip()
+
+    def targets_of_pieces(self) -> np.ndarray:
+        """The target id of each piece of the source, [pieces]: a symbol that is spelt like it, or
+        the piece.
+        """
+        first = len(self.symbols)
+        return np.array(
+            [
+                first + id_ if id_ < len(SPECIALS) else self._ids.get(piece, first + id_)
+                for id_, piece in enumerate(self._source.tokens)
+            ],
+            np.int64,
+        )
+
+    def _words_of(self, line: str) -> list[list[int]]:
+        return [
+            self._pieces(token) if is_copied else [self._ids.get(token, UNK)]
+            for token, is_copied in program_tokens(line)
+        ]
+
+    def _pieces(self, word: str) -> list[int]:
+        if word not in self._words:
+            (ids,) = self._source.encode([word])
+            targets = [
+                self._ids.get(self._source.tokens[id_], len(self.symbols) + id_)
+                for id_ in ids[:-1].tolist()
+            ]
+            self._words[word] = targets
+        return self._words[word]
