@@ -15,6 +15,7 @@ _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
+    "|": r"\textbar{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
     "Δ": r"$\Delta$",
@@ -25,28 +26,66 @@ _LATEX = {
     "\u2212": "$-$",
     "μ": r"$\mu$",
 }
-_SIGNED = re.compile(r"(?<!\S)([-+])(?=[0-9.]+[*\s]|[0-9.]+\Z)")
-_STARS = re.compile(r"(?<=[0-9])\*+\Z")
+_SIGNED = re.compile(r"(?<!\S)([-+])(?=[0-9.]+\s|[0-9.]+\Z)")
 _SHORT = 24  # characters of a cell that stays on one line
 _RANGE = re.compile(r"([0-9.]+)-([0-9.]+)\Z")
+_MARKDOWN = re.compile(r"[\\`*_\[\]|~$&]")
+LEVELS = (0.05, 0.01)
+"""p-values below these have stars, so none of them is printed as if it were not below."""
+MORE_DECIMALS = 2
+"""At most so many further decimals for a difference that would look like zero."""
 
 
 class Ready(str):
     """A cell that is LaTeX as it stands."""
 
 
-class Best(str):
-    """A cell with one of the best values of its column, by the test: bold in LaTeX."""
+class Cell(str):
+    """A number with its mark: stars after it; the best of its column is bold in LaTeX and has a
+    star on a page.
+    """
+
+    number: str
+    mark: str
+    is_best: bool
+
+    def __new__(cls, number: str, mark: str = "", *, is_best: bool = False) -> "Cell":
+        """The text is the number with the mark."""
+        cell = super().__new__(cls, number + mark)
+        cell.number, cell.mark, cell.is_best = number, mark, is_best
+        return cell
 
 
 def fixed(value: float | None, places: int, sign: str = "", none: str = "") -> str:
-    """A number with ``places`` decimals and never a minus before zero; ``sign="+"``: with a plus
-    before the others.
+    """A number with ``places`` decimals.
+
+    A number without a sign has no minus before zero. With ``sign="+"``, all but zero itself have
+    their sign, even those that are rounded to zero: below zero never looks like above.
     """
     if value is None:
         return none
     text = f"{value:{sign}.{places}f}"
-    return text if float(text) else f"{0:{sign}.{places}f}"
+    if not value or (not sign and not float(text)):
+        return f"{0:.{places}f}"
+    return text
+
+
+def span(low: float | None, high: float | None, places: int, sign: str = "") -> str:
+    """An interval, if there is one."""
+    if low is None or high is None:
+        return ""
+    return f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
+
+
+def decimals_of(values: Iterable[float | None], least: int) -> int:
+    """The decimals of differences and ends of intervals that stand together: at least ``least``,
+    and more where one that is not zero would look like zero.
+    """
+    visible = [value for value in values if value]
+    for places in range(least, least + MORE_DECIMALS):
+        if all(float(f"{value:.{places}f}") for value in visible):
+            return places
+    return least + MORE_DECIMALS
 
 
 def counted(count: int, noun: str) -> str:
@@ -56,8 +95,16 @@ def counted(count: int, noun: str) -> str:
 
 
 def p_text(value: float | None) -> str:
-    """A p-value with four decimals."""
-    return "" if value is None else "< 0.0001" if value < 0.00005 else f"{value:.4f}"
+    """A p-value with four decimals, or with more if it would look like a level that it is below."""
+    if value is None:
+        return ""
+    if value < 0.00005:
+        return "< 0.0001"
+    for places in range(4, 8):
+        text = f"{value:.{places}f}"
+        if not any(value < level <= float(text) for level in LEVELS):
+            return text
+    return f"< {float(text):g}"
 
 
 def columns() -> int:
@@ -84,16 +131,17 @@ def render(
     """
     lines = [[_plain(cell) for cell in line] for line in ((head, *rows) if head else rows)]
     body = lines[1:] if head else lines
-    keep = [
+    visible = [
         column
         for column in range(len(lines[0]))
         if not column or form == "tsv" or not body or any(row[column] for row in body)
     ]
-    lines = [[line[column] for column in keep] for line in lines]
+    lines = [[line[column] for column in visible] for line in lines]
     if form == "text":
-        first_of_group = [sum(column < start for column in keep) for start in starts]
-        left, keys = (sum(column < count for column in keep) for count in (left, keys))
-        return _text(lines, left, keys, first_of_group)
+        first_of_groups = [sum(column < start for column in visible) for start in starts]
+        visible_left = sum(column < left for column in visible)
+        visible_keys = sum(column < keys for column in visible)
+        return TextTable(lines, visible_left, visible_keys, first_of_groups).render()
     if form == "latex":
         return _latex([[latex_cell(cell) for cell in line] for line in lines])
     if form == "tsv":
@@ -102,91 +150,129 @@ def render(
 
 
 def _plain(cell: str) -> str:
-    if isinstance(cell, (Ready, Best)):
+    if isinstance(cell, (Ready, Cell)):
         return cell
     return printable(cell.replace("\t", " ").replace("\n", " "))
 
 
-def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence[int]) -> str:
-    room = columns()
-    # The widest columns shrink until the table fits, no further than their longest word.
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    least = [0] * len(widths)
-    for line_number, line in enumerate(lines):
-        for column, cell in enumerate(line):
-            wraps = cell.split() and (not line_number or 0 < column < left or len(cell) > _SHORT)
-            least[column] = max(least[column], max(map(len, cell.split())) if wraps else len(cell))
-    gap = 1 if sum(least) + len(widths) - 1 <= room < sum(least) + 2 * (len(widths) - 1) else 2
-    blank, between = " " * gap, gap * (len(widths) - 1)
-    if (
-        sum(least) + between > room
-    ):  # columns follow below: only those that are too wide by themselves are wrapped
-        widths[:keys] = [
-            max(min(width, room // 2), least[key]) for key, width in enumerate(widths[:keys])
-        ]
-        rest = room - sum(widths[:keys]) - gap * keys
-        widths[keys:] = [
-            max(min(width, rest), least[column]) for column, width in enumerate(widths[keys:], keys)
-        ]
-    while sum(least) + between <= room < sum(widths) + between:
-        wide = [column for column, width in enumerate(widths) if width > least[column]]
-        widths[max(wide, key=widths.__getitem__)] -= 1
-    # Cells wrap to their column.
-    wrapped = [
-        [
-            (
-                [cell]
-                if len(cell) <= width
-                else textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
-            )
-            for cell, width in zip(line, widths, strict=True)
-        ]
-        for line in lines
-    ]
-    widths = [
-        max(len(text) for cell in column for text in cell) for column in zip(*wrapped, strict=True)
-    ]
-    # Columns that do not fit go to a further block, with the key columns repeated; groups stay
-    # together.
-    first = sum(widths[:keys]) + gap * (keys - 1)
-    blocks, used = [list(range(keys))], first
-    for column, width in enumerate(widths[keys:], keys):
-        end = min((start for start in starts if start > column), default=len(widths))
-        group = sum(gap + width for width in widths[column:end]) if column in starts else 0
-        if len(blocks[-1]) > keys and (
-            used + gap + width > room or used + group > room >= first + group
-        ):
-            blocks.append(list(range(keys)))
-            used = first
-        blocks[-1].append(column)
-        used += gap + width
+class TextTable:
+    """A table as text, as wide as the terminal.
 
-    def shown(block: Sequence[int]) -> str:
-        rows = (
-            cells
-            for line in wrapped
-            for cells in zip_longest(*(line[c] for c in block), fillvalue="")
-        )
-        aligned = (
-            [
-                cell.ljust(widths[c]) if c < left else cell.rjust(widths[c])
-                for c, cell in zip(block, cells, strict=True)
+    ``widths``: of the columns; ``longest_words``: the widths that they cannot be below; ``gap``:
+    blanks between columns.
+    """
+
+    def __init__(
+        self, lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence[int]
+    ) -> None:
+        """Arguments as for :func:`render`; the first of ``lines`` is the head."""
+        self.lines, self.left, self.keys, self.starts = lines, left, keys, starts
+        self.room = columns()
+        self.widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        self.longest_words = self._longest_words()
+        # One blank between columns if all fit then and only then.
+        narrowest, gaps = sum(self.longest_words), len(self.widths) - 1
+        self.gap = 1 if narrowest + gaps <= self.room < narrowest + 2 * gaps else 2
+
+    def render(self) -> str:
+        """The table; columns that do not fit are in further blocks."""
+        self._shrink()
+        wrapped = self._wrapped()
+        self.widths = [
+            max(len(text) for cell in column for text in cell)
+            for column in zip(*wrapped, strict=True)
+        ]
+        return "\n\n".join(self._block(wrapped, block) for block in self._blocks())
+
+    def _longest_words(self) -> list[int]:
+        """The longest word of each column; short cells of the body are not divided."""
+        longest = [0] * len(self.widths)
+        for line_number, line in enumerate(self.lines):
+            is_head = line_number == 0
+            for column, cell in enumerate(line):
+                may_wrap = is_head or 0 < column < self.left or len(cell) > _SHORT
+                words = cell.split() if may_wrap else []
+                longest[column] = max(longest[column], *map(len, words or [cell]))
+        return longest
+
+    def _shrink(self) -> None:
+        """Make the widest columns narrower until the table fits, none below its longest word."""
+        gaps = self.gap * (len(self.widths) - 1)
+        least = self.longest_words
+        if sum(least) + gaps > self.room:
+            # Columns follow below: only those that are too wide by themselves are made narrower.
+            for key in range(self.keys):
+                self.widths[key] = max(min(self.widths[key], self.room // 2), least[key])
+            rest = self.room - sum(self.widths[: self.keys]) - self.gap * self.keys
+            for column in range(self.keys, len(self.widths)):
+                self.widths[column] = max(min(self.widths[column], rest), least[column])
+            return
+        while sum(self.widths) + gaps > self.room:
+            can_shrink = [
+                column for column, width in enumerate(self.widths) if width > least[column]
             ]
-            for cells in rows
-        )
-        return "\n".join(blank.join(cells).rstrip() for cells in aligned)
+            self.widths[max(can_shrink, key=self.widths.__getitem__)] -= 1
 
-    return "\n\n".join(map(shown, blocks))
+    def _wrapped(self) -> list[list[list[str]]]:
+        """The lines of each cell."""
+        return [
+            [self._wrap(cell, width) for cell, width in zip(line, self.widths, strict=True)]
+            for line in self.lines
+        ]
+
+    @staticmethod
+    def _wrap(cell: str, width: int) -> list[str]:
+        if len(cell) <= width:
+            return [cell]
+        return textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+
+    def _blocks(self) -> list[list[int]]:
+        """The columns of each block, with the keys repeated; groups of columns stay together."""
+        key_columns = list(range(self.keys))
+        width_of_keys = sum(self.widths[: self.keys]) + self.gap * (self.keys - 1)
+        blocks, used = [list(key_columns)], width_of_keys
+        for column in range(self.keys, len(self.widths)):
+            needed = self.gap + self.widths[column]
+            group = self._width_of_group(column)
+            fits = used + needed <= self.room
+            group_fits = used + group <= self.room
+            group_fits_alone = width_of_keys + group <= self.room
+            if len(blocks[-1]) > self.keys and (not fits or (not group_fits and group_fits_alone)):
+                blocks.append(list(key_columns))
+                used = width_of_keys
+            blocks[-1].append(column)
+            used += needed
+        return blocks
+
+    def _width_of_group(self, column: int) -> int:
+        """The width of the group that starts at a column; 0 if none does."""
+        if column not in self.starts:
+            return 0
+        end = min((start for start in self.starts if start > column), default=len(self.widths))
+        return sum(self.gap + width for width in self.widths[column:end])
+
+    def _block(self, wrapped: Sequence[Sequence[Sequence[str]]], block: Sequence[int]) -> str:
+        texts = []
+        for line in wrapped:
+            for cells in zip_longest(*(line[column] for column in block), fillvalue=""):
+                aligned = [
+                    self._aligned(cell, column) for column, cell in zip(block, cells, strict=True)
+                ]
+                texts.append((" " * self.gap).join(aligned).rstrip())
+        return "\n".join(texts)
+
+    def _aligned(self, cell: str, column: int) -> str:
+        width = self.widths[column]
+        return cell.ljust(width) if column < self.left else cell.rjust(width)
+
+
+def escape_markdown(text: str) -> str:
+    """A text that Markdown shows as it is."""
+    return _MARKDOWN.sub(r"\\\g<0>", text).replace("<", "&lt;")
 
 
 def _markdown(lines: Sequence[Sequence[str]]) -> str:
-    head, *rows = [
-        [
-            "".join(f"\\{sign}" if sign in "\\|[]" else sign for sign in cell).replace("<", "&lt;")
-            for cell in line
-        ]
-        for line in lines
-    ]
+    head, *rows = [[escape_markdown(cell) for cell in line] for line in lines]
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *rows))
 
@@ -197,10 +283,10 @@ def latex_cell(text: str) -> str:
     """
     if isinstance(text, Ready):
         return text
-    if isinstance(text, Best):
-        return rf"\textbf{{{text}}}"
-    if mark := _STARS.search(text):
-        return latex_cell(text[: mark.start()]) + raised(mark[0])
+    if isinstance(text, Cell):
+        number = latex_cell(text.number)
+        stars = f"$^{{{text.mark}}}$" if text.mark else ""
+        return (rf"\textbf{{{number}}}" if text.is_best else number) + stars
     text = _plain(text)
     if text == "-":
         return "--"  # no value
@@ -208,11 +294,6 @@ def latex_cell(text: str) -> str:
         return f"{match[1]}--{match[2]}"
     text = text.replace(">=", "≥").replace("<=", "≤")
     return _SIGNED.sub(r"$\1$", "".join(_LATEX.get(sign, sign) for sign in text))
-
-
-def raised(mark: str) -> str:
-    """Stars after a number."""
-    return f"$^{{{mark}}}$" if mark else ""
 
 
 def _latex(lines: Sequence[Sequence[str]]) -> str:
@@ -298,7 +379,9 @@ class Note:
                 "\n".join(f"% {line}" for line in self.text.splitlines()) if self.in_latex else ""
             )
         if form == "markdown":
-            return f"```\n{self.text}\n```" if self.code else "\n\n".join(self.text.splitlines())
+            if self.code:
+                return f"```\n{self.text}\n```"
+            return "\n\n".join(map(escape_markdown, self.text.splitlines()))
         return f"<pre>{html.escape(self.text)}</pre>" if form == "html" else self.text
 
 

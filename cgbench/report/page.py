@@ -21,7 +21,7 @@ from markupsafe import Markup
 from cgbench import __version__
 from cgbench.errors import printable
 from cgbench.report.names import with_meanings
-from cgbench.tables import Best, Note, OutputTable, render
+from cgbench.tables import Cell, Note, OutputTable, render
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -136,8 +136,8 @@ def _source(text: str) -> str:
 
 
 def _finalize(value: Any) -> Any:
-    if isinstance(value, Best):
-        return f"{value}{BEST}"
+    if isinstance(value, Cell):
+        return f"{value}{BEST}" if value.is_best else str(value)
     return printable(value, "\n\t") if type(value) is str else value
 
 

@@ -54,7 +54,7 @@ from cgbench.report.score_data import (
     ranked,
     with_intervals,
 )
-from cgbench.tables import Best, OutputTable, fixed
+from cgbench.tables import Cell, OutputTable, fixed
 from cgbench.text.profile import is_unspaced
 
 FEW = 20
@@ -227,7 +227,7 @@ def _systems_table(scored: ScoredSystems, figure: str) -> dict[str, Any]:
     # What the marks and columns mean.
     name = scored.metric.axis(figure)
     caption = name
-    if any(isinstance(cell, Best) for row in rows for cell in row):
+    if any(isinstance(cell, Cell) and cell.is_best for row in rows for cell in row):
         caption += f"; {BEST.strip()}: the best, and not significantly worse than it"
     if scored.baseline is not None:
         scores = [result.whole.figures[figure] for result in scored.results]

@@ -15,12 +15,11 @@ from typing import Any, get_type_hints
 
 from cgbench.benchmark.measure.metrics.published import PublishedScore
 from cgbench.benchmark.score.comparison.intervals import student_quantile
-from cgbench.benchmark.score.forms.tables import span
 from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json
 from cgbench.reproduction.running import RESULT, RUNS
 from cgbench.reproduction.tables import PublishedTable, all_benchmarks, all_tables
-from cgbench.tables import Note, OutputTable, counted, fixed
+from cgbench.tables import Note, OutputTable, counted, fixed, span
 
 UNDECIDED = 50.0  # points; an interval this wide is compatible with nearly any score
 

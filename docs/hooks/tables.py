@@ -3,8 +3,9 @@ holds them current.
 
 A page says what stands between its marks: ``<!-- request: MODULE.CLASS -->``, the fields of a
 request; ``<!-- settings -->``, those of models, one section per architecture and method; ``<!--
-presets -->``; ``<!-- api: NAME -->``, the signature and docstring of a function or class. mkdocs
-uses :func:`on_page_markdown`: search finds guides before measurements.
+presets -->``; ``<!-- columns -->``, those of scores; ``<!-- api: NAME -->``, the signature and
+docstring of a function or class. mkdocs uses :func:`on_page_markdown`: search finds guides before
+measurements.
 """
 
 import dataclasses
@@ -19,7 +20,7 @@ import cgbench
 from cgbench.requests import Field, fields_of, leaves_of
 
 FOLDER = Path(__file__).parents[1] / "reference"
-_BEGIN = "<!-- (request|settings|presets|api)(?:: ([\\w.]+))? -->\n"
+_BEGIN = "<!-- (request|settings|presets|api|columns)(?:: ([\\w.]+))? -->\n"
 MARK = re.compile(f"{_BEGIN}(?:(?:(?!{_BEGIN}).)*<!-- end -->\n)?", re.DOTALL)
 PAGES = sorted(
     path.relative_to(FOLDER).as_posix()
@@ -51,7 +52,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def written(page: str) -> str:
     """A page with everything between its marks made again."""
-    makers = {"request": table, "settings": settings, "presets": presets, "api": api}
+    makers = {"request": table, "settings": settings, "presets": presets, "api": api, "columns": columns}
 
     def fill(match: re.Match[str]) -> str:
         mark = match[0].partition("\n")[0]
@@ -135,6 +136,14 @@ def presets() -> str:
         ("Preset", "Architecture", "Method", "From"),
         [[str(row[name]) for name in names] for row in rows],
     )
+
+
+def columns() -> str:
+    """The columns of scores."""
+    from cgbench.benchmark.score.forms.columns import COLUMNS
+
+    rows = [[f"`{column.name}`", column.head, column.meaning] for column in COLUMNS]
+    return _markdown(["column", "head in tables", "meaning"], rows)
 
 
 def api(thing: Any) -> str:

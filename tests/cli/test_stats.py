@@ -41,7 +41,6 @@ def test_a_row_and_its_signature(texts, run):
         "71.4",
     ]  # 4 of 9, 5 of 7
     assert lines[3].startswith("signature  STATS|orders:2+3|min:3|tok:none|case:mixed|train:")
-    assert lines[4].startswith("short      STATS|o:2+3|m:3|t:none|c:mixed|tr:")
 
 
 def test_a_pipeline_in_a_folder_needs_a_word(texts, run):

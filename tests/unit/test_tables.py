@@ -16,7 +16,7 @@ def test_markdown_and_latex_escape_what_has_a_meaning():
     assert render(HEAD, ROWS, "markdown").splitlines()[3] == "| c\\|d &lt;x> | ± 2 |"
     assert render(HEAD, ROWS, "latex").splitlines()[4:6] == [
         r"a\_b & 1.5 \\",
-        r"c|d $<$x$>$ & $\pm$ 2 \\",
+        r"c\textbar{}d $<$x$>$ & $\pm$ 2 \\",
     ]
 
 

@@ -334,5 +334,4 @@ def _signatures(rows: Sequence[StatsRow]) -> Note:
     for row in rows:
         name = f"{row.name}  " if len(rows) > 1 else ""
         lines.append(f"{name}signature  STATS|{row.signature}")
-        lines.append(f"{name}short      STATS|{row.signature.format(short=True)}")
     return Note("\n".join(lines), code=True)

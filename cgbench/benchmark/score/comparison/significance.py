@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from cgbench.tables import LEVELS
+
 SEED = 12345
 """sacrebleu's default."""
 
-LEVEL = 0.05
+LEVEL, STRICT_LEVEL = LEVELS
 """Differences with a p-value (adjusted by Holm's method) below this have a star."""
 
-MARKS = ((0.01, "**"), (LEVEL, "*"))
+MARKS = ((STRICT_LEVEL, "**"), (LEVEL, "*"))
 """Stars by upper bound of the p-value."""
 
 SEVERAL_RUNS = "variance components"

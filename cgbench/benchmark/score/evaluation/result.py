@@ -19,7 +19,8 @@ from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScore
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.benchmark.score.forms.analyses import analysis_blocks, long_table, scores_as_json
-from cgbench.benchmark.score.forms.rows import LONG, NUMBERS, Row
+from cgbench.benchmark.score.forms.columns import COLUMNS
+from cgbench.benchmark.score.forms.rows import LONG, Row
 from cgbench.benchmark.score.forms.tables import tables_of
 from cgbench.benchmark.score.outputs.systems import System
 from cgbench.errors import InputError, InputWarning, argument, require
@@ -165,11 +166,14 @@ class Evaluation:
         :raises InputError: pandas is not installed.
         """
         pandas = require("pandas", "pandas")
-        table = pandas.DataFrame([row.cells() for row in self.rows()], columns=list(LONG))
-        for name, kind in NUMBERS.items():
-            # tables have "" for None; numbers are exact
-            values = [None if value == "" else float(value) for value in table[name]]
-            table[name] = pandas.array(values, dtype="Float64").astype(kind)
+        rows = self.rows()
+        table = pandas.DataFrame([row.cells() for row in rows], columns=list(LONG))
+        for column in COLUMNS:
+            if column.kind != "str":
+                # Tables have "" for None; numbers are exact.
+                values = [_number(text) for text in table[column.name]]
+                nullable = "Float64" if column.kind == "float64" else column.kind
+                table[column.name] = pandas.array(values, dtype=nullable).astype(column.kind)
         return table
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -297,6 +301,12 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         return self.report("html")
+
+
+def _number(text: str) -> float | bool | None:
+    """The value of a cell of the TSV that is not a text."""
+    truth = {"": None, "true": True, "false": False}
+    return truth[text] if text in truth else float(text)
 
 
 def score_chart(

@@ -11,6 +11,7 @@ from cgbench.benchmark.score.comparison.results import Score, SubsetScores, Syst
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.tiers import ranks
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems, describe
+from cgbench.benchmark.score.forms.columns import of_results
 from cgbench.benchmark.score.forms.rows import Row, rounded
 
 if TYPE_CHECKING:
@@ -54,10 +55,11 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
     if scored.control is not None:
         drops = {
             name: {
+                **_columns(drop, "score", "difference"),
                 "value": rounded(drop.control),
                 "drop": rounded(drop.value),
-                **_values(drop, "control", "value", "runs"),
                 "drops": [rounded(value) for value in drop.runs],
+                "ratio": rounded(drop.ratio),
             }
             for name, drop in scored.drops[result.system].items()
         }
@@ -93,13 +95,26 @@ def _part(metric: Metric, subset: SubsetScores) -> dict[str, Any]:
 
 
 def _score(score: Score) -> dict[str, Any]:
-    values: dict[str, Any] = _values(score, "runs", "pairs")
-    values["values"] = [rounded(value) for value in score.runs]
+    values = _columns(score, "score", "difference")
+    values |= {
+        "ci_mean": rounded(score.ci_mean),
+        "design_effect": rounded(score.design_effect),
+        "values": [rounded(value) for value in score.runs],
+    }
     if score.pairs:
         values["pairs"] = [
-            {"against": pair.against, **_values(pair, "against")} for pair in score.pairs
+            {"against": pair.against, **_columns(pair, "difference")} for pair in score.pairs
         ]
     return values
+
+
+def _columns(result: Any, *kinds: str) -> dict[str, Any]:
+    """The columns of a result, with rounded numbers."""
+    values = {column.name: column.of_result(result) for column in of_results(*kinds)}
+    return {
+        name: rounded(value) if isinstance(value, float) else value
+        for name, value in values.items()
+    }
 
 
 def _values(entry: Any, *but: str) -> dict[str, Any]:
@@ -132,5 +147,7 @@ def differences_as_json(pair: Differences) -> dict[str, Any]:
 
 def row_as_json(row: Row) -> dict[str, Any]:
     """The columns of a row that have a value, without the signature."""
-    values = _values(row, "signature", "signature_short", "analysis")
+    values = _columns(row, "row", "score", "difference")
+    for name in ("signature", "signature_short", "analysis"):
+        del values[name]
     return {name: value for name, value in values.items() if value not in (None, "")}

@@ -12,7 +12,7 @@ from itertools import chain
 from cgbench.benchmark.score.comparison.results import Tested
 from cgbench.benchmark.score.comparison.significance import MARKS
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
-from cgbench.tables import Best, Ready, fixed, latex_cell, raised, render
+from cgbench.tables import Cell, Ready, fixed, latex_cell, render
 
 
 def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
@@ -31,10 +31,12 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
         cells = [result.system]
         for score in scores:
             text = fixed(score.value, width, none="-")
-            cell = latex_cell(Best(text) if score.is_best else text)
+            cell = latex_cell(Cell(text, is_best=bool(score.is_best)))
             if score.value is not None and score.stdev is not None:
-                cell += rf"$_{{\pm {score.stdev:.{max(width, 1)}f}}}$"
-            cells.append(Ready(cell + raised(score.mark)))
+                cell += rf"$_{{\pm {fixed(score.stdev, max(width, 1))}}}$"
+            if score.mark:
+                cell += f"$^{{{score.mark}}}$"
+            cells.append(Ready(cell))
         rows.append(cells)
     table = render(labels, rows, "latex")
     if scored.baseline:

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.score.comparison.drop import Drop
 from cgbench.benchmark.score.comparison.results import Pair, Score, SubsetScores, Tested
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
+from cgbench.benchmark.score.forms.columns import COLUMNS, names, of_results
 
 if TYPE_CHECKING:
     from cgbench.benchmark.score.evaluation.differences import Differences
@@ -41,53 +42,17 @@ class Row(Tested):
     signature: str = ""
     signature_short: str = ""
     q_value: float | None = None
+    is_best: bool | None = None
     analysis: str = "scores"
 
     def cells(self) -> list[str]:
         """The row as texts of twelve digits; missing values are empty."""
-        return [_cell(getattr(self, name)) for name in LONG]
+        return [_cell(column.of_result(self)) for column in COLUMNS]
 
 
-LONG = (
-    "metric",
-    "figure",
-    "system",
-    "by",
-    "bin",
-    "n",
-    "runs",
-    "value",
-    "stdev",
-    "ci_low",
-    "ci_high",
-    "difference",
-    "p_value",
-    "p_holm",
-    "baseline",
-    "signature",
-    "signature_short",
-    "p_calibrated",
-    "p_calibrated_holm",
-    "difference_low",
-    "difference_high",
-    "q_value",
-    "analysis",
-)
-TEXTS = (
-    "metric",
-    "figure",
-    "system",
-    "by",
-    "bin",
-    "baseline",
-    "signature",
-    "signature_short",
-    "analysis",
-)
-NUMBERS = {
-    name: "Int64" if name in ("n", "runs") else "float64" for name in LONG if name not in TEXTS
-}
-"""Columns with numbers, and their types in pandas."""
+LONG = tuple(names())
+"""The names of the columns of the long table."""
+_RESULT_FIELDS = {column.name for column in of_results("score", "difference")}
 
 
 def rows_of(scored: ScoredSystems) -> Iterator[Row]:
@@ -207,12 +172,12 @@ def differences_rows(scored: ScoredSystems, pair: Differences) -> Iterator[Row]:
         yield replace(row, value=example.ours, difference=example.ours - example.theirs)
 
 
-def _numbers(score: Score | Pair | Drop) -> dict[str, Any]:
-    """The columns of a score that are numbers."""
+def _numbers(result: Score | Pair | Drop) -> dict[str, Any]:
+    """The fields of a row that a score or a difference has."""
     return {
-        name: getattr(score, name)
-        for name in NUMBERS
-        if name not in ("n", "runs") and hasattr(score, name)
+        field.name: getattr(result, field.name)
+        for field in fields(Row)
+        if field.name in _RESULT_FIELDS and hasattr(result, field.name)
     }
 
 
@@ -223,6 +188,8 @@ def _percent(fraction: float | None) -> float | None:
 def _cell(value: float | str | None) -> str:
     if isinstance(value, float):
         return repr(rounded(value))
+    if isinstance(value, bool):
+        return str(value).lower()
     return "" if value is None else str(value)
 
 

@@ -6,15 +6,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from cgbench.benchmark.measure.metrics.published import PAPERS
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.tiers import ranks
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems, describe
+from cgbench.benchmark.score.forms.columns import (
+    HOLM,
+    Column,
+    Decimals,
+    heads,
+    interval_text,
+    printed,
+    score_text,
+    texts,
+)
 from cgbench.benchmark.score.forms.latex import bins_table, legend
 from cgbench.benchmark.score.forms.rows import Row, rows_of
-from cgbench.tables import Best, Note, OutputTable, fixed, p_text
+from cgbench.tables import Note, OutputTable, decimals_of, fixed, p_text, span
 
 if TYPE_CHECKING:
     from cgbench.benchmark.score.evaluation.differences import Differences, FoundDifference
@@ -22,10 +33,8 @@ if TYPE_CHECKING:
 
 REASONS = 10  # of each kind in a table
 LONGEST = 60  # characters of a hypothesis in a table of text
-HOLM = "p (Holm)"
-SPREAD = ["stdev", "95% interval", "Δ", "95% of Δ", "p", HOLM, "p (calibrated)"]
+COLUMNS_OF_SCORE = printed()
 """The columns after a score."""
-OF_DIFFERENCES = ("difference", "difference_low", "difference_high", "p_value")
 AGREEMENT = {
     "precision": "precision of the errors found",
     "recall": "recall of the errors found",
@@ -36,41 +45,6 @@ GIVEN = (
     "given: test pairs in which the system knows every piece; residual: the error on them, minus"
     " the error that the probes predict"
 )
-
-
-def number(value: Any, width: int) -> str:
-    """A score with ``width`` decimals; ``-`` if undefined."""
-    return fixed(value, width, none="-")
-
-
-def span(low: float | None, high: float | None, places: int, sign: str = "") -> str:
-    """An interval, if there is one."""
-    return (
-        ""
-        if low is None or high is None
-        else f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
-    )
-
-
-def _interval(row: Row, width: int, sign: str = "") -> str:
-    return span(row.ci_low, row.ci_high, width, sign)
-
-
-def _difference(row: Row, width: int) -> list[str]:
-    """A difference with the stars of the calibrated test, and its interval; the baseline is
-    marked.
-    """
-    if row.system == row.baseline:
-        return ["baseline", ""]
-    bounds = span(row.difference_low, row.difference_high, width, "+")
-    return [fixed(row.difference, width, "+") + row.mark, bounds]
-
-
-def _spread(row: Row, width: int) -> list[str]:
-    """The cells of :data:`SPREAD`."""
-    stdev = "" if row.stdev is None else fixed(float(row.stdev), max(width, 2))
-    p_values = (row.p_value, row.p_holm, row.p_calibrated_holm)
-    return [stdev, _interval(row, width), *_difference(row, width), *map(p_text, p_values)]
 
 
 def tables_of(
@@ -94,7 +68,7 @@ def tables_of(
         else systems_table(scored, rows, width)
     )
     if more:
-        first = _side_by_side([systems_table(metric, rows, width) for metric, rows in of_metrics])
+        first = _side_by_side(of_metrics, width)
     blocks: list[OutputTable | Note] = [Note(line) if line else first]
     for metric, rows in of_metrics:
         blocks += _further_tables(metric, rows, width, reasons)
@@ -104,32 +78,18 @@ def tables_of(
     return blocks if line else [*blocks, _signatures(of_metrics)]
 
 
-def _side_by_side(tables: Sequence[OutputTable]) -> OutputTable:
-    """The tables of systems by several metrics as one: each score with its interval and its
+def _side_by_side(of_metrics: Sequence[tuple[ScoredSystems, list[Row]]], width: int) -> OutputTable:
+    """The systems by several metrics in one table: each score with its interval and its
     difference.
     """
-    per_score, columns = (
-        1 + len(SPREAD),
-        (
-            0,
-            1 + SPREAD.index("95% interval"),
-            1 + SPREAD.index("Δ"),
-        ),
-    )
-
-    def join(lines: Sequence[Sequence[str]]) -> list[str]:
-        cells = [
-            cell
-            for line in lines
-            for column, cell in enumerate(line[3:])
-            if column % per_score in columns
-        ]
-        return [*lines[0][:3], *cells]
-
+    columns = [column for column in COLUMNS_OF_SCORE if column.beside]
+    tables = [systems_table(scored, rows, width, columns=columns) for scored, rows in of_metrics]
+    lines = zip(*((table.head, *table.rows) for table in tables), strict=True)
     head, *rows = [
-        join(lines) for lines in zip(*((table.head, *table.rows) for table in tables), strict=True)
+        [*of_tables[0][:3], *chain.from_iterable(cells[3:] for cells in of_tables)]
+        for of_tables in lines
     ]
-    return OutputTable(head, rows, starts=range(3 + len(columns), len(head), len(columns)))
+    return OutputTable(head, rows, starts=range(4 + len(columns), len(head), 1 + len(columns)))
 
 
 def _further_tables(
@@ -181,22 +141,18 @@ def _one_line(scored: ScoredSystems, width: int) -> str | None:
     if len(scored.results) > 1 or scored.results[0].runs > 1:
         return None
     metric, result = scored.metric, scored.results[0]
-    figures = []
+    words = [f"{metric.name}|{scored.signature} ="]
     for name in metric.figures:
         score = result.whole.figures[name]
-        text = number(score.value, width)
+        text = fixed(score.value, width, none="-")
         if score.ci_low is not None and score.ci_high is not None:
-            half = (score.ci_high - score.ci_low) / 2
-            text += (
-                f" (μ = {score.ci_mean:.{width}f} ± {half:.{width}f})"
-                if metric.as_sacrebleu and score.ci_mean is not None
-                else f" (95%: {score.ci_low:.{width}f} to {score.ci_high:.{width}f})"
-            )
-        figures.append(f"{name} {text}" if len(metric.figures) > 1 else text)
-    line = " ".join(
-        filter(None, [f"{metric.name}|{scored.signature} =", *figures, describe(scored, result)])
-    )
-    return f"{line}\nshort: {metric.name}|{scored.signature.format(short=True)}"
+            if metric.as_sacrebleu and score.ci_mean is not None:
+                half = (score.ci_high - score.ci_low) / 2
+                text += f" (μ = {fixed(score.ci_mean, width)} ± {fixed(half, width)})"
+            else:
+                text += f" (95%: {span(score.ci_low, score.ci_high, width)})"
+        words.append(f"{name} {text}" if len(metric.figures) > 1 else text)
+    return " ".join(filter(None, [*words, describe(scored, result)]))
 
 
 def _lines_of(
@@ -220,35 +176,35 @@ def _lines_of(
     return list(lines.values())
 
 
-def _score(row: Row, width: int) -> list[str]:
-    return [number(row.value, width), *_spread(row, width)]
+def _score_cells(rows: Sequence[Row], width: int) -> Callable[[Row], list[str]]:
+    """Makes the cells of a score with all its columns, for the rows of one table."""
+    decimals = Decimals.of(rows, width)
+    return lambda row: [score_text(row, decimals), *texts(COLUMNS_OF_SCORE, row, decimals)]
 
 
 def systems_table(
-    scored: ScoredSystems, rows: Sequence[Row], width: int, figures: Sequence[str] | None = None
+    scored: ScoredSystems,
+    rows: Sequence[Row],
+    width: int,
+    figures: Sequence[str] | None = None,
+    columns: Sequence[Column] = COLUMNS_OF_SCORE,
 ) -> OutputTable:
-    """One line per system; the best of each score are marked, as far as the test says which they
-    are.
+    """One line per system.
+
+    :param figures: the scores of the metric, by default all.
+    :param columns: after each score.
     """
     figures = figures or scored.metric.figures
     wholes = [row for row in rows if row.analysis == "scores" and row.figure in figures]
-    best = {
-        (result.system, name)
-        for result in scored.results
-        for name in figures
-        if result.whole.figures[name].is_best
-    }
+    decimals = Decimals.of(wholes, width)
 
     def cells(row: Row) -> list[str]:
-        value, *spread = _score(row, width)
-        return [Best(value) if (row.system, row.figure) in best else value, *spread]
+        return [score_text(row, decimals), *texts(columns, row, decimals)]
 
     lines = _lines_of(wholes, ("system", "n", "runs"), cells)
-    columns = [cell for figure in figures for cell in (scored.metric.label(figure), *SPREAD)]
-    starts = range(
-        4 + len(SPREAD), 3 + len(columns), 1 + len(SPREAD)
-    )  # of all scores but the first
-    return OutputTable(["system", "n", "runs", *columns], lines, starts=starts)
+    head = [cell for figure in figures for cell in (scored.metric.label(figure), *heads(columns))]
+    starts = range(4 + len(columns), 3 + len(head), 1 + len(columns))  # of all but the first
+    return OutputTable(["system", "n", "runs", *head], lines, starts=starts)
 
 
 def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
@@ -256,34 +212,25 @@ def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -
     rows = [row for row in rows if row.analysis == "bins" and row.figure == figure]
     if all(row.value is None for row in rows):
         return OutputTable([], [])  # CTER aggregate where the bins divide groups
-    lines = _lines_of(rows, ("bin", "n", "system"), lambda row: _score(row, width), once=2)
-    head = [f"{scored.by}", "n", "system", scored.metric.label(figure), *SPREAD]
+    lines = _lines_of(rows, ("bin", "n", "system"), _score_cells(rows, width), once=2)
+    head = [f"{scored.by}", "n", "system", scored.metric.label(figure), *heads(COLUMNS_OF_SCORE)]
     return OutputTable(head, lines, 3, latex=bins_table(scored, figure, width))
 
 
 def drop_blocks(scored: ScoredSystems, rows: Sequence[Row], width: int) -> tuple[OutputTable, Note]:
     """The drop of every system from the control set to the test set, in a table and in words."""
     tests = {(row.system, row.figure): row.value for row in rows if row.analysis == "scores"}
+    drops = [row for row in rows if row.analysis == "drop" and row.bin == "drop"]
+    columns, decimals = printed("difference"), Decimals.of(drops, width)
     lines, words = [], []
-    for row in (row for row in rows if row.analysis == "drop" and row.bin == "drop"):
+    for row in drops:
         drop, label = scored.drops[row.system][row.figure], scored.metric.label(row.figure)
         values = (drop.control, tests[row.system, row.figure], drop.value)
-        line = [label, row.system, *(number(value, width) for value in values)]
-        line += [_interval(row, width), fixed(drop.ratio, 2), *_difference(row, width)]
-        lines.append([*line, p_text(row.p_value), p_text(row.p_holm)])
+        line = [label, row.system, *(fixed(value, width, none="-") for value in values)]
+        line += [interval_text(row, decimals), fixed(drop.ratio, 2)]
+        lines.append([*line, *texts(columns, row, decimals)])
         if row.value is not None:
-            verb = "rises" if scored.metric.lower_is_better is (row.value >= 0) else "falls"
-            bounds = ""
-            if row.ci_low is not None and row.ci_high is not None:
-                low, high = (
-                    (row.ci_low, row.ci_high) if row.value >= 0 else (-row.ci_high, -row.ci_low)
-                )
-                bounds = f" [{low:z.{width}f}, {high:z.{width}f}]"
-            of_system = f"{row.system}: " if len(scored.results) > 1 else ""
-            words.append(
-                f"{of_system}{label} {verb} by {abs(row.value):.{width}f}{bounds} from the control"
-                f" set ({row.n:,} examples) to the test set"
-            )
+            words.append(_drop_in_words(scored, row, width))
     head = [
         "control to test",
         "system",
@@ -292,18 +239,37 @@ def drop_blocks(scored: ScoredSystems, rows: Sequence[Row], width: int) -> tuple
         "drop",
         "95% interval",
         "test / control",
+        *heads(columns),
     ]
-    return OutputTable([*head, "Δ", "95% of Δ", "p", HOLM], lines, 2), Note(
-        "\n".join(words), in_latex=False
+    return OutputTable(head, lines, 2), Note("\n".join(words), in_latex=False)
+
+
+def _drop_in_words(scored: ScoredSystems, row: Row, width: int) -> str:
+    """``BLEU falls by 3.1 [1.0, 5.2] from the control set ...``."""
+    is_rise = scored.metric.lower_is_better is (row.value >= 0)
+    bounds = ""
+    if row.ci_low is not None and row.ci_high is not None:
+        low, high = row.ci_low, row.ci_high
+        if row.value < 0:
+            low, high = -high, -low
+        bounds = f" [{fixed(low, width)}, {fixed(high, width)}]"
+    of_system = f"{row.system}: " if len(scored.results) > 1 else ""
+    return (
+        f"{of_system}{scored.metric.label(row.figure)} {'rises' if is_rise else 'falls'} by"
+        f" {fixed(abs(row.value), width)}{bounds} from the control set ({row.n:,} examples) to the"
+        " test set"
     )
 
 
 def _pairs(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
     """One line per pair of systems: over all examples, then in each bin."""
     pairs = [row for row in rows if row.analysis == "pairs" and row.figure == figure]
-    lines = _lines_of(pairs, ("system", "baseline", "bin"), lambda row: _spread(row, width)[2:])
-    head = [f"{scored.metric.label(figure)}: all pairs", "against", scored.by or "", *SPREAD[2:]]
-    return OutputTable(head, lines, 3)
+    columns, decimals = printed("difference"), Decimals.of(pairs, width)
+    lines = _lines_of(
+        pairs, ("system", "baseline", "bin"), lambda row: texts(columns, row, decimals)
+    )
+    head = [f"{scored.metric.label(figure)}: all pairs", "against", scored.by or ""]
+    return OutputTable([*head, *heads(columns)], lines, 3)
 
 
 def _ranks(scored: ScoredSystems, width: int) -> OutputTable:
@@ -311,7 +277,7 @@ def _ranks(scored: ScoredSystems, width: int) -> OutputTable:
     lines = []
     for rank in ranks(scored.metric, scored.results):
         result = scored.results[rank.number]
-        value = number(result.whole.figures[scored.metric.figures[0]].value, width)
+        value = fixed(result.whole.figures[scored.metric.figures[0]].value, width, none="-")
         lines.append([result.system, value, rank.span, str(rank.tier)])
     return OutputTable(["best first", scored.metric.name, "rank", "tier"], lines)
 
@@ -319,7 +285,9 @@ def _ranks(scored: ScoredSystems, width: int) -> OutputTable:
 def _types(rows: Iterable[Row], width: int) -> OutputTable:
     """CTER by type of compound, if there are several."""
     rows = [row for row in rows if row.analysis == "type"]
-    lines = _lines_of(rows, ("bin", "n", "system"), lambda row: [number(row.value, width)], once=2)
+    lines = _lines_of(
+        rows, ("bin", "n", "system"), lambda row: [fixed(row.value, width, none="-")], once=2
+    )
     has_bins = len({row.bin for row in rows}) > 1
     return OutputTable(
         ["type", "n", "system", "instance", "aggregate"], lines if has_bins else [], 3
@@ -329,7 +297,9 @@ def _types(rows: Iterable[Row], width: int) -> OutputTable:
 def _agreement(rows: Iterable[Row], width: int) -> OutputTable:
     """CTER against human judgements."""
     lines = [
-        [AGREEMENT[row.figure], number(row.value, width)] for row in rows if row.analysis == "human"
+        [AGREEMENT[row.figure], fixed(row.value, width, none="-")]
+        for row in rows
+        if row.analysis == "human"
     ]
     return OutputTable(["against human judgements", "%"], lines)
 
@@ -359,7 +329,9 @@ def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Output
             name = {"exact": "exact match"}.get(row.metric, row.metric)
             if len(scored.metric.figures) > 1:
                 name = " ".join(filter(None, [row.metric, row.figure, row.bin]))
-            lines.setdefault((row.system, "", "yours"), {})[name] = number(row.value, width)
+            lines.setdefault((row.system, "", "yours"), {})[name] = fixed(
+                row.value, width, none="-"
+            )
     metrics = list(dict.fromkeys(name for values in lines.values() for name in values))
     has_several = len({benchmark for _, benchmark, _ in lines if benchmark}) > 1
     cells = [
@@ -401,7 +373,7 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
 
     def cells(row: Row) -> list[str]:
         gain = gains.get(row.system) if row.figure == labels["with the metric"] else None
-        return [*_score(row, width), "" if gain is None else f"{max(0, round(100 * gain))}%"]
+        return [*score_cells(row), "" if gain is None else f"{fixed(100 * gain, 0)}%"]
 
     labels = {"with the metric": f"human + {metric}", "judgements alone": "human"}
     people_rows = []
@@ -409,14 +381,21 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
         for row in (row for row in people if row.figure == name and not row.baseline):
             row = replace(row, figure=label, baseline=baseline)
             if difference := differences.get((name, row.system)):
-                row = replace(row, **{name: getattr(difference, name) for name in OF_DIFFERENCES})
+                row = replace(
+                    row,
+                    difference=difference.difference,
+                    difference_low=difference.difference_low,
+                    difference_high=difference.difference_high,
+                    p_value=difference.p_value,
+                )
             people_rows.append(row)
     people_rows += [replace(row, figure=metric) for row in rows if row.analysis == "scores"]
+    score_cells = _score_cells(people_rows, width)
     note = (
         f"narrower: how much {metric} shortens the interval of {'Δ' if differences else 'the mean'}"
     )
     return OutputTable(
-        ["mean of", "system", "n", "mean", *SPREAD, "narrower"],
+        ["mean of", "system", "n", "mean", *heads(COLUMNS_OF_SCORE), "narrower"],
         _lines_of(people_rows, ("figure", "system", "n"), cells, once=1),
         2,
         note=note,
@@ -424,33 +403,24 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
 
 
 def _signatures(of_metrics: Sequence[tuple[ScoredSystems, Iterable[Row]]]) -> Note:
-    lines = list(dict.fromkeys(legend(scored, rows) for scored, rows in of_metrics if scored.test))
-    for scored, _ in of_metrics:
-        name = scored.metric.name
-        lines += [
-            f"signature  {name}|{scored.signature}",
-            f"short      {name}|{scored.signature.format(short=True)}",
-        ]
+    lines = [legend(scored, rows) for scored, rows in of_metrics if scored.test]
+    lines = list(dict.fromkeys(lines))
+    lines += [f"signature  {scored.metric.name}|{scored.signature}" for scored, _ in of_metrics]
     return Note("\n".join(lines), code=True)
 
 
-def table_of_rows(rows: Iterable[Row], width: int) -> OutputTable:
+def table_of_rows(rows: Sequence[Row], width: int) -> OutputTable:
     """Rows of any analysis: what each is of, then the columns of a score; without the columns that
     are empty.
     """
-    head = ["figure", "system", "by", "bin", "n", "runs", "value", *SPREAD]
-    lines = [
-        [
-            row.figure,
-            row.system,
-            row.by or "",
-            row.bin or "",
-            "" if row.n is None else f"{row.n:,}",
-            "" if row.runs is None else str(row.runs),
-            *_score(row, width),
-        ]
-        for row in rows
-    ]
+    head = ["figure", "system", "by", "bin", "n", "runs", "value", *heads(COLUMNS_OF_SCORE)]
+    score_cells = _score_cells(rows, width)
+    lines = []
+    for row in rows:
+        n = "" if row.n is None else f"{row.n:,}"
+        runs = "" if row.runs is None else str(row.runs)
+        texts_of_row = [row.figure, row.system, row.by or "", row.bin or "", n, runs]
+        lines.append([*texts_of_row, *score_cells(row)])
     return without_equal_p(OutputTable(head, lines, keys=4))
 
 
@@ -461,16 +431,29 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable | Note]:
     :param width: the decimals of scores.
     """
     rows = list(rows_of(scores.residual))
+
+    def signed_interval(row: Row) -> str:
+        return span(row.ci_low, row.ci_high, decimals_of([row.ci_low, row.ci_high], 1), "+")
+
     # The residual and what it is made of: one line per system.
     order = ("given", "error", "predicted", "residual")
     of_systems = [row for row in rows if row.analysis == "scores" and row.figure in order]
     of_systems.sort(key=lambda row: order.index(row.figure))
 
-    def cells(row: Row) -> list[str]:
-        more = {"given": [_interval(row, 1)], "residual": [_interval(row, 1, "+"), *_tested(row)]}
-        return [number(row.value, 1), *more.get(row.figure, ())]
+    columns = [column for column in printed("difference") if column.name != "p_value"]
+    pairs = [row for row in rows if row.analysis == "pairs" and row.figure == "residual"]
+    decimals = Decimals.of([*of_systems, *pairs], 1)
 
-    last = ["Δ", "95% of Δ", HOLM]
+    def cells(row: Row) -> list[str]:
+        if row.figure == "given":
+            more = [interval_text(row, decimals)]
+        elif row.figure == "residual":
+            more = [signed_interval(row), *texts(columns, row, decimals)]
+        else:
+            more = []
+        return [fixed(row.value, 1, none="-"), *more]
+
+    last = heads(columns)
     head = [
         "known parts",
         "given %",
@@ -481,7 +464,6 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable | Note]:
         "95% interval",
         *last,
     ]
-    pairs = [row for row in rows if row.analysis == "pairs" and row.figure == "residual"]
     tables = [
         OutputTable(
             head,
@@ -490,7 +472,7 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable | Note]:
         ),
         OutputTable(
             ["residual: all pairs", "against", *last],
-            _lines_of(pairs, ("system", "baseline"), _tested),
+            _lines_of(pairs, ("system", "baseline"), lambda row: texts(columns, row, decimals)),
             2,
             "Differences of the residual composition error, all pairs",
         ),
@@ -508,7 +490,7 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable | Note]:
             "95% interval",
         ]
         lines = _lines_of(
-            beyond, ("system",), lambda row: [number(row.value, 1), _interval(row, 1, "+")]
+            beyond, ("system",), lambda row: [fixed(row.value, 1, none="-"), signed_interval(row)]
         )
         title = "Residual of the control set, and the difference from it, in percent"
         tables.append(OutputTable(head, lines, title=title))
@@ -517,7 +499,7 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable | Note]:
     lines = _lines_of(
         bins,
         ("bin", "system", "n"),
-        lambda row: [number(row.value, width), _interval(row, width)],
+        lambda row: [fixed(row.value, width, none="-"), span(row.ci_low, row.ci_high, width)],
         once=1,
     )
     metric = scores.scored.metric
@@ -529,10 +511,6 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable | Note]:
     )
     first, *others = [table for table in tables if table.rows]
     return [first, Note(GIVEN), *others]
-
-
-def _tested(row: Row) -> list[str]:
-    return [*_difference(row, 1), p_text(row.p_holm)]
 
 
 def differences_tables(differences: Iterable[Differences], width: int) -> list[OutputTable | Note]:
@@ -563,8 +541,8 @@ def differences_tables(differences: Iterable[Differences], width: int) -> list[O
         lines = [
             [
                 f"{example.row}",
-                f"{example.ours:.{width}f}",
-                f"{example.theirs:.{width}f}",
+                fixed(example.ours, width),
+                fixed(example.theirs, width),
                 *(_short(text) for text in example.texts or ("", "")),
             ]
             for example in pair.examples

@@ -13,7 +13,7 @@ from cgbench.benchmark.score.forms.rows import LONG
 from cgbench.benchmark.score.imported.import_scores import import_scores
 from cgbench.benchmark.score.outputs import score_readers
 from cgbench.report.score_page import score_page
-from cgbench.tables import Note, OutputTable, as_text
+from cgbench.tables import Note, OutputTable, as_text, fixed
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
@@ -85,8 +85,8 @@ def test_people_and_the_metric_have_one_table_the_estimate_first():
     mean = next(mean for mean in found.scored.people if mean.against)
     assert (
         "baseline" in rows[2]
-        and f"{mean.powered:+.4f}" in rows[3][5]
-        and f"{mean.alone:+.4f}" in rows[5][5]
+        and fixed(mean.powered, 4, "+") in rows[3][5]
+        and fixed(mean.alone, 4, "+") in rows[5][5]
     )
 
 
