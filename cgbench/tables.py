@@ -33,7 +33,7 @@ _MARKDOWN = re.compile(r"[\\`*_\[\]|~$&]")
 LEVELS = (0.05, 0.01)
 """p-values below these have stars, so none of them is printed as if it were not below."""
 MORE_DECIMALS = 2
-"""At most so many further decimals for a difference that would look like zero."""
+"""The most further decimals of a difference that would look like zero."""
 
 
 class Ready(str):

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from cgbench.tables import Cell, decimals_of, fixed, p_text, span
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.score.forms.rows import Row
 
 HOLM = "p (Holm)"
 
@@ -61,42 +58,42 @@ class Column:
     meaning: str
     value: Callable[[Any], Any] | None = None
     head: str = ""
-    cell: Callable[[Row, Decimals], str] | None = None
+    cell: Callable[[Any, Decimals], str] | None = None
     beside: bool = False
 
     def of_result(self, result: Any) -> Any:
         """The value of a row, a score or a difference; None if it has none."""
         return getattr(result, self.name, None) if self.value is None else self.value(result)
 
-    def text(self, row: Row, decimals: Decimals) -> str:
+    def text(self, row: Any, decimals: Decimals) -> str:
         """The cell of a printed table."""
         assert self.cell is not None  # printed columns have one
         return self.cell(row, decimals)
 
 
-def score_text(row: Row, decimals: Decimals) -> str:
+def score_text(row: Any, decimals: Decimals) -> str:
     """The score; ``-`` if undefined."""
     text = fixed(row.value, decimals.scores, none="-")
     return Cell(text, is_best=True) if row.is_best else text
 
 
-def _spread(row: Row, decimals: Decimals) -> str:
+def _spread(row: Any, decimals: Decimals) -> str:
     return "" if row.stdev is None else fixed(float(row.stdev), decimals.spread)
 
 
-def interval_text(row: Row, decimals: Decimals) -> str:
+def interval_text(row: Any, decimals: Decimals) -> str:
     """The 95% interval of the score."""
     return span(row.ci_low, row.ci_high, decimals.scores)
 
 
-def difference_text(row: Row, decimals: Decimals) -> str:
+def difference_text(row: Any, decimals: Decimals) -> str:
     """The difference with its stars; the baseline is named."""
     if row.system == row.baseline:
         return "baseline"
     return Cell(fixed(row.difference, decimals.differences, "+"), row.mark)
 
 
-def _difference_interval(row: Row, decimals: Decimals) -> str:
+def _difference_interval(row: Any, decimals: Decimals) -> str:
     return span(row.difference_low, row.difference_high, decimals.differences, "+")
 
 
@@ -213,6 +210,6 @@ def heads(columns: Sequence[Column]) -> list[str]:
     return [column.head for column in columns]
 
 
-def texts(columns: Sequence[Column], row: Row, decimals: Decimals) -> list[str]:
+def texts(columns: Sequence[Column], row: Any, decimals: Decimals) -> list[str]:
     """The cells of printed columns."""
     return [column.text(row, decimals) for column in columns]
