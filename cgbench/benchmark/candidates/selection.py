@@ -116,10 +116,11 @@ def given_degree(values: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray
     """
     result = np.where(np.isnan(values), np.inf, values).astype(np.float64)
     for rows in groups:
-        lower, middle, upper = np.sort(result[rows])[
-            [len(rows) // 4, len(rows) // 2, 3 * len(rows) // 4]
-        ]
-        if np.isfinite(upper):
+        # Median and quartiles of the values that are known.
+        known = np.sort(result[rows][np.isfinite(result[rows])])
+        if len(known):
+            quarters = [len(known) // 4, len(known) // 2, 3 * len(known) // 4]
+            lower, middle, upper = known[quarters]
             result[rows] = (result[rows] - middle) / ((upper - lower) or 1.0)
     return result
 

@@ -210,6 +210,16 @@ def test_given_degree_is_the_definition(number, seed):
     assert measured(order) == [found[row] for row in order]
 
 
+def test_unknown_values_do_not_leave_a_part_raw():
+    """A part with many unknown values is compared with its own median, as all others are."""
+    values = np.array([1.0, 2, 3, 4, 5, 6, 7, np.nan, np.nan, np.nan, 11.0, 12, 13, 14, 15])
+    measured = given_degree(values, [np.arange(10), np.arange(10, 15)])
+    np.testing.assert_array_equal(measured[:7], (values[:7] - 4) / 4)
+    assert np.isinf(measured[7:10]).all()
+    np.testing.assert_array_equal(measured[10:], (values[10:] - 13) / 2)
+    assert np.isinf(given_degree(np.full(3, np.nan), [np.arange(3)])).all()
+
+
 def test_a_cut_given_degree_spares_what_is_compositional():
     """A loss that rises with degree, as on real text: the plain cut takes good pairs of the highest
     degrees.
