@@ -142,7 +142,9 @@ def count_parameters(config: ModelConfig, source_size: int, target_size: int) ->
                 tuple(parameter.shape) for parameter in build_model(config, *sizes).parameters()
             ]
 
-    counted, others = shapes(source_size, target_size), shapes(source_size + 1, target_size + 3)
+    # Other sizes for both sides, which differ unless the sides share one table.
+    more = 1 if getattr(config, "share_embeddings", False) else 3
+    counted, others = shapes(source_size, target_size), shapes(source_size + 1, target_size + more)
     same = (first for first, second in zip(counted, others, strict=True) if first == second)
     return sum(map(math.prod, counted)), sum(map(math.prod, same))
 

@@ -34,6 +34,14 @@ CSORDAS_RELATIVE = {
     "embedding_dropout": False,
 }
 
+TENSOR2TENSOR = {
+    "positions": "timing",
+    "norm": "pre",
+    "attention_bias": False,
+    "initialization": "tensor2tensor",
+    "norm_epsilon": 1e-6,
+}
+
 PROTO = {"prototype_layer": 2, "prototype_min_count": 3}
 ENCODER_ONLY = {"form": "encoder_only", "encoder_layers": 0, "decoder_layers": 0}
 
@@ -58,6 +66,9 @@ TABLE = [
     row("universal", **CSORDAS),
     row("universal", "relative", **CSORDAS_RELATIVE),
     row("universal", "clipped", positions="relative", norm="pre"),
+    row("transformer", "tensor2tensor", **TENSOR2TENSOR),
+    row("universal", "basic", **TENSOR2TENSOR, step_signals=True),
+    row("evolved", **TENSOR2TENSOR, joint_heads=4),
     row("composition"),
     row("composition", "pre", norm="pre", positions="relative"),
     row("composition", "encoder", mixtures="encoder", sublayers="feed_forward"),
@@ -94,6 +105,9 @@ TABLE = [
         "syntactic_attention", encoder_layers=1, decoder_layers=1, syntax_width=8, meaning_width=12
     ),
     row("syntactic_attention", "syntax", encoder_layers=1, decoder_layers=1, read_syntax=True),
+    row("lstm_attention", encoder_layers=2, decoder_layers=2),
+    row("nsen", encoder_layers=2, decoder_layers=2, max_length=16),
+    row("nsen", "original", encoder_layers=2, decoder_layers=2, max_length=16, form="original"),
     row("cgps", encoder_layers=1, decoder_layers=1, dropout=0.0, input_slots=20),
     row("bert2seq", target_width=10),
     row("bert2seq", "marks", decoder_layers=1, begin_source=True, norm="pre", target_width=10),

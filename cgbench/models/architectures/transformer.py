@@ -20,12 +20,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cgbench.errors import InputError
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.dropout import Dropout
-from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, Layer
+from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, Layer, layer_norm
 from cgbench.models.parts.linear import linear
-from cgbench.models.parts.positions import interleaved_sinusoids, sinusoids
+from cgbench.models.parts.positions import interleaved_sinusoids, sinusoids, timing_sinusoids
 from cgbench.models.parts.ragged import Layout, Pairing, Ragged, to_device
 from cgbench.models.special_ids import BOS, PAD
 
@@ -114,7 +115,12 @@ class Transformer(nn.Module):
         self.config = config
         self.scale, self.position_scale = embedding_scales(config)
         source, target = self.build_embeddings(source_size, target_size)
-        self.source_embedding, self.target_embedding = source, target
+        self.target_embedding = target
+        if source is target:
+            # Not a second submodule, so that a checkpoint has the table only once.
+            object.__setattr__(self, "source_embedding", target)
+        else:
+            self.source_embedding = source
         self.dropout = Dropout(config.dropout if config.embedding_dropout else 0.0)
         self.encoder = nn.ModuleList(
             self.build_encoder_layer(index) for index in range(config.encoder_layers)
@@ -123,15 +129,26 @@ class Transformer(nn.Module):
             self.build_decoder_layer(index) for index in range(config.decoder_layers)
         )
         pre = config.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
+        self.encoder_norm = layer_norm(config) if pre else nn.Identity()
+        self.decoder_norm = layer_norm(config) if pre else nn.Identity()
         self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
 
     # Construction
 
     def build_embeddings(self, source_size: int, target_size: int) -> tuple[Any, Any]:
-        """Build the source and target embeddings."""
-        return self.build_embedding(source_size), self.build_embedding(target_size)
+        """Build the source and target embeddings; with ``config.share_embeddings``, one for both.
+
+        :raises InputError: they cannot be shared, because the vocabularies differ.
+        """
+        if not self.config.share_embeddings:
+            return self.build_embedding(source_size), self.build_embedding(target_size)
+        if source_size != target_size:
+            raise InputError(
+                f"model.share_embeddings: the vocabularies have {source_size:,} and"
+                f" {target_size:,} entries; set text.joint_dictionary to true"
+            )
+        embedding = self.build_embedding(source_size)
+        return embedding, embedding
 
     def build_embedding(self, words: int) -> nn.Embedding:
         """Build ``words`` word embeddings, initialised according to ``config.embedding``; padding's
@@ -185,6 +202,14 @@ class Transformer(nn.Module):
             x = layer.feed(attend(index, x))
         return x
 
+    def enter(self, side: str, layer: int, x: Tensor, positions: Tensor) -> Tensor:
+        """Return the input of a layer for the output of the one below; the same by default.
+
+        :param side: ``encoder`` or ``decoder``; ``positions``: of the rows of ``x``, or one for
+            all.
+        """
+        return x
+
     # Teacher forcing: all positions together
 
     def encode(self, source: Ragged) -> Encoded:
@@ -203,7 +228,11 @@ class Transformer(nn.Module):
     def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
         """Encode source vectors [M, width]."""
         layers = self.encoder_stack()
-        x = self.through("encoder", x, lambda index, x: layers[index].attend(x, layout))
+
+        def attend(index: int, x: Tensor) -> Tensor:
+            return layers[index].attend(self.enter("encoder", index, x, layout.positions), layout)
+
+        x = self.through("encoder", x, attend)
         return Encoded(self.encoder_norm(x), layout)
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
@@ -222,6 +251,7 @@ class Transformer(nn.Module):
 
         def attend(index: int, y: Tensor) -> Tensor:
             memory = self.source_cache(index, encoded, pairing)
+            y = self.enter("decoder", index, y, layout.positions)
             y = layers[index].attend(y, layout, causal=True)
             return layers[index].attend_source(y, layout, memory, pairing.masks)
 
@@ -268,8 +298,10 @@ class Transformer(nn.Module):
         y = self.embed_step(tokens, state.length)
         state.advance()
         layers, distances = self.decoder_stack(), state.length - 1 - state.positions
+        position = torch.tensor([state.length - 1], device=tokens.device)
 
         def attend(index: int, y: Tensor) -> Tensor:
+            y = self.enter("decoder", index, y, position)
             y = layers[index].step_attention(y, state.target[index], state.target_mask, distances)
             return layers[index].step_cross(y, state.source[index], state.source_mask)
 
@@ -290,7 +322,11 @@ class Transformer(nn.Module):
     def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
         """As :meth:`embed`, before dropout."""
         x = embedding(ids) * self.scale
-        forms = {"sinusoidal": sinusoids, "interleaved": interleaved_sinusoids}
+        forms = {
+            "sinusoidal": sinusoids,
+            "interleaved": interleaved_sinusoids,
+            "timing": timing_sinusoids,
+        }
         if form := forms.get(self.config.positions):
             x = x + (form(positions, self.config.width) * self.position_scale).to(x.dtype)
         return x

@@ -21,6 +21,47 @@ class UniversalConfig(TransformerConfig):
     """
 
     architecture: str = "universal"
+    step_signals: bool = option(
+        False,
+        "Whether positions and a learned vector of the step are added before every application of"
+        " a layer (the ``basic`` recurrence of tensor2tensor), instead of positions once; needs"
+        " ``positions`` ``timing``",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rule = "timing with model.step_signals"
+        self._require("positions", not self.step_signals or self.positions == "timing", rule)
+
+
+@dataclass(frozen=True)
+class EvolvedConfig(TransformerConfig):
+    """The Evolved Transformer (So et al., 2019): searched layers with gates and convolutions.
+
+    They are always pre-norm, and their feed-forward sublayers are four times as wide as the model,
+    whatever ``feedforward_width``, ``activation`` and ``activation_dropout`` are.
+    """
+
+    architecture: str = "evolved"
+    norm: Norm = "pre"
+    positions: Literal["timing", "sinusoidal", "interleaved"] = option(
+        "timing", "Position encoding, added to the embeddings"
+    )
+    initialization: Literal["tensor2tensor"] = option(
+        "tensor2tensor", "Initialisation of layers: Xavier for every matrix, zeros for biases"
+    )
+    joint_heads: int = option(
+        16,
+        "Number of heads of the self-attention beside the attention to the source: 16 at least in"
+        " tensor2tensor of 2018 and 2019, later twice ``attention_heads`` and 16 at most",
+        least=1,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("norm", self.norm == "pre", "pre")
+        self._divides("joint_heads")
+        self._require("width", self.width % 2 == 0, "even")
 
 
 @dataclass(frozen=True)
@@ -318,6 +359,23 @@ class LSTMLexiconConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
+class LSTMAttentionConfig(ModelConfig):
+    """LSTM encoder-decoder with attention, as in tensor2tensor; the source is read backwards."""
+
+    architecture: str = "lstm_attention"
+    takes_vectors = False
+    encoder_layers: int = option(2, "Number of layers of the encoder and of the decoder")
+    decoder_layers: int = option(2, "Number of decoder layers, the same as of the encoder")
+    dropout: float = option(
+        0.4, "Dropout probability of the inputs of all layers", least=0, below=1
+    )
+
+    def __post_init__(self) -> None:
+        rule = f"model.encoder_layers ({self.encoder_layers})"
+        self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)
+
+
+@dataclass(frozen=True)
 class SyntacticAttentionConfig(ModelConfig):
     """Syntactic attention (Russin et al., 2019): attention uses only syntax, predictions only
     meanings.
@@ -418,6 +476,41 @@ class Bert2SeqConfig(OverEncoderConfig):
 
 
 @dataclass(frozen=True)
+class NSENConfig(ModelConfig):
+    """Neural Shuffle-Exchange network (Freivalds et al., 2019): switches on pairs of positions, and
+    shuffles; the whole target is predicted at once.
+    """
+
+    architecture: str = "nsen"
+    has_encoder_states = False  # source and target share all positions
+    takes_vectors = False
+    projects_states = False  # its loss also counts padding
+    encoder_layers: int = option(2, "Number of blocks, each a way there and back", least=1)
+    decoder_layers: int = option(2, "The same number: the blocks also write the target", least=1)
+    width: int = option(384, "Width of the states, an even number", least=2)
+    dropout: float = option(
+        0.1, "Dropout probability, divided by the binary logarithm of the length", least=0, below=1
+    )
+    form: Literal["tensor2tensor", "original"] = option(
+        "tensor2tensor",
+        "Which of the authors' programs: ``tensor2tensor`` (their port), or ``original``, which has"
+        " one switch less in each direction and other residual connections",
+    )
+    max_length: int = option(
+        256,
+        "Length, a power of two, to which both sides are padded in evaluation; it limits both",
+        least=2,
+    )
+
+    def __post_init__(self) -> None:
+        self._require("width", self.width % 2 == 0, "even")
+        rule = f"model.encoder_layers ({self.encoder_layers})"
+        self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)
+        power = self.max_length & (self.max_length - 1) == 0
+        self._require("max_length", power, "a power of two")
+
+
+@dataclass(frozen=True)
 class HuggingFaceConfig(ModelConfig):
     """A fine-tuned encoder-decoder from transformers (T5, BART, Marian, NLLB ...).
 
@@ -478,6 +571,13 @@ ARCHITECTURES = {
         "layers with shared weights",
         "Csordás et al. 2021",
     ),
+    "evolved": Architecture(
+        EvolvedConfig,
+        ".evolved",
+        "EvolvedTransformer",
+        "searched layers with gates and convolutions",
+        "So et al. 2019",
+    ),
     "dangle": Architecture(
         DangleConfig,
         ".dangle",
@@ -526,6 +626,13 @@ ARCHITECTURES = {
         "LSTMs; plain, copying, or with a lexicon",
         "Akyürek and Andreas 2021",
     ),
+    "lstm_attention": Architecture(
+        LSTMAttentionConfig,
+        ".lstm_attention",
+        "LSTMAttention",
+        "LSTMs with attention, as in tensor2tensor",
+        "Keysers et al. 2020",
+    ),
     "syntactic_attention": Architecture(
         SyntacticAttentionConfig,
         ".syntactic_attention",
@@ -546,6 +653,13 @@ ARCHITECTURES = {
         "Bert2Seq",
         "LSTM decoder over BERT that copies",
         "Yin et al. 2021",
+    ),
+    "nsen": Architecture(
+        NSENConfig,
+        ".nsen",
+        "NSEN",
+        "switches and shuffles; the target at once",
+        "Freivalds et al. 2019",
     ),
 }
 

@@ -89,11 +89,12 @@ class TransformerConfig(ModelConfig):
     )
     attention_heads: int = option(4, "Number of attention heads, a divisor of the width", least=1)
     positions: Literal[
-        "sinusoidal", "interleaved", "relative", "shaw", "transformer_xl", "encoder"
+        "sinusoidal", "interleaved", "timing", "relative", "shaw", "transformer_xl", "encoder"
     ] = option(
         "sinusoidal",
         "Position encoding: ``sinusoidal`` (fairseq's order: sines, then cosines), ``interleaved``"
-        " (Vaswani et al., 2017, from position 0), ``relative`` (Huang et al., 2020: one table for"
+        " (Vaswani et al., 2017, from position 0), ``timing`` (tensor2tensor: sines, then cosines,"
+        " from position 0), ``relative`` (Huang et al., 2020: one table for"
         " queries and one for keys, per layer), ``shaw`` (Shaw et al., 2018, queries only) or"
         " ``transformer_xl`` (Dai et al., 2019)",
     )
@@ -124,20 +125,28 @@ class TransformerConfig(ModelConfig):
         " P; ``ped``: N(0, 2/d), E + P/sqrt(d). ``xavier``: Xavier uniform, E",
     )
     embedding_dropout: bool = option(True, "Whether ``dropout`` applies to embeddings")
+    share_embeddings: bool = option(
+        False,
+        "Whether both sides share one table of word embeddings; needs ``text.joint_dictionary``",
+    )
+    norm_epsilon: float = option(
+        1e-5, "Number that layer normalisation adds to the variance", above=0
+    )
     attention_bias: bool = option(True, "Whether the attention projections have a bias")
     output_bias: bool = option(False, "Whether the logits have a bias")
     begin_source: bool = option(False, "Whether each source begins with <s>")
-    initialization: Literal["fairseq", "csordas"] = option(
+    initialization: Literal["fairseq", "csordas", "tensor2tensor"] = option(
         "fairseq",
-        "Initialisation of layers: ``fairseq``, or ``csordas`` (Xavier for attention, Xavier with"
-        " gain sqrt(2) for feed-forward layers)",
+        "Initialisation of layers: ``fairseq``, ``csordas`` (Xavier for attention, Xavier with"
+        " gain sqrt(2) for feed-forward layers) or ``tensor2tensor`` (Xavier for every matrix,"
+        " zeros for biases)",
     )
 
     def __post_init__(self) -> None:
         rule = "another value: no pre-trained model reads the target here"
         self._require("positions", self.positions != "encoder" or self.may_read_places, rule)
         self._divides("attention_heads")
-        if self.positions in ("sinusoidal", "interleaved", "transformer_xl"):
+        if self.positions in ("sinusoidal", "interleaved", "timing", "transformer_xl"):
             self._require(
                 "width", self.width % 2 == 0 and self.width >= 4, "even for sinusoidal positions"
             )

@@ -26,6 +26,8 @@ class FeedForward(nn.Module):
         if config.initialization == "csordas":
             nn.init.xavier_uniform_(self.expand.weight, gain=math.sqrt(2))
             nn.init.xavier_uniform_(self.contract.weight)
+        if config.initialization == "tensor2tensor":
+            initialize_uniformly(self)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map [..., width] to [..., width]."""
@@ -44,9 +46,9 @@ class Layer(nn.Module):
         self.pre = config.norm == "pre"
         self.dropout = Dropout(config.dropout)
         self.attention = attention or build_self_attention(config)
-        self.attention_norm = nn.LayerNorm(config.width)
+        self.attention_norm = layer_norm(config)
         self.feed_forward = FeedForward(config)
-        self.feed_forward_norm = nn.LayerNorm(config.width)
+        self.feed_forward_norm = layer_norm(config)
 
     def before(self, norm: nn.Module, x: Tensor) -> Tensor:
         """Return the input of a sublayer, normalised in pre-norm layers."""
@@ -85,7 +87,7 @@ class DecoderLayer(Layer):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
         self.cross = build_cross_attention(config, config.source_width)
-        self.cross_norm = nn.LayerNorm(config.width)
+        self.cross_norm = layer_norm(config)
 
     def consult(
         self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]
@@ -141,8 +143,7 @@ def build_self_attention(
     # The code of Csordás et al. never calls the initialisation of its relative attention, so
     # torch's default applies.
     if not (config.initialization == "csordas" and config.positions == "transformer_xl"):
-        gain = 1.0 if config.initialization == "csordas" else 1 / math.sqrt(2)
-        initialize_projection(attention.project_in, gain)
+        initialize_projection(attention.project_in, _attention_gain(config))
         initialize_projection(attention.project_out, 1.0, zero_bias=True)
     return attention
 
@@ -154,11 +155,30 @@ def build_cross_attention(config: TransformerConfig, memory: int | None = None) 
     """
     heads, bias = config.attention_heads, config.attention_bias
     cross = CrossAttention(config.width, heads, config.attention_dropout, bias, memory)
-    gain = 1.0 if config.initialization == "csordas" else 1 / math.sqrt(2)
+    gain = _attention_gain(config)
     initialize_projection(cross.project_query, gain)
     initialize_projection(cross.project_memory, gain, width=config.width)
     initialize_projection(cross.project_out, 1.0, zero_bias=True)
     return cross
+
+
+def layer_norm(config: TransformerConfig, width: int | None = None) -> nn.LayerNorm:
+    """Build the layer normalisation of a configuration, of ``width`` (default: that of a layer)."""
+    return nn.LayerNorm(width or config.width, config.norm_epsilon)
+
+
+def initialize_uniformly(module: nn.Module) -> None:
+    """Initialise every matrix and kernel with Xavier uniform, and all biases with zeros."""
+    for parameter in module.parameters():
+        if parameter.dim() > 1:
+            nn.init.xavier_uniform_(parameter)
+        else:
+            nn.init.zeros_(parameter)
+
+
+def _attention_gain(config: TransformerConfig) -> float:
+    """The gain of the initial query, key and value projections: fairseq treats the three as one."""
+    return 1 / math.sqrt(2) if config.initialization == "fairseq" else 1.0
 
 
 def initialize_projection(

@@ -184,6 +184,11 @@ def sinusoids(positions: Tensor, width: int) -> Tensor:
     return torch.cat((angles.sin(), angles.cos()), dim=-1)
 
 
+def timing_sinusoids(positions: Tensor, width: int) -> Tensor:
+    """Return position vectors [..., width] as in tensor2tensor: sines, then cosines, from 0."""
+    return sinusoids(positions - FIRST, width)
+
+
 def interleaved_sinusoids(positions: Tensor, width: int) -> Tensor:
     """Return position vectors [..., width] as in Vaswani et al. (2017), section 3.5: sine, cosine,
     ..., from 0.

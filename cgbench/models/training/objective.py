@@ -43,11 +43,22 @@ class Objective(nn.Module):
         if predictable := getattr(self.model, "predictable", None):
             target = predictable(source, target)
         with self.autocast(source.ids.device):
+            if hasattr(self.model, "padded_logits"):
+                return self._padded_loss(source, target)
             logits = self.model(source, target.shifted())
         loss, nll_loss = label_smoothed_nll_loss(logits, target.ids, self.smoothing)
         if penalty := getattr(self.model, "source_penalty", None):
             loss = loss + penalty(source)
         return loss, nll_loss
+
+    def _padded_loss(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
+        """The mean over all positions, padding included, times the number of target tokens, since
+        the training loop divides by it.
+        """
+        logits, ids = self.model.padded_logits(source, target)
+        share = len(target.ids) / len(ids)
+        loss, nll_loss = label_smoothed_nll_loss(logits, ids, self.smoothing)
+        return loss * share, nll_loss * share
 
     def count(self, lengths: np.ndarray) -> int:
         """Return the divisor of an update's sums from the lengths of its targets, [S]: their

@@ -53,6 +53,23 @@ def parameters(name, changes):
     return count_parameters(preset.model, *preset.vocabulary)[0]
 
 
+# Without vocabularies; counted by hand from the shapes in the authors' code.
+WITHOUT_VOCABULARY = [
+    ("evolved_cfq", {}, 1_671_296),
+    ("evolved_cfq", {"encoder_layers": 3, "decoder_layers": 4, "width": 512}, 47_021_056),
+    ("nsen_cfq", {}, 11_813_760),
+    ("nsen_cfq", {"width": 4}, 1_460),
+    # Five switches of 288 numbers, three of which have a residual scale of 4.
+    ("nsen_cfq", {"width": 4, "form": "original"}, 1_452),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "count"), WITHOUT_VOCABULARY)
+def test_parameters_without_vocabulary_are_counted_as_specified(name, changes, count):
+    preset = load_preset(name).replace({f"model.{key}": value for key, value in changes.items()})
+    assert count_parameters(preset.model, 100, 100)[1] == count
+
+
 @pytest.mark.parametrize(("name", "changes", "count"), COUNTS)
 def test_parameters_are_counted_as_specified(name, changes, count):
     assert parameters(name, changes) == count
