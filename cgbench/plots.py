@@ -19,6 +19,7 @@ import numpy as np
 
 from cgbench.errors import InputError, require
 from cgbench.files import write_atomic
+from cgbench.tables import fixed, span
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """The palette of Okabe and Ito (2008) without its yellow, which is too light on white. The pages
@@ -73,6 +74,13 @@ class Series:
         ends = [[score.value, score.ci_low, score.ci_high] for score in scores]
         values, low, high = np.array(ends, float).T.tolist()
         return cls(name, values, low, high, [score.runs for score in scores])
+
+    @classmethod
+    def of_difference(cls, name: str, score: Any, colour: int) -> Series:
+        """The difference of a system from the baseline, with its stars."""
+        ends = [[score.difference, score.difference_low, score.difference_high]]
+        values, low, high = np.array(ends, float).T.tolist()
+        return cls(name, values, low, high, colour=colour, note=score.mark)
 
     def colour_at(self, index: int) -> int:
         """The colour of the series, which is number ``index`` of its chart."""
@@ -140,18 +148,19 @@ class Chart:
         series, dots = self.series[index], []
         has_intervals = any(isfinite(low) for series in self.series for low in series.low)
         shift = SPREAD * ((index + 0.5) / len(self.series) - 0.5) if has_intervals else 0.0
-        decimals = max(2, self.decimals)
+        decimals, sign = max(2, self.decimals), "+" * self.signed
         for label, value in enumerate(series.values):
             place = index if self.rows else (self.places[label] if self.places else label) + shift
             colour = None if self.counts and self.counts[label] < FEW else series.colour_at(index)
             low, high = (series.low[label], series.high[label]) if series.low else (nan, nan)
             runs = series.runs[label] if series.runs and len(series.runs[label]) > 1 else ()
             words = f"{series.name}, {self.labels[label]}" if len(self.labels) > 1 else series.name
-            words += f": {value:.{decimals}f}"
+            words += f": {fixed(value, decimals, sign)}{series.note if self.signed else ''}"
             if isfinite(low):
-                words += f", 95%: {low:.{decimals}f} to {high:.{decimals}f}"
+                words += f", 95%: {span(low, high, decimals, sign)}"
                 yield Mark("interval", [(place, low), (place, high)], colour)
-            words += "; runs: " + ", ".join(f"{run:.{decimals}f}" for run in runs) if runs else ""
+            if runs:
+                words += "; runs: " + ", ".join(fixed(run, decimals) for run in runs)
             if isfinite(value):
                 shape = "start" if self.rows and label + 1 < len(self.labels) else "dot"
                 dots.append(Mark(shape, [(place, value)], colour, words))
@@ -164,8 +173,10 @@ class Chart:
 
     def value_text(self, series: Series) -> str:
         """The value of a row, with its note; empty if it has none."""
-        value = f"{series.values[-1]:{'+' * self.signed}.{self.decimals}f}"
-        return value + series.note if isfinite(series.values[-1]) else ""
+        value = series.values[-1]
+        if not isfinite(value):
+            return ""
+        return fixed(value, self.decimals, "+" * self.signed) + series.note
 
     def name_heights(self) -> list[float]:
         """Where the names of lines stand on the axis of values: at the last values, moved until

@@ -10,7 +10,7 @@ import numpy as np
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.significance import LEVEL
-from cgbench.benchmark.score.comparison.tiers import compare_all
+from cgbench.benchmark.score.comparison.tiers import AllPairs, compare_all
 from cgbench.benchmark.score.evaluation.differences import (
     Differences,
     example_scores,
@@ -19,7 +19,8 @@ from cgbench.benchmark.score.evaluation.differences import (
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs, score_chart
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.benchmark.score.forms.analyses import LAYOUTS, analysis_blocks
-from cgbench.benchmark.score.forms.latex import bins_table, legend
+from cgbench.benchmark.score.forms.columns import Decimals
+from cgbench.benchmark.score.forms.latex import STARS, bins_table, legend
 from cgbench.benchmark.score.forms.rows import rows_of
 from cgbench.benchmark.score.forms.tables import (
     differences_tables,
@@ -241,37 +242,42 @@ def _systems_table(scored: ScoredSystems, figure: str) -> dict[str, Any]:
 
 
 def _systems_chart(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
+    """The scores of the systems as a chart, with its caption."""
     scores = [result.whole.figures[figure] for result in scored.results]
     name = scored.metric.axis(figure)
     caption = [name, *["bar: 95% interval"] * any(score.ci_low is not None for score in scores)]
     caption += ["circles: seeds"] * any(len(score.runs) > 1 for score in scores)
     subsets = [[result.whole] for result in scored.results[:MOST_ROWS]]
-    return charts.draw(
-        score_chart(scored, figure, subsets, title=f"{name} of each system")
-    ), "; ".join(caption)
+    title = f"{name} of each system"
+    chart = score_chart(scored, figure, subsets, title=title, decimals=_places(scored))
+    return charts.draw(chart), "; ".join(caption)
 
 
-def _forest(scored: ScoredSystems, figure: str) -> Any:
-    """The difference of each system from the baseline, with intervals and stars."""
-    series = []
-    for index, result in enumerate(scored.results[:MOST_ROWS]):
-        score = result.whole.figures[figure]
-        if score.difference is not None:
-            low, high = (
-                math.nan if end is None else end
-                for end in (score.difference_low, score.difference_high)
-            )
-            series.append(
-                Series(
-                    result.system, [score.difference], [low], [high], colour=index, note=score.mark
-                )
-            )
+def _forest(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
+    """The difference of each system from the baseline, with intervals and stars, as a chart with
+    its caption.
+    """
+    scores = [result.whole.figures[figure] for result in scored.results]
+    names = [result.system for result in scored.results]
+    series = [
+        Series.of_difference(system, score, colour=index)
+        for index, (system, score) in enumerate(zip(names, scores, strict=True))
+        if score.difference is not None and index < MOST_ROWS
+    ]
     name = scored.metric.axis(figure)
-    title = f"{name}: difference from {scored.baseline}"
-    axis = f"{name}: difference from {shorten(scored.baseline or '')}"
-    return charts.draw(
-        Chart([""], series, title, axis, rows=True, signed=True, decimals=scored.metric.width)
+    chart = Chart(
+        [""],
+        series,
+        title=f"{name}: difference from {scored.baseline}",
+        value_name=f"{name}: difference from {shorten(scored.baseline or '')}",
+        rows=True,
+        signed=True,
+        decimals=Decimals.of(scores, _places(scored)).differences,
     )
+    caption = f"Difference from {scored.baseline}; bar: 95% interval, not adjusted"
+    if any(score.significant is not None for score in scores):
+        caption += f"; {legend(scored, scores)}"
+    return charts.draw(chart), caption
 
 
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
@@ -288,7 +294,7 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
         Series.of(result.system, [scored.drops[result.system][figure]])
         for result in scored.results[:MOST_ROWS]
     ]
-    chart = Chart([""], marks, title, f"{name} lost", rows=True, decimals=scored.metric.width)
+    chart = Chart([""], marks, title, f"{name} lost", rows=True, decimals=_places(scored))
     return page_table(
         OutputTable(table.head[1:], rows), f"{name}, control set", caption
     ), charts.draw(chart)
@@ -302,35 +308,49 @@ def _pairs(scored: ScoredSystems) -> dict[str, Any] | None:
     pairs = compare_all(scored.metric, names, [result.whole for result in scored.results])
     if pairs is None:
         return None
-    largest = max((abs(pairs.difference(*systems)) for systems in pairs.pairs), default=0) or 1
+    tests = list(pairs.pairs.values())
+    decimals = Decimals.of(tests, _places(scored)).differences
+    largest = max((abs(pair.difference or 0.0) for pair in tests), default=0) or 1
     sign = -1 if scored.metric.lower_is_better else 1
 
     def cell(system: int, against: int) -> tuple[str, str]:
         if system == against:
             return "", ""
         pair, difference = pairs.pairs[system, against], pairs.difference(system, against)
-        text = fixed(difference, _places(scored), "+") + pair.mark
+        text = Cell(fixed(difference, decimals, "+"), pair.mark)
         return text, charts.shade(sign * difference / largest) if pair.significant else ""
 
-    caption = (
-        f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first."
-        f" Coloured, with *: p < {LEVEL} ({scored.star_test or CALIBRATED} test, Holm's correction"
-        " for all pairs)."
-    )
+    head = ["", *(names[system] for system in pairs.order)]
     rows = [
         [names[system], *(cell(system, against) for against in pairs.order)]
         for system in pairs.order
     ]
+    matrix = as_table(f"All pairs, {scored.metric.name}", _pairs_caption(scored, pairs), head, rows)
     return {
-        "matrix": as_table(
-            f"All pairs, {scored.metric.name}",
-            caption,
-            ["", *(names[system] for system in pairs.order)],
-            rows,
-        ),
+        "matrix": matrix,
         "tiers": [[names[system] for system in tier] for tier in pairs.tiers],
         "metric": scored.metric.name,
     }
+
+
+def _pairs_caption(scored: ScoredSystems, pairs: AllPairs) -> str:
+    """What the matrix shows, and which tests its marks are adjusted for."""
+    caption = (
+        f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first."
+    )
+    if not pairs.tiers:
+        return f"{caption} There are too few examples for a test."
+    systems = len(scored.results)
+    count = systems * (systems - 1) // 2
+    test = scored.star_test or CALIBRATED
+    caption += f" Coloured: {STARS} ({test} test"
+    caption += f", p adjusted for all {count} pairs)." if count > 1 else ")."
+    if scored.baseline is not None and systems > 2:
+        caption += (
+            f" The stars of the table above are adjusted for the {systems - 1} differences from"
+            f" {scored.baseline} only, so a difference may have a star there and none here."
+        )
+    return caption
 
 
 def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[str, Any]:

@@ -314,6 +314,7 @@ def score_chart(
     figure: str,
     subsets_of: Sequence[Sequence[SubsetScores]],
     label: str = "",
+    decimals: int | None = None,
     **words: Any,
 ) -> Chart:
     """A score of every system in the bins, whose axis is called ``label``; without a label, over
@@ -321,7 +322,9 @@ def score_chart(
 
     :param subsets_of: the scores of each system in the bins, or over all examples, of the first
         systems at least.
+    :param decimals: of values, by default those of the metric.
     """
+    decimals = scored.metric.width if decimals is None else decimals
     series = [
         Series.of(result.system, [subset.figures[figure] for subset in subsets])
         for result, subsets in zip(scored.results, subsets_of, strict=False)
@@ -329,7 +332,7 @@ def score_chart(
     metric, bins = scored.metric, [bin for bin, _ in scored.results[0].bins]
     if not label:
         return Chart(
-            [""], series, value_name=metric.axis(figure), rows=True, decimals=metric.width, **words
+            [""], series, value_name=metric.axis(figure), rows=True, decimals=decimals, **words
         )
     return Chart(
         [bin.label or "(empty)" for bin in bins],
@@ -338,7 +341,7 @@ def score_chart(
         label_name=label,
         counts=[len(bin.rows) for bin in bins],
         joined=bins[0].high is not None,
-        decimals=metric.width,
+        decimals=decimals,
         **words,
     )
 

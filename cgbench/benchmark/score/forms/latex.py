@@ -15,6 +15,10 @@ from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.tables import Cell, Ready, fixed, latex_cell, render
 
 
+STARS = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
+"""What stars mean."""
+
+
 def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     """A score of every system, over all examples and in each bin; empty if no bin has one."""
     systems = [[subset.figures[figure] for subset in result.parts] for result in scored.results]
@@ -54,6 +58,5 @@ def legend(scored: ScoredSystems, scores: Iterable[Tested]) -> str:
         for score in scores
         if score.p_holm is not None
     )
-    levels = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
     by_holm = ", p adjusted by Holm's method" if adjusted else ""
-    return f"{levels} ({scored.star_test}{by_holm})"
+    return f"{STARS} ({scored.star_test}{by_holm})"
