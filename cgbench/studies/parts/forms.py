@@ -10,7 +10,7 @@ import numpy as np
 from cgbench.benchmark.candidates.scan import line_hashes, pair_hash
 from cgbench.benchmark.measure.divergence.elements import ElementType, elements_of
 from cgbench.studies.parts.folder import SIDES, Piece, Place
-from cgbench.studies.parts.select import CHOICES, Candidates, once_per_source
+from cgbench.studies.parts.select import CHOICES, Candidates, once_per_text
 from cgbench.text.formats import Pair
 from cgbench.text.plain_text import words_of
 
@@ -87,7 +87,7 @@ def element_candidates(
         np.array([numbers[element] for element in of_corpora[row] if element in numbers], np.int64)
         for row in ordered
     ]
-    served = once_per_source([pairs[row][0] for row in ordered], served)
+    served = once_per_text([pairs[row] for row in ordered], served)
     seen, chosen = Counter[int](), []  # the shortest of each piece
     for candidate, serves in enumerate(served):
         if any(seen[piece] < max(CHOICES, k) for piece in serves.tolist()):
@@ -134,7 +134,7 @@ def compound_candidates(pairs: Sequence[Pair], compounds: Sequence[str]) -> Cand
     return Candidates(
         pieces,
         rows,
-        once_per_source([pairs[row][0] for row in served], of_probes),
+        once_per_text([pairs[row] for row in served], of_probes),
         [pairs[row] for row in served],
     )
 

@@ -20,7 +20,7 @@ from cgbench.benchmark.release.shots.postings import places_of
 from cgbench.machine import in_threads, usable_cores
 from cgbench.progress import bar
 from cgbench.studies.parts.folder import SIDES, Piece, Place
-from cgbench.studies.parts.select import CHOICES, Candidates, once_per_source
+from cgbench.studies.parts.select import CHOICES, Candidates, once_per_text
 from cgbench.text.blocks import read_blocks
 from cgbench.text.corpus import ParallelText
 
@@ -189,7 +189,7 @@ class Search:
         lines, pieces, new = self.lines_with(ids, lengths, self.find(ids, lengths))
         good = new <= most[pieces]
         served = np.split(pieces[good], np.searchsorted(lines[good], np.arange(len(lengths))))[1:]
-        return texts, once_per_source(texts[0], served)
+        return texts, once_per_text(list(zip(*texts, strict=True)), served)
 
 
 def ngram_candidates(

@@ -62,19 +62,34 @@ def choose(served: Sequence[np.ndarray], pieces: int, k: int) -> list[int]:
     return sorted(needed)
 
 
-def once_per_source(sources: Sequence[str], served: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """``served`` without pieces that an earlier candidate of the same source serves: it would be
-    the same output.
+def once_per_text(pairs: Sequence[Pair], served: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """``served`` without pieces that an earlier candidate with the same words on either side
+    serves.
+
+    Such probes stand or fall together: the same source gives the same output, and the same target
+    needs the same output. Two of them would count as two observations of a piece, which makes known
+    pieces and the residual look more certain than they are. Case and punctuation make no
+    difference.
     """
-    before: dict[str, set[int]] = {}
+    before: dict[tuple[int, str], set[int]] = {}
     unserved = []
-    for source, pieces in zip(sources, served, strict=True):
-        seen = before.setdefault(source, set())
+    for pair, pieces in zip(pairs, served, strict=True):
+        of_texts = [before.setdefault((side, _bare(text)), set()) for side, text in enumerate(pair)]
+        seen = set().union(*of_texts)
         unserved.append(
             np.array([piece for piece in pieces.tolist() if piece not in seen], np.int64)
         )
-        seen.update(pieces.tolist())
+        for of_text in of_texts:
+            of_text.update(pieces.tolist())
     return unserved
+
+
+def _bare(text: str) -> str:
+    """A text without case and punctuation; as it is where nothing else would remain."""
+    words = "".join(
+        letter if letter.isalnum() or letter.isspace() else " " for letter in text.casefold()
+    )
+    return " ".join(words.split()) or text
 
 
 @dataclass(frozen=True)

@@ -70,9 +70,9 @@ def test_commands_whose_parts_are_in_training(tmp_path):
 def test_training_pairs_are_probes_only_if_asked_for(tmp_path):
     texts = _texts(
         tmp_path,
-        train=[(line, "x") for line in COMMANDS],
+        train=[(line, f"x {line}") for line in COMMANDS],
         test=[("jump twice", "y"), ("fly", "y")],
-        pool=[("jump", "x"), ("walk twice after run left", "x"), ("run twice", "x")],
+        pool=[("jump", "x"), ("walk twice after run left", "x l"), ("run twice", "x r")],
     )
     given = {
         "test": texts["test"],
@@ -98,8 +98,8 @@ def test_training_pairs_are_probes_only_if_asked_for(tmp_path):
     assert _probes_of(found) == {"jump": [], "twice": ["run twice"], "fly": []}
     assert found.manifest["counts"]["trained"] == 0
     assert cgbench.parts(**given, corpora=texts["train"], max_length=2).probes == (
-        ("jump", "x"),
-        ("walk twice", "x"),
+        ("jump", "x jump"),
+        ("walk twice", "x walk twice"),
     )
 
 

@@ -150,11 +150,16 @@ def test_against_the_definition(tmp_path, seed, monkeypatch):
             near = _neighbours(words, target, known)
             if near is not None:
                 offers[source] = max(near, offers.get(source, 0))
-        assert len(piece.probes) == min(k, len(offers))
         if offers:
             wanted = sorted(offers.values(), reverse=True)[:k][-1]
         probes = [found.probes[one] for one in piece.probes]
-        assert len({source for source, _ in probes}) == len(probes)
+        # No two have the same words on a side; with fewer than k, no other pair could be one.
+        sides = [set(texts) for texts in zip(*probes, strict=True)] or [set(), set()]
+        assert all(len(texts) == len(probes) for texts in sides) and len(probes) <= k
+        for source, target in fine if len(probes) < k else []:
+            near = _neighbours(words, target, known)
+            if near is not None and near >= wanted:
+                assert source in sides[0] or " ".join(target) in sides[1]
         for source, target in probes:
             assert (source, target.split()) in fine
             assert _neighbours(words, target.split(), known) >= wanted

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cgbench.studies.parts.folder import Piece
-from cgbench.studies.parts.select import Candidates, bound, choose
+from cgbench.studies.parts.select import Candidates, bound, choose, once_per_text
 
 
 def _needs(served, pieces, k):
@@ -83,6 +83,21 @@ def test_what_later_probes_make_superfluous_is_dropped():
     # the three as well.
     served = [np.array(one) for one in ([0, 1, 2], [0, 1, 3], [2, 4])]
     assert choose(served, 5, 1) == [1, 2]
+
+
+def test_probes_with_the_same_words_count_once():
+    """The same source, or the same target: they stand or fall together."""
+    pairs = [
+        ("der Hund", "the dog"),
+        ("Der Hund.", "a dog"),  # the first source again
+        ("ein Hund", "The dog!"),  # the first target again
+        ("ein Hund", "one dog"),  # the source of the third, which serves other pieces
+        ("!", "..."),
+        ("?", "..."),
+    ]
+    served = [np.array(pieces) for pieces in ([0, 1], [1, 2], [0, 3], [2, 3], [4], [4])]
+    unserved = [pieces.tolist() for pieces in once_per_text(pairs, served)]
+    assert unserved == [[0, 1], [2], [3], [2], [4], []]
 
 
 @pytest.mark.parametrize("seed", range(60))
