@@ -57,13 +57,15 @@ class Correlation:
         low, high = self.interval or (None, None)
         given_low, given_high = self.given_length_interval or (None, None)
         return {
-            **{"first": self.first, "second": self.second, "n": self.n},
-            **{"rho": self.rho, "low": low, "high": high},
-            **{
-                "given_length": self.given_length,
-                "given_length_low": given_low,
-                "given_length_high": given_high,
-            },
+            "first": self.first,
+            "second": self.second,
+            "n": self.n,
+            "rho": self.rho,
+            "low": low,
+            "high": high,
+            "given_length": self.given_length,
+            "given_length_low": given_low,
+            "given_length_high": given_high,
         }
 
 

@@ -100,10 +100,12 @@ def cut(
     """
     limit = size + size // 8 + 1000
     while True:
-        rows, has_more = _best_rows(parts, limit, bounds, seed)
+        best = BestRows(limit, bounds, seed)
+        for block in read_parts(parts):
+            best.add(block)
         release_memory()
-        candidates = _take(rows, pools, seen, size)
-        if not has_more or len(candidates.sources) == size:
+        candidates = _take(best.rows(), pools, seen, size)
+        if not best.has_more or len(candidates.sources) == size:
             return candidates
         limit *= 4
 
@@ -139,44 +141,53 @@ def read_parts(files: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
     return in_threads(read, files, 2, 2)
 
 
-def _best_rows(
-    files: Sequence[Path], limit: int, bounds: Bounds, seed: int
-) -> tuple[dict[str, np.ndarray], bool]:
-    """The first ``limit`` distinct rows in the order of the cut, and whether there were more.
+class BestRows:
+    """The first ``limit`` distinct rows in the order of the cut, of blocks that are added in turn.
 
-    ``copies`` counts the rows equal to each. At most ``1.5 * limit`` rows and those of one part are
-    in memory.
+    Rows that tie with the last of them are among them. At most ``1.5 * limit`` rows and those of
+    one block are in memory.
     """
-    salt = mix(np.array([seed], np.uint64))
-    blocks: list[dict[str, np.ndarray]] = []
-    waiting = 0
-    last: tuple[float, np.uint64] | None = None
-    has_more = False
-    for block in read_parts(files):
-        within = bounds.hold(block)
-        block["tie"] = mix(block["content"] ^ salt)
-        if last is not None:
-            before = (block["degree"] > last[0]) | (
-                (block["degree"] == last[0]) & (block["tie"] <= last[1])
-            )
-            has_more |= bool(np.any(within & ~before))
-            within &= before
-        block = {name: values[within] for name, values in block.items()}
+
+    def __init__(self, limit: int, bounds: Bounds, seed: int) -> None:
+        self.limit = limit
+        self.bounds = bounds
+        self.has_more = False
+        """Whether rows within the bounds have been dropped."""
+        self._salt = mix(np.array([seed], np.uint64))
+        self._blocks: list[dict[str, np.ndarray]] = []
+        self._last: tuple[float, np.uint64] | None = None  # degree and tie of the last best row
+
+    def add(self, block: dict[str, np.ndarray]) -> None:
+        """Add the rows of a block (the columns of a scan) that may be among the first."""
+        ties = mix(block["content"] ^ self._salt)
+        chosen = self.bounds.hold(block)
+        if self._last is not None:
+            degree, tie = self._last
+            before = (block["degree"] > degree) | ((block["degree"] == degree) & (ties <= tie))
+            self.has_more |= bool(np.any(chosen & ~before))
+            chosen &= before
+        block = {name: values[chosen] for name, values in {**block, "tie": ties}.items()}
         block["copies"] = np.ones(len(block["line"]), np.int64)
-        blocks.append(block)
-        waiting += len(block["line"])
-        if waiting > 1.5 * limit:
-            rows = _in_order(blocks)
-            if len(rows["line"]) > limit:
-                last = rows["degree"][limit - 1], rows["tie"][limit - 1]
-                end = limit
-                while end < len(rows["line"]) and (rows["degree"][end], rows["tie"][end]) == last:
-                    end += 1
-                has_more |= end < len(rows["line"])
-                rows = {name: values[:end] for name, values in rows.items()}
-            blocks = [rows]
-            waiting = len(rows["line"])
-    return _in_order(blocks), has_more
+        self._blocks.append(block)
+        if sum(len(block["line"]) for block in self._blocks) > 1.5 * self.limit:
+            self._drop_rest()
+
+    def rows(self) -> dict[str, np.ndarray]:
+        """The rows in order, by column; ``copies`` counts the rows equal to each."""
+        return _in_order(self._blocks)
+
+    def _drop_rest(self) -> None:
+        """Drop the rows after the first ``limit`` and those that tie with the last of them."""
+        rows = self.rows()
+        if len(rows["line"]) > self.limit:
+            self._last = rows["degree"][self.limit - 1], rows["tie"][self.limit - 1]
+            degree, tie = self._last
+            after = (rows["degree"] != degree) | (rows["tie"] != tie)
+            after[: self.limit] = False
+            end = int(np.argmax(after)) if after.any() else len(after)
+            self.has_more |= end < len(after)
+            rows = {name: values[:end] for name, values in rows.items()}
+        self._blocks = [rows]
 
 
 def _in_order(blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

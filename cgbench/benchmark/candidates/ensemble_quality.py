@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,18 +114,20 @@ def measure_quality(
         totals = measures[f"{REFERENCE}log_prob"]
         step = max(1, train_lines // UNIGRAMS)
         targets = list(islice(read_lines(train), 0, step * UNIGRAMS, step))
-        task = (
-            tuple(members),
-            device,
-            targets,
-            sources,
-            references,
-            lengths,
-            totals,
-            *held_out_texts,
-            dict(search),
+        measurement = Measurement(
+            members=tuple(members),
+            device=device,
+            search=dict(search),
+            training=targets,
+            sources=sources,
+            references=references,
+            lengths=lengths,
+            log_probabilities=totals,
+            held_out_sources=held_out_texts[0],
+            held_out_targets=held_out_texts[1],
         )
-        for measured, translations in engine.run(_measure, [task], shard_needs(device)):
+        tasks = [(measurement,)]
+        for measured, translations in engine.run(Measurement.run, tasks, shard_needs(device)):
             quality["candidates"] |= measured["candidates"]
             if translations:
                 quality["held_out"] = {
@@ -223,46 +226,53 @@ def unigram_loss(
     return float(-np.log(counts / counts.sum())[np.concatenate(list(ids))].mean())
 
 
-def _measure(
-    members: tuple[Path, ...],
-    device: str,
-    training: Sequence[str],
-    sources: Sequence[str],
-    references: Sequence[str],
-    lengths: Sequence[int],
-    totals: Sequence[float],
-    held_sources: Sequence[str],
-    held_targets: Sequence[str],
-    search: Mapping[str, Any],
-) -> tuple[dict[str, Any], list[str]]:
-    """Losses and shares of cut translations; and the translations of the held-out sources."""
-    from cgbench.models.ensemble import Ensemble
+@dataclass(frozen=True)
+class Measurement:
+    """What the members are loaded for: a task of an engine."""
 
-    ensemble = Ensemble.open(members, device)
-    ids = ensemble.subwords.encode_target
-    learned, reference_ids = ids(training), ids(references)
-    vocabulary_size = ensemble.subwords.target_size
-    losses: dict[str, Any] = {
-        "candidates": {
-            "loss": _finite(-sum(totals) / sum(map(len, reference_ids))),
-            "unigram_loss": unigram_loss(learned, reference_ids, vocabulary_size),
-            "cut": _share_cut(ensemble, sources, lengths, search),
-            SHUFFLED: _loss_of_shuffled(ensemble, sources, references),
+    members: tuple[Path, ...]
+    device: str
+    search: Mapping[str, Any]
+    training: Sequence[str]
+    """Target sentences of the training text, for the unigram model."""
+    sources: Sequence[str]
+    references: Sequence[str]
+    """Of the candidates, as are ``lengths``: tokens of the hypotheses, with the end; and
+    ``log_probabilities``: of the references.
+    """
+    lengths: Sequence[int]
+    log_probabilities: Sequence[float]
+    held_out_sources: Sequence[str]
+    held_out_targets: Sequence[str]
+
+    def run(self) -> tuple[dict[str, Any], list[str]]:
+        """Losses and shares of cut translations; and the translations of the held-out sources."""
+        from cgbench.models.ensemble import Ensemble
+
+        ensemble = Ensemble.open(self.members, self.device)
+        encode = ensemble.subwords.encode_target
+        training, references = encode(self.training), encode(self.references)
+        vocabulary_size = ensemble.subwords.target_size
+        measured: dict[str, Any] = {
+            "candidates": {
+                "loss": _finite(-sum(self.log_probabilities) / sum(map(len, references))),
+                "unigram_loss": unigram_loss(training, references, vocabulary_size),
+                "cut": _share_cut(ensemble, self.sources, self.lengths, self.search),
+                SHUFFLED: _loss_of_shuffled(ensemble, self.sources, self.references),
+            }
         }
-    }
-    if not held_sources:
-        return losses, []
-    translated = ensemble.translate(held_sources, **search)
-    truth = ids(held_targets)
-    scored = ensemble.score(held_sources, truth)["log_prob"]
-    losses["held_out"] = {
-        "loss": _finite(-float(scored.sum()) / sum(map(len, truth))),
-        "unigram_loss": unigram_loss(learned, truth, vocabulary_size),
-        "cut": _share_cut(
-            ensemble, held_sources, [len(translation.tokens) for translation in translated], search
-        ),
-    }
-    return losses, [translation.text for translation in translated]
+        if not self.held_out_sources:
+            return measured, []
+        translations = ensemble.translate(self.held_out_sources, **self.search)
+        targets = encode(self.held_out_targets)
+        scores = ensemble.score(self.held_out_sources, targets)["log_prob"]
+        lengths = [len(translation.tokens) for translation in translations]
+        measured["held_out"] = {
+            "loss": _finite(-float(scores.sum()) / sum(map(len, targets))),
+            "unigram_loss": unigram_loss(training, targets, vocabulary_size),
+            "cut": _share_cut(ensemble, self.held_out_sources, lengths, self.search),
+        }
+        return measured, [translation.text for translation in translations]
 
 
 def _loss_of_shuffled(

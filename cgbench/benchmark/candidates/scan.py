@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,25 +51,72 @@ from cgbench.text.blocks import check_text, join_blocks, padded, read_range, rel
 from cgbench.text.corpus import ParallelText, TextFile
 from cgbench.text.normalisation import SIDES
 
-CHUNK = (
-    16 << 20
-)  # bytes of both sides per thread; with larger chunks the vocabularies alternate less in the cache
+CHUNK = 16 << 20
+"""Bytes of both sides per thread; in larger chunks the vocabularies alternate less in the cache."""
 SHARD = 2  # chunks per file
 _KEY = b"cgbench.scan"
 NO_LIMIT = 2**31 - 1
 _COUNTS = ("pairs", "empty", "rare", "kept")
 
-Place = tuple[int, int, int]
-"""A line, and the byte offset of its start on each side."""
-
-Chunk = tuple[Place, Place]
-"""The lines between two places."""
-
-Shard = tuple[Path, list[Chunk]]
-"""The file of a shard, and its chunks."""
-
-
 NGRAMS, WORDS = "ngrams", "other-words"  # in the folder of the known n-grams
+
+
+class Place(NamedTuple):
+    """The start of a line: its number, and its byte offset on each side."""
+
+    line: int
+    source: int
+    target: int
+
+
+class Chunk(NamedTuple):
+    """The lines from ``start`` to the line before ``stop``."""
+
+    start: Place
+    stop: Place
+
+    @property
+    def lines(self) -> int:
+        """The number of lines."""
+        return self.stop.line - self.start.line
+
+
+class Shard(NamedTuple):
+    """The file of a shard, and its chunks."""
+
+    path: Path
+    chunks: list[Chunk]
+
+    @property
+    def limits(self) -> list[int]:
+        """The first line, and the line after the last."""
+        return [self.chunks[0].start.line, self.chunks[-1].stop.line]
+
+
+class Side(NamedTuple):
+    """One side of some lines of a corpus: arrays ``[lines]``."""
+
+    offsets: np.ndarray  # int64, byte offset after a byte order mark
+    lengths: np.ndarray  # int32, words
+    codes: np.ndarray  # uint64, hash of the words
+
+
+class Rows(NamedTuple):
+    """The lines of a chunk that are kept."""
+
+    states: np.ndarray
+    """uint8 ``[all lines]``: ``word_kernels.KEPT``, or ``EMPTY`` or ``RARE``."""
+    lines: np.ndarray
+    """int64 ``[kept]``: their numbers in the corpus."""
+    ids: np.ndarray
+    """int32: the words of the side of the degree, line by line."""
+    source: Side
+    target: Side
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Source and target."""
+        return self.source, self.target
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,110 +160,97 @@ class Scan:
 
     def scan_shard(self, files: list[int], shard: Shard, buffers: _Buffers) -> dict[str, Any]:
         """Scan a shard unless its part exists; returns its counts."""
-        path, chunks = shard
-        if (done := _read_counts(path, chunks)) is not None:
-            return done
-        rows, counts = zip(
-            *(self.scan_chunk(files, chunk, buffers) for chunk in chunks), strict=True
-        )
-        total = _sum_counts(counts) | {"lines": _lines(chunks)}
-        _write_part(
-            path, {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}, total
-        )
+        finished = _read_counts(shard)
+        if finished is not None:
+            return finished
+        blocks, counts = [], []
+        for chunk in shard.chunks:
+            rows = self.read_chunk(files, chunk, buffers)
+            blocks.append(self.columns_of(rows))
+            counts.append(self.counts_of(rows))
+        columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+        total = _sum_counts(counts) | {"lines": shard.limits}
+        _write_part(shard.path, columns, total)
         return total
 
-    def scan_chunk(
-        self, files: list[int], chunk: Chunk, buffers: _Buffers
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """The rows of a chunk by column, and its counts."""
+    def columns_of(self, rows: Rows) -> dict[str, np.ndarray]:
+        """The columns of the scan, by name."""
+        lengths = rows.sides[SIDES.index(self.degree_side)].lengths
+        pieces, _ = self.ngrams.count_pieces(rows.ids, lengths)
+        return {
+            "line": rows.lines,
+            "pool": np.full(len(rows.lines), self.number, np.int32),
+            "source_offset": rows.source.offsets,
+            "target_offset": rows.target.offsets,
+            "source_length": rows.source.lengths,
+            "target_length": rows.target.lengths,
+            "pieces": pieces,
+            "degree": pieces / lengths,
+            "content": pair_hash(rows.source.codes, rows.target.codes),
+        }
+
+    def counts_of(self, rows: Rows) -> dict[str, Any]:
+        """How many lines are kept, and why others are not (as :func:`scan` returns them)."""
         from cgbench.text import word_kernels
 
-        states, lines, ids, (source_offsets, target_offsets), lengths, codes = self.read_chunk(
-            files, chunk, buffers
-        )
-        lengths_of_side = lengths[SIDES.index(self.degree_side)]
-        pieces, _ = self.ngrams.count_pieces(ids, lengths_of_side)
-        values, pairs_of_length = np.unique(lengths_of_side, return_counts=True)
-        counts = {
-            "pairs": len(states),
-            "empty": int(np.count_nonzero(states == word_kernels.EMPTY)),
-            "rare": int(np.count_nonzero(states == word_kernels.RARE)),
-            "kept": len(lines),
-            "lengths": dict(
-                zip(map(str, values.tolist()), pairs_of_length.tolist(), strict=True)
-            ),  # as JSON has them
+        lengths = rows.sides[SIDES.index(self.degree_side)].lengths
+        values, pairs_of_length = np.unique(lengths, return_counts=True)
+        names = map(str, values.tolist())  # as JSON has them
+        return {
+            "pairs": len(rows.states),
+            "empty": int(np.count_nonzero(rows.states == word_kernels.EMPTY)),
+            "rare": int(np.count_nonzero(rows.states == word_kernels.RARE)),
+            "kept": len(rows.lines),
+            "lengths": dict(zip(names, pairs_of_length.tolist(), strict=True)),
         }
-        columns = {
-            "line": lines,
-            "pool": np.full(len(lines), self.number, np.int32),
-            "source_offset": source_offsets,
-            "target_offset": target_offsets,
-            "source_length": lengths[0],
-            "target_length": lengths[1],
-            "pieces": pieces,
-            "degree": pieces / lengths_of_side,
-            "content": pair_hash(*codes),
-        }
-        return columns, counts
 
-    def read_chunk(
-        self, files: list[int], chunk: Chunk, buffers: _Buffers | None = None
-    ) -> tuple[Any, ...]:
-        """Which lines of a chunk are kept, and what they are.
-
-        :returns: the state of every line (``word_kernels.KEPT``); of the lines that are kept: their
-            numbers in the corpus, and the words of the side of the degree, as ids; and, each of
-            both sides, their offsets, lengths and hashes
-        """
+    def read_chunk(self, files: list[int], chunk: Chunk, buffers: _Buffers | None = None) -> Rows:
+        """Read the lines of a chunk, and leave out those with an empty side or a rare word."""
         from cgbench.text import word_kernels
 
         buffers = buffers or _Buffers()
+        degree_side = SIDES.index(self.degree_side)
+        texts = self.pool.source, self.pool.target
+        starts, stops = chunk.start[1:], chunk.stop[1:]
         # Read and check the text of both sides.
-        texts, degree_side = (self.pool.source, self.pool.target), SIDES.index(self.degree_side)
-        lines = chunk[0][0], chunk[1][0]
-        spans = [(chunk[0][side], chunk[1][side]) for side in (1, 2)]
         blocks = []
-        for side, (text, (start, stop)) in enumerate(zip(texts, spans, strict=True)):
-            buffer = buffers.buffer(f"text {side}", stop - start)
-            read_range(files[side], buffer, start, stop, text.path)
-            blocks.append(check_text(buffer, stop - start, lines[0], text.path))
+        for side, text in enumerate(texts):
+            size = stops[side] - starts[side]
+            buffer = buffers.buffer(f"text {side}", size)
+            read_range(files[side], buffer, starts[side], stops[side], text.path)
+            blocks.append(check_text(buffer, size, chunk.start.line, text.path))
 
-        # Which lines are empty or have a rare word?
-        count = lines[1] - lines[0]
-        states = buffers.array("states", count, np.uint8)[:count]
+        # Which lines are empty or have a rare word? The side of the degree comes last, so its ids
+        # are those of lines that are kept.
+        states = buffers.array("states", chunk.lines, np.uint8)[: chunk.lines]
         states[:] = word_kernels.KEPT
-        of_side: dict[int, tuple[np.ndarray, ...]] = {}
-        ids = np.empty(0, np.int32)
+        sides = [buffers.side(side, chunk.lines) for side in (0, 1)]
+        no_ids = np.empty(0, np.int32)
+        ids = buffers.array("ids", blocks[degree_side].size // 2 + 1, np.int32)
+        filled = 0
         for side in (1 - degree_side, degree_side):
             block = blocks[side]
-            if side == degree_side:
-                ids = buffers.array("ids", block.size // 2 + 1, np.int32)
-            arrays = [
-                buffers.array(f"{name} {side}", count, dtype)[:count]
-                for name, dtype in (
-                    ("offsets", np.int64),
-                    ("lengths", np.int32),
-                    ("codes", np.uint64),
-                )
-            ]
-            words = self._words[side]
-            read, filled = word_kernels.filter_lines(
-                block.buffer, block.size, *words, states, ids, *arrays
+            lines_read, filled = word_kernels.filter_lines(
+                block.buffer,
+                block.size,
+                *self._words[side],
+                states,
+                ids if side == degree_side else no_ids,
+                *sides[side],
             )  # type: ignore[call-arg]
-            if read != count:
+            if lines_read != chunk.lines:
                 raise InputError(
                     f"{texts[side].path}: the file changed while it was read; run the command again"
                 )
-            of_side[side] = tuple(arrays)
-        remaining = np.flatnonzero(states == word_kernels.KEPT)
-        offsets, lengths, codes = (
-            [of_side[side][i][remaining] for side in (0, 1)] for i in range(3)
+        # The lines that are kept, with offsets in their files.
+        kept_lines = np.flatnonzero(states == word_kernels.KEPT)
+        source, target = (
+            Side(*(values[kept_lines] for values in sides[side]))._replace(
+                offsets=sides[side].offsets[kept_lines] + (starts[side] - texts[side].begin)
+            )
+            for side in (0, 1)
         )
-        offsets = [
-            of + (start - text.begin)
-            for of, (start, _), text in zip(offsets, spans, texts, strict=True)
-        ]
-        return states, remaining + lines[0], ids[:filled], offsets, lengths, codes
+        return Rows(states, kept_lines + chunk.start.line, ids[:filled], source, target)
 
 
 def scan(
@@ -241,13 +275,13 @@ def scan(
         bar(pool.lines, f"scan {pool.target.path.name}", "pair") as progress,
     ):
         chunks = chunks_of(pool, files)
-        shards: list[Shard] = [
-            (out / f"part-{shard:05d}.parquet", chunks[begin : begin + SHARD])
-            for shard, begin in enumerate(range(0, len(chunks), SHARD))
+        shards = [
+            Shard(out / f"part-{index:05d}.parquet", chunks[begin : begin + SHARD])
+            for index, begin in enumerate(range(0, len(chunks), SHARD))
         ]
-        for done in spread(shards) if spread else _by_threads(work, files, shards, jobs):
-            counts.append(done)
-            progress.update(done["pairs"])
+        for counts_of_shard in spread(shards) if spread else _by_threads(work, files, shards, jobs):
+            counts.append(counts_of_shard)
+            progress.update(counts_of_shard["pairs"])
     release_memory()
     return _sum_counts(counts)
 
@@ -304,14 +338,14 @@ def _by_threads(
     for _ in range(jobs):
         idle.put(_Buffers())
 
-    def one(shard: Shard) -> dict[str, Any]:
+    def scan_shard(shard: Shard) -> dict[str, Any]:
         buffers = idle.get()
         try:
             return work.scan_shard(files, shard, buffers)
         finally:
             idle.put(buffers)
 
-    yield from in_threads(one, shards, jobs, 2 * jobs)
+    yield from in_threads(scan_shard, shards, jobs, 2 * jobs)
 
 
 def chunk_limits(pool: ParallelText) -> list[int]:
@@ -334,11 +368,13 @@ def chunk_limits(pool: ParallelText) -> list[int]:
 
 def chunks_of(pool: ParallelText, files: Sequence[int]) -> list[Chunk]:
     """The chunks of a corpus, whose files are open (:func:`open_sides`)."""
-    starts = [
-        (line, _find_line(files[0], pool.source, line), _find_line(files[1], pool.target, line))
+    places = [
+        Place(
+            line, _find_line(files[0], pool.source, line), _find_line(files[1], pool.target, line)
+        )
         for line in chunk_limits(pool)
     ]
-    return list(pairwise(starts))
+    return [Chunk(start, stop) for start, stop in pairwise(places)]
 
 
 def _find_line(file: int, text: TextFile, line: int) -> int:
@@ -377,6 +413,13 @@ class _Buffers:
 
     def buffer(self, name: str, size: int) -> np.ndarray:
         return self.array(name, len(padded(0)) + size, np.uint8)
+
+    def side(self, side: int, lines: int) -> Side:
+        return Side(
+            self.array(f"offsets {side}", lines, np.int64)[:lines],
+            self.array(f"lengths {side}", lines, np.int32)[:lines],
+            self.array(f"codes {side}", lines, np.uint64)[:lines],
+        )
 
 
 def content_of(sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:
@@ -442,10 +485,6 @@ def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, An
         )
 
 
-def _lines(chunks: list[Chunk]) -> list[int]:
-    return [chunks[0][0][0], chunks[-1][1][0]]
-
-
 def _sum_counts(counts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
     lengths: Counter[str] = Counter()
@@ -454,14 +493,14 @@ def _sum_counts(counts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return total | {"lengths": {length: lengths[length] for length in sorted(lengths, key=int)}}
 
 
-def _read_counts(path: Path, chunks: list[Chunk]) -> dict[str, Any] | None:
-    """The counts of a part from an earlier run, or None."""
+def _read_counts(shard: Shard) -> dict[str, Any] | None:
+    """The counts of a shard from an earlier run, or None."""
     pyarrow = arrow()
-    if not path.is_file():
+    if not shard.path.is_file():
         return None
     try:
-        metadata = pyarrow.parquet.read_schema(path).metadata or {}
+        metadata = pyarrow.parquet.read_schema(shard.path).metadata or {}
         counts = json.loads(metadata.get(_KEY, b"{}"))
     except (pyarrow.ArrowInvalid, ValueError):
         return None
-    return counts if counts.get("lines") == _lines(chunks) else None
+    return counts if counts.get("lines") == shard.limits else None

@@ -122,21 +122,22 @@ class Search:
                         WAITING, len(waiting[0]["piece"])
                     ):
                         waiting = [self._keep(waiting)]
-                    progress.update(chunk[1][0] - chunk[0][0])
+                    progress.update(chunk.lines)
         self.kept = self._keep(waiting)
 
     def _read_chunk(self, work: Scan, files: list[int], chunk: Chunk) -> Rows:
         """The rows of a chunk that may be kept."""
-        _, numbers, ids, offsets, lengths, codes = work.read_chunk(files, chunk)
-        fits = lengths[0] <= self.max_length
+        kept = work.read_chunk(files, chunk)
+        ids, codes = kept.ids, (kept.source.codes, kept.target.codes)
+        fits = kept.source.lengths <= self.max_length
         for hashes, excluded in zip(codes, self.excluded[work.number], strict=True):
             fits &= ~np.isin(hashes, excluded)
-        content, own_lengths = pair_hash(*codes), lengths[self.own]
+        content, own_lengths = pair_hash(*codes), kept.sides[self.own].lengths
         # The order of preference: pieces of the cover, words of both sides, a hash.
         rank = content >> np.uint64(32)
         for values, shift in (
             (self.known.count_pieces(ids, own_lengths)[0], 47),
-            (lengths[0] + lengths[1], 32),
+            (kept.source.lengths + kept.target.lengths, 32),
         ):
             rank |= np.minimum(values, (1 << 15) - 1).astype(np.uint64) << np.uint64(shift)
         lines, pieces, starts = self.find(ids, own_lengths)
@@ -146,12 +147,10 @@ class Search:
         )
         columns = (
             *(pieces, new, rank[lines], content[lines], codes[0][lines]),
-            *(
-                np.full(len(lines), work.number),
-                numbers[lines],
-                offsets[0][lines],
-                offsets[1][lines],
-            ),
+            np.full(len(lines), work.number),
+            kept.lines[lines],
+            kept.source.offsets[lines],
+            kept.target.offsets[lines],
         )
         return dict(zip(_COLUMNS, columns, strict=True))
 

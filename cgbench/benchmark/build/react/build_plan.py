@@ -104,10 +104,8 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     find_work(*request.folders)
     inputs = read_inputs(request, texts)
     request = loosen(request, inputs)
-    until, model = (
-        request.execution.until,
-        load_preset(request.model).replace(request.model_settings),
-    )
+    until = request.execution.until
+    model = load_preset(request.model).replace(request.model_settings)
     check_difficulty(inputs.difficulty, len(inputs.pools), request.ranking.select_by)
     if until != "candidates":
         if members := inputs.members or (inputs.ensemble and member_folders(inputs.ensemble)):
@@ -187,7 +185,12 @@ def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
             together = request.ensemble_options.gpus_per_member
             check_processes(together, request.execution.device, device)
             ensemble = plan_ensemble(
-                *(model, plan.train, None, request.members, request.seed, device),
+                preset=model,
+                train=plan.train,
+                valid=None,
+                members=request.members,
+                seed=request.seed,
+                device=device,
                 held_out=request.ensemble_options.held_out,
                 processes=together,
             )

@@ -4,12 +4,14 @@ Zheng and Lapata, "Real-World Compositional Generalization with Disentangled Seq
 Learning" (Findings of ACL 2023), section 4: drop pairs with rare words; compute each pair's
 compositional degree from the known n-grams of the training corpus; keep the pairs of the highest
 degree; translate them with an ensemble and measure its knowledge uncertainty; drop the most
-uncertain, draw from the next. :func:`find_pairs` implements these steps; :func:`build_react` goes
-from a request to a release.
+uncertain, draw from the next. :func:`find_pairs` is these steps in order, one function for each;
+:func:`build_react` goes from a request to a release.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, scan_parts
 from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
+from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import pair_measures
@@ -132,168 +135,296 @@ def workspace_of(request: BuildRequest) -> Workspace:
     return Workspace(find_work(*request.folders) / STEPS)
 
 
+@dataclass(frozen=True)
+class Build:
+    """What the steps of a build share: the plan, where results are, where tasks run, the texts."""
+
+    plan: Plan
+    workspace: Workspace
+    engine: Engine
+    train: ParallelText
+    pools: tuple[ParallelText, ...]
+    exclude: tuple[ParallelText, ...]
+
+    @classmethod
+    def open(cls, plan: Plan, workspace: Workspace, engine: Engine) -> Build:
+        """Read the texts of a plan, normalised if the plan has a normalisation."""
+        engine.share(workspace.root)
+        return cls(
+            plan,
+            workspace,
+            engine,
+            plan.train.realise(workspace, engine),
+            tuple(pool.realise(workspace, engine) for pool in plan.pools),
+            tuple(text.realise(workspace, engine) for text in plan.exclude),
+        )
+
+    @property
+    def request(self) -> BuildRequest:
+        """The settings of the build."""
+        return self.plan.request
+
+    @property
+    def bounds(self) -> Bounds:
+        """The permitted lengths of a pair."""
+        filters = self.request.filters
+        return Bounds(filters.min_length, filters.max_length, filters.degree_side)
+
+    @property
+    def seen(self) -> tuple[ParallelText, ...]:
+        """The texts whose lines may not be in the test set."""
+        return self.train, *self.exclude
+
+    def documents(self, pool: np.ndarray, line: np.ndarray) -> list[str]:
+        """The document of each pair, by corpus and line, both counted from 1."""
+        document = self.request.drawing.document
+        assert document is not None
+        return documents_of(document, self.plan.inputs.pools, self.pools, pool, line)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which candidates the test set is drawn from, and which are drawn."""
+
+    columns: dict[str, Any]
+    """Columns for the table of candidates: ``rank``, ``stage``, probabilities of the draw."""
+    noise: dict[str, Any] | None
+    """The estimated share of noise, with the cut chosen for it."""
+
+    @property
+    def selected(self) -> list[int]:
+        """The rows of the test set."""
+        return [row for row, stage in enumerate(self.columns["stage"]) if stage == "selected"]
+
+
 def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     """The method: from a training corpus and a pool to the pairs of the benchmark.
 
     Finished steps are kept.
     """
-    request = plan.request
-    engine.share(workspace.root)
-    train = plan.train.realise(workspace, engine)
-    pools = tuple(pool.realise(workspace, engine) for pool in plan.pools)
-    exclude = tuple(text.realise(workspace, engine) for text in plan.exclude)
-    _check_ensembles(plan, train)  # fail before the expensive scan
+    build = Build.open(plan, workspace, engine)
+    # What can fail fails before the expensive scan.
+    _check_ensembles(plan, build.train)
     model = _open_lm(plan, workspace)
-    difficulty = (
-        read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools)
-        if plan.inputs.difficulty
-        else None
-    )
-
+    difficulty: tuple[np.ndarray, ...] = ()
+    if plan.inputs.difficulty:
+        difficulty = read_difficulty(plan.inputs.difficulty, build.pools, plan.inputs.pools)
     # Known n-grams: of any length, from the training corpus or an overlap result.
-    ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, plan, train, pools))
-
+    ngrams = workspace.run(
+        plan.ngrams, lambda out: learn_known(out, plan, build.train, build.pools)
+    )
     # Pairs with a rare word are dropped; known n-grams cover the others, which gives their degree.
-    def scan_pool(out: Path, index: int) -> None:
-        sides = request.filters.degree_side, request.filters.filter_sides
-        write_json(out / "counts.json", scan_with(engine, pools[index], index, ngrams, sides, out))
-
-    with saying_where(engine, "scan", workspace.say):
-        scans = tuple(
-            workspace.run(step, partial(scan_pool, index=index), resumable=True)
-            for index, step in enumerate(plan.scans)
-        )
+    scans = scan_pools(build, ngrams)
     # Candidates: the highest degrees, without repeats and without seen text.
-    filters, seen = request.filters, (train, *exclude)
-    bounds = Bounds(filters.min_length, filters.max_length, filters.degree_side)
-    candidates = workspace.run(
-        plan.candidates, lambda out: _cut(out, plan, scans, pools, bounds, seen)
+    candidates = workspace.run(plan.candidates, lambda out: _cut(out, build, scans))
+    counts = _counts(build.pools, scans, candidates)
+    check_enough(build.request, counts, build.train)
+    table = describe_candidates(build, candidates, ngrams, model, difficulty)
+    # The ensemble translates the candidates: its uncertainty, and whether it translates at all.
+    table, quality = measure_uncertainty(build, candidates, table)
+    # How unlikely is each source given its target?
+    table = measure_reverse(build, candidates, table)
+    scored_side = plan.perplexity.config["side"] if plan.perplexity else None
+    table = with_columns(table, pair_measures(table.to_pydict(), scored_side))
+    # The most uncertain are mostly noise and dropped; the test set is drawn from the next.
+    control = noise = None
+    if build.request.execution.until == "release":
+        draw = draw_test_set(build, candidates, table, quality)
+        noise = draw.noise
+        table = with_columns(table, draw.columns)
+        # A control set is like the test set, except in what makes that hard.
+        if build.request.drawing.control:
+            control = draw_matched_control(build, candidates, scans, ngrams, table, draw.selected)
+            counts["control"] = len(control.sources)
+    return Built(
+        plan,
+        build.train,
+        build.pools,
+        candidates,
+        table,
+        counts,
+        _warnings(build, counts, quality, control),
+        quality,
+        control,
+        noise,
     )
-    counts = _counts(pools, scans, candidates)
-    check_enough(request, counts, train)
-    perplexity = (
-        workspace.run(plan.perplexity, lambda out: _score(out, plan, model, candidates))
-        if plan.perplexity
-        else None
-    )
-    table = candidate_table(candidates, pools, perplexity, ngrams, request.filters.degree_side)
-    pool_and_line = table["pool"].to_numpy(), table["pool_line"].to_numpy()
+
+
+def scan_pools(build: Build, ngrams: Path) -> tuple[Path, ...]:
+    """Filter the pairs of each corpus of the pool, and measure their degree; returns the scans."""
+    filters = build.request.filters
+    sides = filters.degree_side, filters.filter_sides
+
+    def scan_pool(out: Path, index: int) -> None:
+        counts = scan_with(build.engine, build.pools[index], index, ngrams, sides, out)
+        write_json(out / "counts.json", counts)
+
+    with saying_where(build.engine, "scan", build.workspace.say):
+        return tuple(
+            build.workspace.run(step, partial(scan_pool, index=index), resumable=True)
+            for index, step in enumerate(build.plan.scans)
+        )
+
+
+def describe_candidates(
+    build: Build,
+    candidates: Path,
+    ngrams: Path,
+    model: LanguageModel | None,
+    difficulty: Sequence[np.ndarray],
+) -> Any:
+    """The table of candidates, with what is known of them without the ensemble.
+
+    :param model: scores their perplexity, if that is not done yet.
+    :param difficulty: of every pair of each corpus of the pool; empty if unknown.
+    """
+    plan = build.plan
+    perplexity = None
+    if plan.perplexity:
+        perplexity = build.workspace.run(
+            plan.perplexity, lambda out: _score(out, plan, model, candidates)
+        )
+    degree_side = build.request.filters.degree_side
+    table = candidate_table(candidates, build.pools, perplexity, ngrams, degree_side)
+    pool, line = table["pool"].to_numpy(), table["pool_line"].to_numpy()
     if difficulty:
-        values = [
-            float(difficulty[pool - 1][line - 1]) for pool, line in zip(*pool_and_line, strict=True)
-        ]
-        table = with_columns(table, {DIFFICULTY: values})
-    document = request.drawing.document
-    if document is not None:
-        table = with_columns(
-            table, {DOCUMENT: documents_of(document, plan.inputs.pools, pools, *pool_and_line)}
-        )
-    # The ensemble translates the candidates and measures its uncertainty.
-    quality = None
-    if plan.uncertainty and plan.quality:
-        members = _members(plan, workspace, train, engine)
-        with saying_where(engine, "uncertainty", workspace.say):
-            uncertainty = workspace.run(
-                plan.uncertainty,
-                lambda out: _measure(out, plan, members, candidates, engine),
-                resumable=True,
-            )
-        measures = read_uncertainty(uncertainty)
-        table = with_columns(table, measures)
-        # Does the ensemble translate at all? (Not in the paper.)
-        held_out = (
-            workspace.result(plan.ensemble.held_out)
-            if plan.ensemble and plan.ensemble.held_out
-            else None
-        )
+        values = [difficulty[i - 1][j - 1] for i, j in zip(pool, line, strict=True)]
+        table = with_columns(table, {DIFFICULTY: list(map(float, values))})
+    if build.request.drawing.document is not None:
+        table = with_columns(table, {DOCUMENT: build.documents(pool, line)})
+    return table
 
-        def check_quality(out: Path) -> None:
-            measure_quality(
-                out,
-                measures,
-                candidate_lines(candidates, original=plan.inputs.reads_originals),
-                members=members,
-                train=train.target.path,
-                train_lines=train.lines,
-                held_out=texts_in(held_out, PARTS[1]) if held_out else None,
-                search=request.ensemble_options.search,
-                device=plan.device,
-                engine=engine,
-                scores=chrf_and_bleu,
-            )
 
-        quality = read_json(workspace.run(plan.quality, check_quality) / QUALITY)
-    # The reverse-direction ensemble: how unlikely is each source given its target?
-    if plan.reverse:
-        assert plan.inputs.reverse is not None
-        back = member_folders(plan.inputs.reverse)
-        reverse = workspace.run(
-            plan.reverse,
-            lambda out: reverse_of_candidates(
-                back, candidates, out, device=plan.device, engine=engine
-            ),
+def measure_uncertainty(
+    build: Build, candidates: Path, table: Any
+) -> tuple[Any, dict[str, Any] | None]:
+    """The table with hypotheses and uncertainties, and the quality of the ensemble (None if the
+    build stops before).
+
+    That the ensemble translates at all is checked, which is not in the paper.
+    """
+    plan, workspace = build.plan, build.workspace
+    if not (plan.uncertainty and plan.quality):
+        return table, None
+    # The members translate the candidates.
+    members = _members(build)
+    with saying_where(build.engine, "uncertainty", workspace.say):
+        uncertainty = workspace.run(
+            plan.uncertainty,
+            lambda out: _measure(out, build, members, candidates),
             resumable=True,
         )
-        table = with_columns(table, read_uncertainty(reverse))
-    perplexity_of = plan.perplexity.config["side"] if plan.perplexity else None
-    table = with_columns(table, pair_measures(table.to_pydict(), perplexity_of))
-    noise = None
-    # The least likely references (not in the paper) and the most uncertain candidates are mostly
-    # noise and dropped; the benchmark is drawn at random from the next.
-    if plan.request.execution.until == "release":
-        config = request.as_dict()
-        sizes, noise = (
-            selection_sizes(config, table.num_rows),
-            choose_cut(table.to_pydict(), config, quality),
+    measures = read_uncertainty(uncertainty)
+    # How good are the translations, and those of pairs that training has held out?
+    held_out = None
+    if plan.ensemble and plan.ensemble.held_out:
+        held_out = texts_in(workspace.result(plan.ensemble.held_out), PARTS[1])
+
+    def check_quality(out: Path) -> None:
+        measure_quality(
+            out,
+            measures,
+            candidate_lines(candidates, original=plan.inputs.reads_originals),
+            members=members,
+            train=build.train.target.path,
+            train_lines=build.train.lines,
+            held_out=held_out,
+            search=build.request.ensemble_options.search,
+            device=plan.device,
+            engine=build.engine,
+            scores=chrf_and_bleu,
         )
-        if noise:
-            workspace.say(f"selection: {noise_text(noise, config)}")
-            config["drop_by"] = noise["cut"]
-        ranks, stages = select_rows(table.to_pydict(), config, sizes)
-        drawn: dict[str, Any] = {"rank": ranks, "stage": stages}
-        if request.drawing.design == "stratified" and request.drawing.allocation == "neyman":
-            targets = candidate_lines(candidates, original=plan.inputs.reads_originals)[1]
-            drawn[OWN_SCORE] = sentence_chrf(table["hypothesis"].to_pylist(), targets)
-        # The probability of each draw, and a stratified sample of all candidates if there is to be
-        # one.
-        drawn |= draw_columns({**table.to_pydict(), **drawn}, request.as_dict(), sizes)
-        table = with_columns(table, drawn)
-    # Optionally, a control set matched to the test set.
-    control = None
-    if plan.request.execution.until == "release" and request.drawing.control:
-        chosen = [row for row, stage in enumerate(stages) if stage == "selected"]
-        test = {
-            name: table[name].to_numpy()[chosen]
-            for name in ("pool", "source_length", "target_length")
-        }
-        test["pool"] = test["pool"] - 1  # as the scans count
-        source, target = (
-            (candidates / f"candidates.{side}").read_bytes().split(b"\n") for side in SIDES
-        )
-        pairs = [source[row] for row in chosen], [target[row] for row in chosen]
-        words = vocabularies_of(ngrams, filters.degree_side)
-        control = draw_control(
-            scan_parts(scans),
-            pools,
-            test,
-            pairs,
-            words,
-            seed=request.seed,
-            bounds=bounds,
-            seen=seen,
-        )
-        if document is not None:
-            where = control.rows["pool"] + 1, control.rows["line"] + 1
-            documents = documents_of(document, plan.inputs.pools, pools, *where)
-            control = replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
-        counts["control"] = len(control.sources)
-    faults = [control.warning if control else None, warning_of(quality) if quality else None]
-    warnings = [
-        *(finding.text for finding in plan.findings),
-        *size_warnings(request, counts),
-        *filter(None, faults),
-    ]
-    return Built(plan, train, pools, candidates, table, counts, warnings, quality, control, noise)
+
+    quality = read_json(workspace.run(plan.quality, check_quality) / QUALITY)
+    return with_columns(table, measures), quality
+
+
+def measure_reverse(build: Build, candidates: Path, table: Any) -> Any:
+    """The table with the scores of the reverse-direction ensemble, if there is one."""
+    plan = build.plan
+    if not plan.reverse:
+        return table
+    assert plan.inputs.reverse is not None
+    members = member_folders(plan.inputs.reverse)
+    scores = build.workspace.run(
+        plan.reverse,
+        lambda out: reverse_of_candidates(
+            members, candidates, out, device=plan.device, engine=build.engine
+        ),
+        resumable=True,
+    )
+    return with_columns(table, read_uncertainty(scores))
+
+
+def draw_test_set(
+    build: Build, candidates: Path, table: Any, quality: dict[str, Any] | None
+) -> Draw:
+    """Drop the least likely references (not in the paper) and the most uncertain candidates, which
+    are mostly noise, and draw at random from the next.
+    """
+    config, rows = build.request.as_dict(), table.to_pydict()
+    drawing = build.request.drawing
+    # How many, and by which measure the noise is dropped.
+    sizes = selection_sizes(config, table.num_rows)
+    noise = choose_cut(rows, config, quality)
+    if noise:
+        build.workspace.say(f"selection: {noise_text(noise, config)}")
+    chosen = {**config, "drop_by": noise["cut"]} if noise else config
+    ranks, stages = select_rows(rows, chosen, sizes)
+    columns: dict[str, Any] = {"rank": ranks, "stage": stages}
+    # The ensemble's own score allocates a stratified sample (Neyman).
+    if drawing.design == "stratified" and drawing.allocation == "neyman":
+        _, targets = candidate_lines(candidates, original=build.plan.inputs.reads_originals)
+        columns[OWN_SCORE] = sentence_chrf(rows["hypothesis"], targets)
+    # The probability of each draw, and a stratified sample of all candidates if there is to be one.
+    columns |= draw_columns({**rows, **columns}, config, sizes)
+    return Draw(columns, noise)
+
+
+def draw_matched_control(
+    build: Build,
+    candidates: Path,
+    scans: Sequence[Path],
+    ngrams: Path,
+    table: Any,
+    selected: Sequence[int],
+) -> MatchedControl:
+    """Draw a control set matched to the test set: the rows ``selected`` of the candidates."""
+    test = {
+        name: table[name].to_numpy()[selected]
+        for name in ("pool", "source_length", "target_length")
+    }
+    test["pool"] = test["pool"] - 1  # as the scans count
+    source, target = (
+        (candidates / f"candidates.{side}").read_bytes().split(b"\n") for side in SIDES
+    )
+    control = draw_control(
+        scan_parts(scans),
+        build.pools,
+        test,
+        ([source[row] for row in selected], [target[row] for row in selected]),
+        vocabularies_of(ngrams, build.request.filters.degree_side),
+        seed=build.request.seed,
+        bounds=build.bounds,
+        seen=build.seen,
+    )
+    if build.request.drawing.document is None:
+        return control
+    documents = build.documents(control.rows["pool"] + 1, control.rows["line"] + 1)
+    return replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
+
+
+def _warnings(
+    build: Build,
+    counts: dict[str, int],
+    quality: dict[str, Any] | None,
+    control: MatchedControl | None,
+) -> list[str]:
+    """Errors in the texts, then doubts about the sizes, the control set and the ensemble."""
+    warnings = [finding.text for finding in build.plan.findings]
+    warnings += size_warnings(build.request, counts)
+    doubts = [control.warning if control else None, warning_of(quality) if quality else None]
+    return [*warnings, *filter(None, doubts)]
 
 
 def _check_ensembles(plan: Plan, train: ParallelText) -> None:
@@ -303,22 +434,25 @@ def _check_ensembles(plan: Plan, train: ParallelText) -> None:
         check_reverse(plan.inputs.reverse, train)
 
 
-def _cut(
-    out: Path,
-    plan: Plan,
-    scans: Sequence[Path],
-    pools: Sequence[ParallelText],
-    bounds: Bounds,
-    seen: Sequence[ParallelText],
-) -> None:
-    request = plan.request
+def _cut(out: Path, build: Build, scans: Sequence[Path]) -> None:
+    """Write the candidates, and their original text, into the folder ``out``."""
+    request, bounds = build.request, build.bounds
     lengths = count_lengths([read_json(scan / "counts.json")["lengths"] for scan in scans], bounds)
-    count = resolve_amount("candidates", request.filters.candidates, lengths["within_length"])
-    result = cut(scan_parts(scans), pools, size=count, bounds=bounds, seed=request.seed, seen=seen)
-    replace(result, counts={**lengths, **result.counts}).save(out)
-    rows = result.rows
+    size = resolve_amount("candidates", request.filters.candidates, lengths["within_length"])
+    candidates = cut(
+        scan_parts(scans),
+        build.pools,
+        size=size,
+        bounds=bounds,
+        seed=request.seed,
+        seen=build.seen,
+    )
+    replace(candidates, counts={**lengths, **candidates.counts}).save(out)
     originals = original_pairs(
-        plan.inputs.pools, rows["pool"], rows["line"], plan.train.normalisation
+        build.plan.inputs.pools,
+        candidates.rows["pool"],
+        candidates.rows["line"],
+        build.plan.train.normalisation,
     )
     for side, lines in zip(SIDES, originals, strict=True):
         write_atomic(out / f"originals.{side}", "".join(line + "\n" for line in lines))
@@ -337,33 +471,31 @@ def _counts(
     }
 
 
-def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engine) -> list[Path]:
+def _members(build: Build) -> list[Path]:
     """The folders of the ensemble's members, trained and published first if needed; empty for
     external models.
     """
+    plan, workspace = build.plan, build.workspace
     if plan.inputs.ensemble:
         return member_folders(plan.inputs.ensemble)
     if plan.ensemble is None:
         return []
-    members = train_members(workspace, plan.ensemble, train, None, engine)
+    members = train_members(workspace, plan.ensemble, build.train, None, build.engine)
     publish_beside(workspace, members)
     return members
 
 
-def _measure(
-    out: Path, plan: Plan, members: Sequence[Path], candidates: Path, engine: Engine
-) -> None:
-    search = plan.request.ensemble_options.search
+def _measure(out: Path, build: Build, members: Sequence[Path], candidates: Path) -> None:
+    """Write hypotheses and uncertainties of the candidates, by external models or the members."""
+    plan = build.plan
+    search = build.request.ensemble_options.search
     if plan.inputs.members:
         sources, targets = candidate_lines(candidates, original=plan.inputs.reads_originals)
-        measure_in_token_space(
-            Measurement(plan.inputs.members, sources, None, targets, plan.device, search),
-            out,
-            engine,
-        )
+        measurement = Measurement(plan.inputs.members, sources, None, targets, plan.device, search)
+        measure_in_token_space(measurement, out, build.engine)
     else:
         uncertainty_of_candidates(
-            members, candidates, out, device=plan.device, engine=engine, **search
+            members, candidates, out, device=plan.device, engine=build.engine, **search
         )
 
 

@@ -246,15 +246,18 @@ def test_the_cut_holds_few_rows_and_looks_again_when_too_few_are_left(
     parts, _ = scan_all(tmp_path, train, [pool])
     rows = read(parts)
     asked = []
-    best_rows = cut_module._best_rows
 
-    def fewer(parts, ask, *rest):  # as if the slack were far too small
-        asked.append(ask)
-        found = best_rows(parts, max(1, (ask - 1000) // 4), *rest)
-        assert len(found[0]["line"]) <= 3 * ask
-        return found
+    class Fewer(cut_module.BestRows):  # as if the slack were far too small
+        def __init__(self, limit, bounds, seed):
+            asked.append(limit)
+            super().__init__(max(1, (limit - 1000) // 4), bounds, seed)
 
-    monkeypatch.setattr(cut_module, "_best_rows", fewer)
+        def rows(self):
+            rows = super().rows()
+            assert len(rows["line"]) <= 3 * asked[-1]
+            return rows
+
+    monkeypatch.setattr(cut_module, "BestRows", Fewer)
     for size in (1, 20, 60, 10_000):
         result = cut(parts, [pool], size=size, bounds=Bounds(2), seed=7, seen=[train])
         assert result.rows["line"].tolist() == expected_cut(corpus, rows, size, 2, 7, KNOWN)
