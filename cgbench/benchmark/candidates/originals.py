@@ -3,35 +3,81 @@
 Pairs are selected in the normalised form of their text, and published as their files have them:
 byte for byte, without the line end. If the user says that a pool is tokenised (``detokenize``), its
 original is the text without tokenisation.
+
+A pool that is used in place is not read again: the scan knows the byte offset of each line. Another
+one (compressed, a table, normalised text) is read once more, up to the last line that is needed.
 """
 
-from collections.abc import Sequence
+import mmap
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 import numpy as np
 
+from cgbench.errors import InputError
+from cgbench.text.corpus import ParallelText, TextFile
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
-from cgbench.text.normalisation import Normalisation
+from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.tokenizers import detokenizer
 
 
 def original_pairs(
-    specs: Sequence[CorpusSpec], pool: np.ndarray, line: np.ndarray, normalisation: Normalisation
+    specs: Sequence[CorpusSpec],
+    pools: Sequence[ParallelText],
+    rows: Mapping[str, np.ndarray],
+    normalisation: Normalisation,
 ) -> tuple[list[str], list[str]]:
     """The sources and targets of pairs as in their files.
 
-    :param specs: the corpora of the pool; ``pool`` and ``line``: int64 ``[pairs]``, the place of
-        each pair, from 0.
+    :param specs: the corpora of the pool as the user named them.
+    :param pools: the same as they were scanned.
+    :param rows: of the pairs by column of the scan: ``pool``, ``line`` (from 0) and the offsets.
     :raises InputError: a corpus cannot be read.
     """
-    sources, targets = [""] * len(line), [""] * len(line)
-    for corpus, spec in enumerate(specs):
-        rows = np.flatnonzero(pool == corpus).tolist()
-        row_of = {int(line[row]): row for row in rows}
-        for file_line, pair in enumerate(islice(read_pairs(spec), max(row_of, default=-1) + 1)):
-            if (row := row_of.get(file_line)) is not None:
-                sources[row], targets[row] = original_of(pair, normalisation)
+    sources, targets = [""] * len(rows["line"]), [""] * len(rows["line"])
+    for corpus, (spec, pool) in enumerate(zip(specs, pools, strict=True)):
+        of_corpus = np.flatnonzero(rows["pool"] == corpus)
+        if _in_place(spec, pool):
+            offsets = [rows[f"{side}_offset"][of_corpus] for side in SIDES]
+            lines = map(_lines_at, (pool.source, pool.target), offsets)
+            pairs = dict(enumerate(zip(*lines, strict=True)))
+        else:
+            pairs = _read_lines(spec, rows["line"][of_corpus])
+        for index, row in enumerate(of_corpus.tolist()):
+            sources[row], targets[row] = original_of(pairs[index], normalisation)
     return sources, targets
+
+
+def _in_place(spec: CorpusSpec, pool: ParallelText) -> bool:
+    """Whether the files of the user were scanned themselves."""
+    return spec.is_plain and tuple(spec.paths) == (pool.source.path, pool.target.path)
+
+
+def _lines_at(text: TextFile, offsets: np.ndarray) -> list[str]:
+    """The lines that begin at byte offsets of a text, as the file has them."""
+    if not len(offsets):
+        return []
+    with text.path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
+        lines = []
+        for start in (offsets + text.begin).tolist():
+            end = content.find(b"\n", start)
+            lines.append(content[start : end if end >= 0 else len(content)])
+    try:
+        return [line.decode() for line in lines]
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{text.path}: the file has changed while it was read; run again"
+        ) from None
+
+
+def _read_lines(spec: CorpusSpec, numbers: np.ndarray) -> dict[int, Pair]:
+    """The pairs with line ``numbers``, by their index in these."""
+    index_of = {line: index for index, line in enumerate(numbers.tolist())}
+    pairs = {}
+    for line, pair in enumerate(islice(read_pairs(spec), max(index_of, default=-1) + 1)):
+        if (index := index_of.get(line)) is not None:
+            pairs[index] = pair
+    return pairs
 
 
 def original_of(pair: Pair, normalisation: Normalisation) -> Pair:

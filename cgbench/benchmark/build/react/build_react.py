@@ -449,10 +449,7 @@ def _cut(out: Path, build: Build, scans: Sequence[Path]) -> None:
     )
     replace(candidates, counts={**lengths, **candidates.counts}).save(out)
     originals = original_pairs(
-        build.plan.inputs.pools,
-        candidates.rows["pool"],
-        candidates.rows["line"],
-        build.plan.train.normalisation,
+        build.plan.inputs.pools, build.pools, candidates.rows, build.plan.train.normalisation
     )
     for side, lines in zip(SIDES, originals, strict=True):
         write_atomic(out / f"originals.{side}", "".join(line + "\n" for line in lines))

@@ -89,14 +89,8 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
         languages,
     )
     if control := built.control:
-        where, form = (
-            (control.rows["pool"], control.rows["line"]),
-            (
-                control.sources,
-                control.targets,
-            ),
-        )
-        texts = original_pairs(inputs.pools, *where, plan.train.normalisation)
+        form = control.sources, control.targets
+        texts = original_pairs(inputs.pools, built.pools, control.rows, plan.train.normalisation)
         table = control_table(control, built.pools).append_column("content", [content_of(*form)])
         tables["control"] = with_text(table, texts, form if keeps else None, languages)
     if plan.request.release_options.release_text == "none":
