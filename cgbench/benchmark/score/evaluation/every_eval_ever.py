@@ -4,7 +4,9 @@ example and seed.
 The folder has the layout of the project's data store, ``data/BENCHMARK/DEVELOPER/MODEL/UUID.json``
 and ``UUID_samples.jsonl``, which its validator checks. A system named ``DEVELOPER/MODEL`` has these
 names; a name without a slash gets the developer ``unknown``. The same scores give the same files:
-the UUID is made from the content, and ``SOURCE_DATE_EPOCH`` sets the time.
+the UUID is made from the content, and ``SOURCE_DATE_EPOCH`` sets the time. Numbers have twelve
+digits, as in all forms of output: a perfect BLEU is 100.00000000000004, which the validator
+refuses.
 """
 
 import hashlib
@@ -20,6 +22,7 @@ from typing import Any
 from cgbench import __version__
 from cgbench.benchmark.score.comparison.results import Score
 from cgbench.benchmark.score.evaluation.result import Evaluation
+from cgbench.benchmark.score.forms.rows import rounded
 from cgbench.errors import InputError, argument
 from cgbench.files import leftovers, read_json, write_atomic, write_json
 from cgbench.locks import locked
@@ -131,7 +134,7 @@ def _record(evaluation: Evaluation, index: int, benchmark: str, model: str) -> d
             "metric_config": {
                 "metric_id": re.sub(r"[^a-z0-9]+", "_", metric.label(name).lower()),
                 "metric_name": metric.label(name),
-                "metric_unit": "percent" if metric.top == 100.0 else "points",
+                "metric_unit": "percent" if metric.unit == "%" else "points",
                 "lower_is_better": metric.lower_is_better,
                 "score_type": "continuous",
                 "min_score": "-Infinity" if metric.bottom is None else metric.bottom,
@@ -139,8 +142,8 @@ def _record(evaluation: Evaluation, index: int, benchmark: str, model: str) -> d
                 "additional_details": {"signature": f"{metric.name}|{scored.signature}"},
             },
             "score_details": {
-                "score": score.value,
-                "details": {"seeds": " ".join(map(repr, score.runs))},
+                "score": rounded(score.value),
+                "details": {"seeds": " ".join(repr(rounded(run)) for run in score.runs)},
                 "uncertainty": _uncertainty(
                     score, result.whole.examples, not scored.sampling.independent
                 ),
@@ -172,8 +175,8 @@ def _uncertainty(score: Score, examples: int, jackknife: bool) -> dict[str, Any]
     values: dict[str, Any] = {"num_samples": examples}
     if score.ci_low is not None and score.ci_high is not None:
         values["confidence_interval"] = {
-            "lower": score.ci_low,
-            "upper": score.ci_high,
+            "lower": rounded(score.ci_low),
+            "upper": rounded(score.ci_high),
             "confidence_level": 0.95,
             "method": "jackknife" if jackknife else "bootstrap",
         }
@@ -217,7 +220,7 @@ def _samples(
                     "input": {"raw": sources[row], "reference": list(references[row])},
                     "output": {"raw": [] if outputs is None else [str(outputs[row])]},
                     "answer_attribution": [],
-                    "evaluation": {"score": float(score), "is_correct": values.get("correct") == 1},
+                    "evaluation": {"score": rounded(float(score)), "is_correct": values.get("correct") == 1},
                     "metadata": {"run": str(run)},
                 }
             )

@@ -33,9 +33,9 @@ def test_a_record_has_scores_intervals_and_where_its_examples_are(found, tmp_pat
     assert record["model_info"]["id"] == "org/one" and record["retrieved_timestamp"] == "1700000000"
     (result,) = record["evaluation_results"]
     score = found.scored.results[0].whole.figures["exact"]
-    assert result["score_details"]["score"] == score.value
+    assert result["score_details"]["score"] == float(f"{score.value:.12g}")
     interval = result["score_details"]["uncertainty"]["confidence_interval"]
-    assert (interval["lower"], interval["upper"]) == (score.ci_low, score.ci_high)
+    assert (interval["lower"], interval["upper"]) == pytest.approx((score.ci_low, score.ci_high))
     detail = record["detailed_evaluation_results"]
     samples = (tmp_path / detail["file_path"]).read_bytes()
     assert hashlib.sha256(samples).hexdigest() == detail["checksum"]
@@ -97,6 +97,23 @@ def test_records_are_valid_by_their_own_validator(found, tmp_path):
 def test_names_that_are_no_folders_are_refused(name, said, tmp_path):
     with pytest.raises(InputError, match=said):
         write_records(evaluate("exact", {name: RUNS[0]}, REFERENCES), tmp_path)
+
+
+def test_a_perfect_score_is_within_its_limits_and_units_are_those_of_the_metric(tmp_path):
+    texts = ["a b c d e f", "g h i j k l"]
+    units = {}
+    for name in ("bleu", "ter", "exact"):
+        (path,) = write_records(evaluate(name, {"one": texts}, texts), tmp_path / name)
+        (result,) = json.loads(path.read_text())["evaluation_results"]
+        units[name] = result["metric_config"]["metric_unit"]
+        assert result["score_details"]["score"] == (0.0 if name == "ter" else 100.0)
+    assert evaluate("bleu", {"one": texts}, texts).score > 100  # as sacrebleu's
+    scores = import_scores({"one": [50.0, 70.0]}, scale="0:100")
+    (path,) = write_records(scores, tmp_path / "scores")
+    units["scores"] = json.loads(path.read_text())["evaluation_results"][0]["metric_config"][
+        "metric_unit"
+    ]
+    assert units == {"bleu": "points", "ter": "percent", "exact": "percent", "scores": "points"}
 
 
 def test_a_damaged_record_is_one_line(tmp_path):
