@@ -49,9 +49,11 @@ def describe_command(name: str, form: str) -> None:
         ("cite", recipe.citation),
         ("home", recipe.homepage),
         ("files", "<split>." + ", <split>.".join(recipe.sides)),
+        *(("form", f"{form}: {summary}") for form, summary in recipe.forms.items()),
+        *(("note", text) for text in recipe.notes),
     )
     click.echo(f"{recipe.name}: {recipe.summary}\n")
-    for fact, text in (*facts, *(("note", text) for text in recipe.notes)):
+    for fact, text in facts:
         click.echo(
             textwrap.fill(
                 f"{fact:10}{text}", columns(), subsequent_indent=" " * 10, break_long_words=False

@@ -17,6 +17,7 @@ from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
 from cgbench.data_recipes.writer import ROW_LISTS, rows_by_number
 from cgbench.errors import InputError
 from cgbench.files import parse_json
+from cgbench.text.sparql import FORMS, rewrite_query
 
 _SPACED = str.maketrans({character: f" {character} " for character in string.punctuation})
 _TRIPLE = re.compile(r"([^ ]{2,}) ([^ ]+) ([^ ]{2,}) [.}]")
@@ -144,7 +145,7 @@ def _grouped(pairs: Iterable[tuple[Hashable, Any]]) -> dict[Any, tuple[Any, ...]
 
 
 def prepare_cfq(sources: Sources, out: Writer) -> None:
-    """Write every split, tokenised, and also with Dangle's queries."""
+    """Write every split, tokenised, and also with Dangle's queries, which have no other form."""
     if not (paths := sources.find(ARCHIVE)):
         return
     archive = paths[0]
@@ -158,7 +159,8 @@ def prepare_cfq(sources: Sources, out: Writer) -> None:
         for subset, chosen in rows_by_number(
             tokenised, splits[file], f"{archive}: splits/{file}.json"
         ):
-            out.split(f"{name}/{subset}", chosen)
+            in_form = ((source, rewrite_query(query, out.form)) for source, query in chosen)
+            out.split(f"{name}/{subset}", in_form if out.form else chosen)
             if name.startswith("mcd"):
                 merged = (
                     (source, merge_triples(query, inverse=name != "mcd1"))
@@ -203,6 +205,7 @@ RECIPES = (
         ),
         sources=(Source(ARCHIVE, f"https://storage.googleapis.com/cfq_dataset/{ARCHIVE}"),),
         prepare=prepare_cfq,
+        forms=FORMS,
         notes=(
             "length is the split by query complexity",
             (

@@ -44,7 +44,17 @@ class DataRequest(StepOptions):
     )
     _: KW_ONLY
     out: Folder | None = option(
-        default=None, help="Folder of the data set [default: data/NAME]", group="Output"
+        default=None,
+        help="Folder of the data set [default: data/NAME, or data/NAME-FORM]",
+        group="Output",
+    )
+    target_form: str = option(
+        default="",
+        help="Form of the targets, one of those that `cgbench data describe` lists [default: as"
+        " published]",
+        metavar="FORM",
+        flag="form",
+        group="Output",
     )
     mirror: Paths = option(
         default=(),
@@ -61,7 +71,14 @@ class DataRequest(StepOptions):
     @property
     def folder(self) -> Path:
         """The folder of the prepared set."""
-        return Path("data") / find_recipe(self.name).name if self.out is None else as_path(self.out)
+        if self.out is not None:
+            return as_path(self.out)
+        return Path("data") / set_folder(find_recipe(self.name).name, self.target_form)
+
+
+def set_folder(name: str, form: str) -> str:
+    """The usual name of a set's folder."""
+    return f"{name}-{form}" if form else name
 
 
 def get_data(request: DataRequest) -> Prepared:
@@ -72,7 +89,13 @@ def get_data(request: DataRequest) -> Prepared:
     recipe, engine = find_recipe(request.name), request.engine or Local(request.jobs)
     mirror, offline = request.mirror, request.offline
     return get(
-        recipe, request.folder, mirror=mirror, offline=offline, engine=engine, say=request.say
+        recipe,
+        request.folder,
+        mirror=mirror,
+        offline=offline,
+        engine=engine,
+        say=request.say,
+        form=request.target_form,
     )
 
 
@@ -85,6 +108,7 @@ def get(
     engine: Engine | None = None,
     extras: bool = False,
     say: Callable[[str], None] | None = None,
+    form: str = "",
 ) -> Prepared:
     """Prepare a set in ``out``.
 
@@ -94,9 +118,15 @@ def get(
     :param engine: runs a slow preparation in parallel (default: in this process); does not change
         the result.
     :param extras: also download extra files of a generated set, which needs no network otherwise.
+    :param form: one of the recipe's forms, instead of the published one.
     :raises InputError: a source is wrong or unavailable, a count differs, or nothing can be
         prepared.
     """
+    if form and form not in recipe.forms:
+        known = ", ".join(recipe.forms) or "none"
+        raise InputError(
+            f"{argument('target_form', form)}: {recipe.name} has no such form; there is {known}"
+        )
     # never overwrite anything but a prepared set
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: a file; give a folder for the data set")
@@ -106,11 +136,11 @@ def get(
         )
     say = say or (lambda line: None)
     downloads = out.parent / DOWNLOADS
-    if record := _kept(recipe, out):
+    if record := _kept(recipe, out, form):
         return Prepared(record, False, [])
     with replacing(out) as partial:
         work = out.with_name(f".{out.name}.sources")
-        writer = Writer(recipe.name, recipe.sides, recipe.splits, partial, say)
+        writer = Writer(recipe.name, recipe.sides, recipe.splits, partial, say, form)
         with Sources(recipe.sources, downloads, work, mirror, offline, engine, say) as sources:
             recipe.prepare(sources, writer)
             _copy_extras(recipe, sources, writer, extras)
@@ -165,6 +195,7 @@ _RECORD = {
     "revision": int,
     "version": str,
     "licence": str,
+    "form?": str,
     "splits": {
         str: {
             "rows": int,
@@ -183,11 +214,19 @@ _RECORD = {
 }
 
 
-def _kept(recipe: Recipe, out: Path) -> dict[str, Any] | None:
-    """The record of an existing set that is complete, unchanged, and of this recipe; else None."""
+def _kept(recipe: Recipe, out: Path, form: str) -> dict[str, Any] | None:
+    """The record of an existing set that is complete, unchanged, and of this recipe; else None.
+
+    :raises InputError: it has another form.
+    """
     if not (out / RECORD).is_file():
         return None
     record = read_set_record(out, recipe.name)
+    if (other := record.get("form", "")) != form:
+        raise InputError(
+            f"{out}: contains {recipe.name} in {f'the form {other}' if other else 'its own form'};"
+            f" give another {argument('out')}"
+        )
     current = record["revision"] == recipe.revision and record["version"] == __version__
     # missing or generated files may be available now
     lacking = record["missing"] or record.get("missing_files")
@@ -210,6 +249,7 @@ def _finish(recipe: Recipe, writer: Writer, sources: Sources) -> dict[str, Any]:
         "revision": recipe.revision,
         "version": __version__,
         **{name: getattr(recipe, name) for name in ("licence", "citation", "homepage")},
+        **({"form": writer.form} if writer.form else {}),
         "splits": writer.splits,
         "missing": missing,
         "missing_files": writer.lacking,

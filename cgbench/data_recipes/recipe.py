@@ -5,8 +5,8 @@ The recipes are in the other files of this package; :mod:`~cgbench.data_recipes.
 them.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cgbench.data_recipes.sources import Source, Sources
@@ -28,6 +28,8 @@ class Recipe:
         reported as missing.
     :param folder: default folder of its sources in a mirror and in the downloads (default: its
         name).
+    :param forms: other forms in which the set can be written (``data get --form``), with what they
+        are; ``prepare`` reads the chosen one from its writer.
     :param generates_released: whether generated files equal the released ones, line by line.
     :param revision: raised whenever a change of the code changes the files.
     """
@@ -45,6 +47,7 @@ class Recipe:
     download: str = ""
     folder: str = ""
     notes: tuple[str, ...] = ()
+    forms: Mapping[str, str] = field(default_factory=dict)
     generates_released: bool = False
     revision: int = 1
 
@@ -71,4 +74,5 @@ class Recipe:
                 for source in self.sources
             ],
             "notes": list(self.notes),
+            "forms": dict(self.forms),
         }

@@ -40,8 +40,10 @@ class Writer:
         splits: Sequence[Split],
         folder: Path,
         say: Callable[[str], None],
+        form: str = "",
     ) -> None:
         self.name, self.sides, self.folder, self.say = name, sides, folder, say
+        self.form = form  # of the recipe's forms; empty: as published
         self.splits: dict[str, dict[str, Any]] = {}
         self.hashes: dict[str, str] = {}  # checksums of the files of the splits
         self.notes: list[str] = []

@@ -9,6 +9,7 @@ import numpy as np
 
 from cgbench.benchmark.measure.metrics.bleu import Bleu
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
+from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.reproduction.tables import Benchmark
 from cgbench.reproduction.texts import read_side
 from cgbench.text.columns import Column
@@ -104,7 +105,10 @@ def _whole(figure: str, preset: str = "") -> Callable[[Translated], dict[str, fl
 
     def measured(tested: Translated) -> dict[str, float]:
         references = [[reference] for reference in tested.references]
-        scorer = Bleu(references, preset=preset) if preset else ExactMatch(references)
+        if preset in ("", "cfq"):
+            scorer: Metric = ExactMatch(references, preset=preset or None)
+        else:
+            scorer = Bleu(references, preset=preset)
         return {figure: float(scorer.value(scorer.statistics(tested.hypotheses))[0])}
 
     return measured
@@ -125,6 +129,7 @@ def _grouped(tested: Translated, keys: Sequence[str]) -> dict[str, float]:
 
 MEASURES: dict[str, Callable[[Translated], dict[str, float]]] = {
     "exact match": _whole("exact match"),
+    "exact match of clauses": _whole("exact match of clauses", "cfq"),
     "IID exact match": _whole("IID exact match"),  # on a test set with the distribution of training
     "exact match by source": lambda tested: _grouped(tested, tested.sources),
     "exact match by type": lambda tested: _grouped(tested, tested.column("type")),

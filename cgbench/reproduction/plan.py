@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -114,6 +114,8 @@ class Run:
         }
         if self.start:
             config["init"] = self.start.key
+        if benchmark.form:
+            config["form"] = benchmark.form
         if benchmark.empty_word:
             config["empty_word"] = benchmark.empty_word
         if not system.preset:
@@ -236,6 +238,8 @@ def plan(request: ReproduceRequest) -> list[Run]:
         benchmark.name: list(seeds) if seeds is not None else table.seeds_of(benchmark.name)
         for benchmark in benchmarks
     }
+    if init:
+        _check_one_model(init, [known[name] for name in systems or table.systems if name in known])
     # Once per system, since its files are hashed.
     begun = {}
     for name in systems or table.systems if init else ():
@@ -274,6 +278,23 @@ def plan(request: ReproduceRequest) -> list[Run]:
             f"{table.name}: no run matches {argument('systems')} and {argument('benchmarks')}{hint}"
         )
     return list({run.name: run for run in runs}.values())
+
+
+def _check_one_model(init: str, systems: Sequence[PublishedSystem]) -> None:
+    """Check that the systems that start from a pre-trained model start from the same.
+
+    :raises InputError: they do not.
+    """
+    by_model: dict[str, list[str]] = {}
+    for system in systems:
+        if system.init:
+            by_model.setdefault(system.init, []).append(system.name)
+    if len(by_model) > 1:
+        rows = "; ".join(f"{', '.join(names)} from {model}" for model, names in by_model.items())
+        raise InputError(
+            f"{argument('init', init)}: the rows start from different models ({rows}); choose those"
+            f" of one model with {argument('systems')}"
+        )
 
 
 def hub_name(name: str) -> str:

@@ -110,7 +110,7 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
 
 
 def _text_of(run: Run) -> tuple[str, ...]:
-    return run.benchmark.name, *run.benchmark.splits
+    return run.benchmark.name, run.benchmark.form, *run.benchmark.splits
 
 
 def prepare_benchmark(
@@ -127,9 +127,9 @@ def prepare_benchmark(
     :raises InputError: a split is unavailable.
     """
     # A set that is there is kept, if it is unchanged and from this version of the recipe.
-    folder = out / DATA / benchmark.data
+    folder = out / DATA / benchmark.folder
     recipe = registry.find_recipe(benchmark.data)
-    with locked(out / DATA / f"{benchmark.data}.reproduce", wait=True):
+    with locked(out / DATA / f"{benchmark.folder}.reproduce", wait=True):
         record = (
             read_set_record(folder, recipe.name)
             if (folder / RECORD).is_file()
@@ -146,7 +146,13 @@ def prepare_benchmark(
                     f" version; give these files with {argument('mirror')}, or delete the folder"
                 )
             prepared = get(
-                recipe, folder, mirror=mirror, offline=offline, extras=bool(lexicon_files), say=say
+                recipe,
+                folder,
+                mirror=mirror,
+                offline=offline,
+                extras=bool(lexicon_files),
+                say=say,
+                form=benchmark.form,
             )
             record = prepared.record
             if missing := [split for split in benchmark.splits if split not in record["splits"]]:
@@ -163,7 +169,13 @@ def prepare_benchmark(
             # Files that were unavailable when the set was prepared may be available now.
             try:
                 record = get(
-                    recipe, folder, mirror=mirror, offline=offline, extras=True, say=say
+                    recipe,
+                    folder,
+                    mirror=mirror,
+                    offline=offline,
+                    extras=True,
+                    say=say,
+                    form=benchmark.form,
                 ).record
             except InputError as error:
                 say(f"{benchmark.name}: {error}")
@@ -218,7 +230,7 @@ def _run_one(
     began = time.monotonic()
 
     def make(folder: Path) -> None:
-        execute(run, step, out / DATA / run.benchmark.data, folder, device)
+        execute(run, step, out / DATA / run.benchmark.folder, folder, device)
 
     try:
         Workspace(out / RUNS).run(step, make, resumable=True, wait=wait)
@@ -348,7 +360,10 @@ def translate_test(
         rows = (groups[:, None] * 5 + np.arange(5)).ravel()
     sources, references = ([side[row] for row in rows.tolist()] for side in (source, target))
     path = folder / f"{split.replace('/', '.')}.hypotheses"
-    if not path.is_file():
+    if not path.is_file() and run.start and run.start.is_whole:
+        translations = _by_whole_model(run, model, sources, references, device)
+        write_atomic(path, "".join(f"{item.text}\n" for item in translations))
+    elif not path.is_file():
         ensemble = Ensemble.open([model], device)
         # Beam search has the limits of the papers; otherwise no correct answer is truncated.
         exact = any("exact match" in name for name in run.benchmark.tests[split])
@@ -362,6 +377,18 @@ def translate_test(
     return Translated(
         run.benchmark, data, split, sides, rows, sources, references, hypotheses, others
     )
+
+
+def _by_whole_model(
+    run: Run, model: Path, sources: Sequence[str], references: Sequence[str], device: str
+) -> list[Any]:
+    """Translate by a fine-tuned model of transformers; no correct answer is truncated."""
+    from cgbench.models.external.opening import plan_member
+
+    member = plan_member(f"hf:{model}").open(device)
+    longest = max((len(ids) for ids in member.encode_targets(references)), default=0)
+    nbest = member.translate(sources, beam=run.system.beam, max_length_extra=longest + TARGETS_MORE)
+    return [best for best, *_ in nbest]
 
 
 def _length_limit(

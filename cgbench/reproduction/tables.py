@@ -12,6 +12,7 @@ from importlib import resources
 from typing import Any
 
 from cgbench.benchmark.measure.metrics.published import PAPERS, PublishedScore, all_published
+from cgbench.data_recipes.prepared import set_folder
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean, make_settings
 from cgbench.yaml_text import load_yaml
@@ -58,7 +59,8 @@ class PublishedSystem:
 class Benchmark:
     """Training and test data.
 
-    :param data: the recipe; ``train``, ``valid``: splits, the latter optional.
+    :param data: the recipe; ``form``: one of its forms, or empty.
+    :param train, valid: splits, the latter optional.
     :param tests: measures on each split (:mod:`cgbench.reproduction.measured`).
     :param side: side of a test text that is measured without a system: ``source`` or ``target``.
     :param dictionary: splits whose words make the dictionaries, as in several papers (default: the
@@ -75,6 +77,7 @@ class Benchmark:
     train: str
     tests: Mapping[str, Sequence[str]]
     valid: str = ""
+    form: str = ""
     side: str = "source"
     dictionary: Sequence[str] = ()
     more_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -82,6 +85,11 @@ class Benchmark:
     short: float = 0.1
     short_rows: int = 0
     systems: Mapping[str, PublishedSystem] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder of its prepared set."""
+        return set_folder(self.data, self.form)
 
     @property
     def splits(self) -> list[str]:

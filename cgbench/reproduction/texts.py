@@ -69,8 +69,12 @@ def augmented(pairs: Pairs, settings: dict, seed: int) -> Pairs:
 
 def learn_dictionaries(
     run: Run, data: Path, sides: tuple[str, str], train: Files, folder: Path
-) -> Subwords:
-    """The dictionaries of the training text, or of all splits used by the paper."""
+) -> Subwords | None:
+    """The dictionaries of the training text, or of all splits used by the paper; none if a whole
+    pre-trained model has its own.
+    """
+    if run.start and run.start.is_whole:
+        return None
     benchmark = run.benchmark
     files = train
     if benchmark.dictionary:

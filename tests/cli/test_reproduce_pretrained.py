@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("transformers")
-from external_models import write_bart, write_roberta
+from external_models import write_bart, write_model, write_roberta
 
 from cgbench.data_recipes import cfq, registry
 from cgbench.data_recipes.recipe import Split
@@ -89,7 +89,8 @@ def words(out, downloads, *more):
 def test_rows_over_roberta_run_on_the_data_of_their_papers(run, tmp_path, downloads, roberta):
     systems = ["RoBERTa", "RoBERTa Dangle", "RoBERTa+CReg", "RoBERTa COMPOSITION"]
     out = tmp_path / "out"
-    said = run(*words(out, downloads, "--init", roberta))
+    chosen = ("--systems", ",".join(systems), "--init", roberta)
+    said = run(*words(out, downloads, *chosen))
     assert (
         "4 runs in" in said.stdout and "without CFQ MCD mean: the mean of the three" in said.stderr
     )
@@ -115,6 +116,26 @@ def test_rows_over_roberta_run_on_the_data_of_their_papers(run, tmp_path, downlo
     assert "0 of 1 runs are done" in run(*again, other).stderr
 
 
+def test_rows_of_t5_run_on_the_queries_that_it_can_write(run, tmp_path, downloads):
+    """From the archive to both scores, with and without the order of clauses."""
+    pieces = ["lb", "rb", "COUNT", "SELECT", "count", "(", "*", ")", "WHERE", "film.wrote"]
+    t5 = write_model(tmp_path / "t5", "t5", words=(*WORDS, *pieces, "film.edited"))
+    out = tmp_path / "out"
+    chosen = ("--systems", "T5-11B,T5-11B-mod", "--init", t5)
+    assert "2 runs in" in run(*words(out, downloads, *chosen)).stdout
+    for path in (out / "runs").glob("*/*/result.json"):
+        result = json.loads(path.read_text())
+        assert result["figures"].keys() == {"exact match", "exact match of clauses"}
+    targets = {
+        form: (out / "data" / f"cfq-{form}" / "mcd2" / "train.tgt").read_text().splitlines()[0]
+        for form in ("t5", "f3-t5")
+    }
+    assert targets == {
+        "t5": "SELECT count ( * ) WHERE lb M0 film.wrote M1 rb",
+        "f3-t5": "COUNT M0 lb film.wrote lb M1 rb rb",
+    }
+
+
 def test_tables_say_what_weights_a_row_needs(run):
     listed = " ".join(run("reproduce", "list").stdout.split())
     assert f"with {HUB}: RoBERTa, RoBERTa Dangle, RoBERTa+CReg, RoBERTa LRF" in listed
@@ -134,10 +155,8 @@ def test_tables_say_what_weights_a_row_needs(run):
 
 
 def test_without_the_weights_its_rows_are_left_out(run, tmp_path):
-    assert (
-        f"its rows start from a pre-trained model: {HUB}"
-        in run("reproduce", "run", "lrf-2", status=2).stderr
-    )
+    planned = run("reproduce", "run", "lrf-2", "--seeds", "1", "--dry-run").stdout
+    assert "cgps" in planned and "roberta" not in planned and "t5" not in planned
     lines = run(
         "reproduce", "run", "devil-9", "--benchmarks", "CFQ MCD1", "--seeds", "1", "--dry-run"
     ).stdout
@@ -157,7 +176,11 @@ def test_without_the_weights_its_rows_are_left_out(run, tmp_path):
             ("lexicon-8", "--init", "hf:x"),
             "no chosen row starts from a pre-trained model; leave it out",
         ),
-        (("lrf-2", "--init", "hf:nowhere"), "there is no folder nowhere"),
+        (("lrf-2", "--systems", "RoBERTa", "--init", "hf:nowhere"), "there is no folder nowhere"),
+        (
+            ("lrf-2", "--init", "hf:nowhere"),
+            "RoBERTa LRF from FacebookAI/roberta-base); choose those of one model with --systems",
+        ),
     ],
 )
 def test_bad_input_has_one_line(run, tmp_path, monkeypatch, more, said):
@@ -170,5 +193,7 @@ def test_another_kind_of_model_is_refused(run, tmp_path, downloads):
     bart = write_bart(tmp_path / "bart", words=WORDS)
     assert (
         "bart is not roberta"
-        in run(*words(tmp_path / "out", downloads, "--init", bart), status=2).stderr
+        in run(
+            *words(tmp_path / "out", downloads, "--systems", "RoBERTa", "--init", bart), status=2
+        ).stderr
     )

@@ -50,10 +50,10 @@ def prompted_tokenizer():
     return made
 
 
-def configuration(kind, dropout=0.0):
+def configuration(kind, dropout=0.0, words=WORDS):
     import transformers
 
-    size = len(SPECIALS) + len(WORDS)
+    size = len(SPECIALS) + len(words)
     ends = {"vocab_size": size, "pad_token_id": 0, "eos_token_id": 1}
     sides = {
         **{f"{side}_layers": 1 for side in ("encoder", "decoder")},
@@ -107,14 +107,14 @@ def configuration(kind, dropout=0.0):
 SHARPER = {"marian": 6.0, "bart": 6.0, "t5": 2.0, "gpt2": 6.0}  # T5's logits are large as it is
 
 
-def write_model(folder, kind="marian", seed=0, dropout=0.0):
+def write_model(folder, kind="marian", seed=0, dropout=0.0, words=WORDS):
     """An untrained model with its tokenizer, sharpened so that members disagree; returns its
     address.
     """
     import transformers
 
     torch.manual_seed(seed)
-    config = configuration(kind, dropout)
+    config = configuration(kind, dropout, words)
     auto = (
         transformers.AutoModelForSeq2SeqLM if kind != "gpt2" else transformers.AutoModelForCausalLM
     )
@@ -126,7 +126,7 @@ def write_model(folder, kind="marian", seed=0, dropout=0.0):
         if hasattr(model, "final_logits_bias"):
             model.final_logits_bias.normal_()
     model.save_pretrained(folder)
-    (prompted_tokenizer() if kind == "gpt2" else tokenizer()).save_pretrained(folder)
+    (prompted_tokenizer() if kind == "gpt2" else tokenizer(words)).save_pretrained(folder)
     return f"hf:{folder}"
 
 

@@ -23,6 +23,7 @@ from cgbench.data_recipes.registry import find_recipe, recipes
 from cgbench.data_recipes.smcalflow import read_requests
 from cgbench.data_recipes.writer import tab_rows
 from cgbench.errors import InputError
+from cgbench.text.sparql import rewrite_query
 
 
 def test_every_recipe_is_complete():
@@ -351,6 +352,23 @@ class Trickle(io.BytesIO):
 
     def read(self, size=-1):
         return super().read(37)
+
+
+def test_cfq_in_another_form(small_cfq, tmp_path):
+    """Only the targets of the plain splits change, and a folder keeps its form."""
+    cfq_archive(*small_cfq)
+    for form in ("", "f2"):
+        get(lenient("cfq"), tmp_path / f"cfq{form}", offline=True, form=form)
+    plain, grouped = tmp_path / "cfq", tmp_path / "cfqf2"
+    for name in ("mcd1/train.src", "dangle-mcd1/train.tgt"):
+        assert (plain / name).read_bytes() == (grouped / name).read_bytes()
+    queries = [(folder / "mcd1/train.tgt").read_text().splitlines() for folder in (plain, grouped)]
+    assert queries[1] == [rewrite_query(query, "f2") for query in queries[0]] != queries[0]
+    assert json.loads((grouped / "recipe.json").read_text())["form"] == "f2"
+    with pytest.raises(InputError, match="contains cfq in the form f2"):
+        get(lenient("cfq"), grouped, offline=True)
+    with pytest.raises(InputError, match="no such form; there is f1, f2, f3, t5, f3-t5"):
+        get(lenient("cfq"), tmp_path / "other", offline=True, form="f4")
 
 
 def test_a_cfq_field_may_come_in_pieces(small_cfq):

@@ -441,7 +441,7 @@ def test_no_right_answer_is_cut_short_where_answers_are_compared_whole(
     colors = all_benchmarks()["Colors"]
     benchmark = replace(colors, tests={"test": [measure]})
     run = SimpleNamespace(
-        benchmark=benchmark, system=replace(colors.systems["LSTM"], beam=beam), rows=0
+        start=None, benchmark=benchmark, system=replace(colors.systems["LSTM"], beam=beam), rows=0
     )
     running.translate_test(run, tmp_path, tmp_path, "test", ("s", "t"), tmp_path, "cpu")
     ((found, limit),) = asked
@@ -452,7 +452,8 @@ def test_no_right_answer_is_cut_short_where_answers_are_compared_whole(
 
 def test_rows_over_roberta_are_tested_with_the_beam_of_their_code():
     systems = all_benchmarks()["CFQ MCD1"].systems
-    assert {name: system.beam for name, system in systems.items() if system.init} == dict.fromkeys(
+    beams = {name: system.beam for name, system in systems.items() if "roberta" in system.init}
+    assert beams == dict.fromkeys(
         ("RoBERTa", "RoBERTa Dangle", "RoBERTa+CReg", "RoBERTa COMPOSITION", "RoBERTa LRF"), 5
     )
 

@@ -9,6 +9,7 @@ from cgbench.benchmark.measure.metrics.metric import Metric, Signature
 from cgbench.errors import InputError, argument
 from cgbench.text.hypothesis_form import Reading
 from cgbench.text.plain_text import words_of
+from cgbench.text.sparql import read_query
 
 END = "</s>"
 
@@ -33,15 +34,17 @@ class ExactMatch(Metric):
         """
         :param references: those of each example.
         :param preset: ``lexicon``: hypotheses end at their first ``</s>`` (the scorer of Akyürek
-            and Andreas 2021).
+            and Andreas 2021). ``cfq``: queries are equal if they have the same clauses, in any
+            order and in any form of :mod:`cgbench.text.sparql`; the papers on CFQ count the order.
         :raises InputError: an example has no reference, or there is no such preset.
         """
-        if preset not in (None, "lexicon"):
+        if preset not in (None, "lexicon", "cfq"):
             raise InputError(
-                f"{argument('preset', preset)}: exact match has only the preset lexicon"
+                f"{argument('preset', preset)}: exact match has only the presets lexicon and cfq"
             )
         super().__init__(references)
         self.lowercase, self.cut_end = lowercase, preset == "lexicon"
+        self.clauses = preset == "cfq"
         self.reading = Reading(
             case=not lowercase, whole=True, lowercase=True, end=END if self.cut_end else None
         )
@@ -59,6 +62,7 @@ class ExactMatch(Metric):
             "case": case,
             "tok": "blanks",
             "cut": "eos" if self.cut_end else None,
+            "clauses": "set" if self.clauses else None,
         }
         return Signature(items, {"nrefs": "#", "case": "c"})
 
@@ -87,4 +91,6 @@ class ExactMatch(Metric):
 
     def _normal(self, text: str) -> str:
         text = " ".join(words_of(text))
-        return text.lower() if self.lowercase else text
+        text = text.lower() if self.lowercase else text
+        query = read_query(text) if self.clauses else None
+        return query.in_order if query else text

@@ -76,9 +76,10 @@ class MetricOptions:
     :meth:`Metric.make` names."""
 
     _: KW_ONLY
-    preset: Literal["sacrebleu", "react", "cognition", "lexicon"] | None = option(
+    preset: Literal["sacrebleu", "react", "cognition", "lexicon", "cfq"] | None = option(
         default=None,
-        help="Score as the script of a paper does: react, cognition or lexicon",
+        help="Score as the script of a paper does: react, cognition or lexicon; cfq: compare"
+        " queries without the order of their clauses",
         group="Metric",
     )
     tokenize: Name | None = option(
