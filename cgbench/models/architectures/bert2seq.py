@@ -170,6 +170,11 @@ class Bert2Seq(PretrainedTransformer):
         state = self.begin_decoding(encoded, order, sizes.tolist())
         return self.run(state, target.ids, order, sizes, index)[0]
 
+    def decode_attending(self, encoded: EncodedPieces, target: Ragged) -> tuple[Any, Tensor]:
+        """See :class:`Transformer`."""
+        states = self.decode(encoded, target)
+        return states, states.attention
+
     def run(
         self,
         state: RecurrentState,

@@ -177,6 +177,10 @@ class LSTMLexicon(nn.Module):
         """Return the features at the ids that the decoder reads, or the input of
         :class:`LexicalOutput`.
         """
+        return self.decode_attending(encoded, target)[0]
+
+    def decode_attending(self, encoded: EncodedLSTM, target: Ragged) -> tuple[Any, Tensor]:
+        """As :meth:`decode`, with the attention of target tokens to the source, [N, columns]."""
         layout = target.layout
         order, sizes, index = time_major(layout.lengths)
         y = self.dropout(self.target_embedding(target.ids[to_device(index, encoded.states.device)]))
@@ -189,14 +193,14 @@ class LSTMLexicon(nn.Module):
             attention.append(self._advance(gates, mixture, state))
             features.append(state.hidden.feed)
         back = to_device(np.argsort(index), y.device)
-        read = torch.cat(features)[back]
+        read, weights = torch.cat(features)[back], torch.cat(attention)[back]
         if self.lexical is None:
-            return read
+            return read, weights
         columns = to_device(
             grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y.device
         )
         words = encoded.ids[columns][layout.sequence]
-        return LexicalStates(read, torch.cat(attention)[back], words)
+        return LexicalStates(read, weights, words), weights
 
     def project(self, states: Any) -> Tensor:
         """Return logits, or log-probabilities, [N, target vocabulary]."""

@@ -241,6 +241,17 @@ class Transformer(nn.Module):
         """
         return self.decode_embedded(encoded, self.embed_target(target), target.layout)
 
+    def decode_attending(self, encoded: Any, target: Ragged) -> tuple[Any, Tensor]:
+        """As :meth:`decode`, with the attention of each target token to the source, [N, columns]:
+        the mean over the heads of the last layer.
+        """
+        cross = self.decoder_stack()[-1].cross
+        cross.shown = []
+        states = self.decode(encoded, target)
+        # A layer that is applied several times shows each of them.
+        shown, cross.shown = cross.shown[-len(target.layout.buckets) :], None
+        return states, target.layout.from_grids(_same_columns(shown))
+
     def embed_target(self, target: Ragged) -> Tensor:
         """Return the decoder's input vectors [N, width]."""
         return self.embed(self.target_embedding, target.ids, target.layout.positions)
@@ -330,6 +341,12 @@ class Transformer(nn.Module):
         if form := forms.get(self.config.positions):
             x = x + (form(positions, self.config.width) * self.position_scale).to(x.dtype)
         return x
+
+
+def _same_columns(grids: Sequence[Tensor]) -> list[Tensor]:
+    """Grids [..., columns] padded with zeros to the same number of columns."""
+    columns = max(grid.shape[-1] for grid in grids)
+    return [F.pad(grid, (0, columns - grid.shape[-1])) for grid in grids]
 
 
 def embedding_scales(config: TransformerConfig) -> tuple[float, float]:

@@ -363,6 +363,7 @@ class LSTMAttentionConfig(ModelConfig):
     """LSTM encoder-decoder with attention, as in tensor2tensor; the source is read backwards."""
 
     architecture: str = "lstm_attention"
+    shows_attention = False  # it reads the source backwards
     takes_vectors = False
     encoder_layers: int = option(2, "Number of layers of the encoder and of the decoder")
     decoder_layers: int = option(2, "Number of decoder layers, the same as of the encoder")

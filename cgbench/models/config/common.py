@@ -61,6 +61,11 @@ class ModelConfig(Section):
         return True
 
     @property
+    def shows_attention(self) -> bool:
+        """Whether the decoder's attention to the source can be trained directly."""
+        return self.has_encoder_states
+
+    @property
     def takes_vectors(self) -> bool:
         """Whether both sides read only vectors, so that a training method may mix them."""
         return True

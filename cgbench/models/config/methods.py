@@ -78,6 +78,29 @@ class BowConfig(MethodConfig):
 
 
 @dataclass(frozen=True)
+class SpanSupervisionConfig(MethodConfig):
+    """Span supervision (Yin et al., 2021): attention is trained to point from spans of the target
+    to spans of the source.
+
+    L = cross entropy + weight·(squared difference of attention weights). In a Transformer this is
+    the mean over the heads of the last decoder layer, as in the authors' code for T5.
+    """
+
+    weight: float = option(
+        2.0,
+        "Weight of the difference of attention weights. The authors choose 0.1, 0.5, 1, 2 or 4 by"
+        " validation",
+        least=0,
+    )
+    spans: str = option(
+        "words",
+        "Where spans come from: ``words`` (links of single words, by IBM Model 1), ``programs``"
+        " (subtrees of SMCalFlow programs that are linked to source words), or a file with the"
+        " spans of each pair, such as ``2-7:0-3`` for target words 2 to 6 and source words 0 to 2",
+    )
+
+
+@dataclass(frozen=True)
 class Method:
     """A row of the registry: configuration, objective and source."""
 
@@ -103,6 +126,13 @@ METHODS = {
         "the encoder first predicts bags of words",
         "Raunak et al. 2019",
     ),
+    "span_supervision": Method(
+        SpanSupervisionConfig,
+        "span_supervision",
+        "SpanSupervision",
+        "attention points at aligned source words",
+        "Yin et al. 2021",
+    ),
 }
 
 
@@ -118,6 +148,11 @@ def check_method(model: ModelConfig, method: MethodConfig) -> None:
         raise InputError(
             f"method.name={setting}: needs encoder states that depend only on the source;"
             f" architecture {model.architecture} has none"
+        )
+    if isinstance(method, SpanSupervisionConfig) and not model.shows_attention:
+        raise InputError(
+            f"method.name={method.name}: needs attention to source words; architecture"
+            f" {model.architecture} shows none"
         )
     if isinstance(method, CRegConfig) and not model.projects_states:
         raise InputError(

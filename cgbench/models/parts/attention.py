@@ -35,9 +35,14 @@ def attend(
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, dropout_p=p)
     # Without the fused kernel, training on a CPU is faster, because sentences are short
     # (docs/lab/performance.md).
-    logits = query @ keys.transpose(-1, -2) / math.sqrt(query.shape[-1])
-    weights = torch.softmax(logits if mask is None else logits + mask, -1)
+    weights = attention_weights(query, keys, mask)
     return (dropout(weights, p) if p else weights) @ values
+
+
+def attention_weights(query: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
+    """The weights of :func:`attend`, [rows, heads, queries, keys]."""
+    logits = query @ keys.transpose(-1, -2) / math.sqrt(query.shape[-1])
+    return torch.softmax(logits if mask is None else logits + mask.to(query.dtype), -1)
 
 
 class SelfAttention(nn.Module):
@@ -165,6 +170,8 @@ class CrossAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
+        # A list that each bucket's weights are added to, [rows, queries, columns], or None.
+        self.shown: list[Tensor] | None = None
         self.project_query = Linear(width, width, bias=bias)
         self.project_memory = Linear(memory_width or width, 2 * width, bias=bias)
         self.project_out = Linear(width, width, bias=bias)
@@ -209,6 +216,8 @@ class CrossAttention(nn.Module):
         ):
             (query,) = split_heads(grid, self.heads, 1)
             attended.append(join_heads(attend(query, cache.keys, cache.values, mask, p)))
+            if self.shown is not None:
+                self.shown.append(attention_weights(query, cache.keys, mask).mean(1))
         return self.project_out(layout.from_grids(attended))
 
     def step(self, x: Tensor, cache: KVCache, mask: Tensor | None) -> Tensor:

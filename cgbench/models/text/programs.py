@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
+from cgbench.models.text.places import Places, consecutive
 from cgbench.models.text.tokenized import TokenizerSide
 from cgbench.text.plain_text import words_of
 
@@ -67,9 +68,9 @@ class ProgramSide:
                 if symbol not in self._ids:
                     yield index, symbol
 
-    def lengths(self, line: str) -> list[int]:
-        """Number of ids of each word of a line."""
-        return [len(ids) for ids in self._words_of(line)]
+    def places(self, line: str) -> Places:
+        """The tokens of each word of a line."""
+        return consecutive([len(ids) for ids in self._words_of(line)])
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids before </s>."""

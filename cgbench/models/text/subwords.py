@@ -24,6 +24,7 @@ from cgbench.files import check_shape, ordinary_file, read_json, to_json, write_
 from cgbench.models.config.common import UNITS, TextConfig
 from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
 from cgbench.models.text.bpe import END_OF_WORD, alphabet, learn_merges, splitter
+from cgbench.models.text.places import Places, consecutive
 from cgbench.text.plain_text import word_bytes
 from cgbench.text.streams import read_lines
 
@@ -167,6 +168,14 @@ class Subwords:
         """
         return self._source.unknown(lines)
 
+    def source_places(self, lines: Iterable[str]) -> list[Places]:
+        """The tokens of each word of source lines."""
+        return [self._source.places(line) for line in lines]
+
+    def target_places(self, lines: Iterable[str]) -> list[Places]:
+        """As :meth:`source_places`, for target lines."""
+        return [self._target.places(line) for line in lines]
+
     def targets_of_pieces(self) -> np.ndarray:
         """See :meth:`.programs.ProgramSide.targets_of_pieces`."""
         if self.unit != "programs":
@@ -242,6 +251,9 @@ class _Side:
             for word in self._split(line):
                 if UNK in (self._words.get(word) or self._look_up(word)):
                     yield index, word.decode()
+
+    def places(self, line: str) -> Places:
+        return consecutive([len(self._look_up(word)) for word in self._split(line)])
 
     def _look_up(self, word: bytes) -> tuple[int, ...]:
         ids = self._words[word] = tuple(

@@ -5,9 +5,11 @@ checkpoint is complete. Its first ids must be <s> <pad> </s> <unk>, as in RoBERT
 BERT's is renumbered when it is read.
 """
 
+import bisect
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import numpy as np
 from cgbench.errors import InputError, reason_of, require
 from cgbench.files import LARGEST_JSON, ordinary_file, parse_json
 from cgbench.models.special_ids import EOS, SPECIALS, UNK
+from cgbench.models.text.places import Places
 
 BERT_SPECIALS = ("[CLS]", "[PAD]", "[SEP]", "[UNK]")  # in the order of ours
 _GAPS = 1 << 16  # allowed gap in ids, beyond four times the vocabulary size
@@ -144,6 +147,16 @@ class TokenizerSide:
         """Ids of each line."""
         encodings = encode_lines(self._tokenizer, list(lines), _SOURCE)
         return [np.array([*encoding.ids, EOS], np.int32) for encoding in encodings]
+
+    def places(self, line: str) -> Places:
+        """The tokens of each word of a line."""
+        (encoding,) = encode_lines(self._tokenizer, [line], _SOURCE)
+        ends = [match.end() for match in re.finditer(r"\S+", line)]
+        words: list[list[int]] = [[] for _ in ends]
+        for token, (_, end) in enumerate(encoding.offsets):
+            # A token may begin with the blank before its word.
+            words[bisect.bisect_left(ends, end)].append(token)
+        return Places([tuple(word) for word in words], len(encoding.ids))
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids before </s>, on one line, without special tokens but ``<unk>``."""

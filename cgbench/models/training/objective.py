@@ -30,6 +30,8 @@ class Objective(nn.Module):
     epochs: int | None = None
     #: The current update, from 1.
     update: int = 1
+    #: Whether the loss of an update is divided by its sentences, not by its tokens.
+    by_sentences: bool = False
 
     def __init__(self, model: nn.Module, smoothing: float = 0.0, in_bfloat16: bool = False) -> None:
         super().__init__()
@@ -40,8 +42,7 @@ class Objective(nn.Module):
         """Return the sum to minimise, and the sum to report as perplexity, which has no
         gradient.
         """
-        if predictable := getattr(self.model, "predictable", None):
-            target = predictable(source, target)
+        target = self.predictable(source, target)
         with self.autocast(source.ids.device):
             if hasattr(self.model, "padded_logits"):
                 return self._padded_loss(source, target)
@@ -59,6 +60,15 @@ class Objective(nn.Module):
         share = len(target.ids) / len(ids)
         loss, nll_loss = label_smoothed_nll_loss(logits, ids, self.smoothing)
         return loss * share, nll_loss * share
+
+    def predictable(self, source: Ragged, target: Ragged) -> Ragged:
+        """The targets as the model can predict them: a copying model has not all ids for each
+        source.
+        """
+        if change := getattr(self.model, "predictable", None):
+            changed: Ragged = change(source, target)
+            return changed
+        return target
 
     def count(self, lengths: np.ndarray) -> int:
         """Return the divisor of an update's sums from the lengths of its targets, [S]: their
@@ -94,4 +104,5 @@ def build_objectives(
     first: Objective = objective_class(
         model, training.label_smoothing, in_bfloat16, method, target_size
     )
+    first.by_sentences = training.loss_mean == "sentences"
     return [first] if first.epochs is None else [first, objective]

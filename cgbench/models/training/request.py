@@ -52,7 +52,9 @@ class ModelOptions:
         group="Model",
     )
     method: Name | None = option(
-        default=None, help="Training method: none, seqmix, creg or bow", group="Model"
+        default=None,
+        help="Training method: none, seqmix, creg, bow or span_supervision",
+        group="Model",
     )
     init: Model | None = option(
         default=None,

@@ -110,7 +110,7 @@ def train_model(
         )
         if not processes.is_main:
             torch.manual_seed((seed << 20) + processes.rank)  # models start equal, dropout differs
-        data = Data(train, subwords, config)
+        data = Data(train, subwords, config, preset=preset)
         held_out = Data(valid, subwords, config, keep_lines=True) if valid else None
         checkpoint = CheckpointConfig(
             preset.model,

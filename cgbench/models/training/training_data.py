@@ -3,15 +3,18 @@
 import hashlib
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.machine import check_memory
 from cgbench.models.config.common import TrainingConfig
-from cgbench.models.parts.ragged import Ragged
+from cgbench.models.config.methods import SpanSupervisionConfig
+from cgbench.models.config.presets import Preset
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
+from cgbench.models.training.span_supervision import guides_of
 from cgbench.text.streams import read_lines
 from cgbench.text.word_counts import estimate_words
 
@@ -27,6 +30,7 @@ class Data:
     ``keep_lines``.
 
     :param files: source and target, plain text.
+    :param preset: of the model, whose training method may need more of the text.
     """
 
     def __init__(
@@ -35,6 +39,7 @@ class Data:
         subwords: Subwords,
         config: TrainingConfig,
         keep_lines: bool = False,
+        preset: Preset | None = None,
     ) -> None:
         needed = BYTES_A_WORD * sum(estimate_words(path) or 0 for path in files)
         check_memory(f"{files[0]} {files[1]}: training data", needed, "train on a part of it")
@@ -50,6 +55,10 @@ class Data:
         good = np.maximum(self.source.lengths, self.target.lengths) <= config.max_length
         self.rows = np.flatnonzero(good)
         self.skipped = len(good) - len(self.rows)
+        self.guides: Any = None
+        if preset and isinstance(preset.method, SpanSupervisionConfig):
+            lines = source, target
+            self.guides = guides_of(preset.model, preset.method, files, lines, subwords)
         if not len(self.rows):
             raise InputError(
                 f"{files[0]}: all {len(good)} lines are longer than training.max_length"
@@ -80,9 +89,12 @@ class Data:
             self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens
         )
 
-    def take(self, rows: np.ndarray, device: str) -> tuple[Ragged, Ragged]:
-        """Return source and target of a batch."""
-        return self.source.take(rows, device), self.target.take(rows, device)
+    def take(self, rows: np.ndarray, device: str) -> tuple[Any, ...]:
+        """Return source and target of a batch, and what its attention is guided by, if it is."""
+        batch = self.source.take(rows, device), self.target.take(rows, device)
+        if self.guides is None:
+            return batch
+        return *batch, self.guides.take(rows, self.target.lengths[rows], device)
 
     @property
     def digest(self) -> str:
@@ -91,4 +103,6 @@ class Data:
         for side in (self.source, self.target):
             digest.update(side.ids.tobytes())
             digest.update(side.offsets.tobytes())
+        if self.guides is not None:
+            digest.update(repr(self.guides.spans).encode())
         return digest.hexdigest()
