@@ -354,6 +354,10 @@ def _check_sets(release: Release) -> str:
         for key, lines in (("train", release.train_lines(side)), ("selected", release.lines(side))):
             if len(lines) != counts[key]:
                 return f"{key}, {side}: {len(lines):,} lines, but {counts[key]:,} are listed"
+    trained = set(release.train_lines(SIDES[0]))
+    repeated = [row for row, line in enumerate(release.lines(SIDES[0]), 1) if line in trained]
+    if repeated:
+        return f"test pair {repeated[0]:,}: its source is in training ({len(repeated):,} are)"
     chosen = [pair for pair, set_number in enumerate(sets, 1) if set_number == 1]
     return (
         ""

@@ -1,7 +1,7 @@
 """``split()``: make a split, as ``cgbench split`` does."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
-from cgbench.benchmark.build.splits.assignment import TEST, TRAIN, in_order, search
+from cgbench.benchmark.build.splits.assignment import REST, TEST, TRAIN, in_order, search
 from cgbench.benchmark.build.splits.request import DIVERGENT, SplitConfig, SplitRequest
 from cgbench.benchmark.build.splits.split_release import holds_split, write_split
 from cgbench.benchmark.measure.divergence.elements import (
@@ -25,7 +25,7 @@ from cgbench.progress import bar
 from cgbench.requests import accepts
 from cgbench.steps import check_folder, hash_file
 from cgbench.tables import render
-from cgbench.text.formats import CorpusSpec, languages_of, read_pairs
+from cgbench.text.formats import CorpusSpec, Pair, languages_of, read_pairs
 from cgbench.text.inputs import as_corpus, is_path
 from cgbench.text.plain_text import words_of
 
@@ -76,10 +76,15 @@ def split(request: SplitRequest) -> SplitResult:
     fixed = (
         np.arange(len(train_pairs) + len(pairs)) < len(train_pairs) if train is not None else None
     )
-    side_of = _sides(elements, request, fixed, texts[-1][1])
+    units = SplitUnits.of(pairs, {source for source, _ in train_pairs})
+    side_of = _sides(elements, request, len(train_pairs), units, texts[-1][1])
     drawn: dict[str, Any] = {"splits": request.random_splits, "seed": request.seed, "fixed": fixed}
     measured = divergences(elements, side_of == TRAIN, side_of == TEST, kind, **drawn)
-    warnings = [*_reached(measured, request, len(pairs), fixed is not None), *_lone(measured)]
+    warnings = [
+        *units.warnings(len(pairs)),
+        *_reached(measured, request, len(units.rows), fixed is not None),
+        *_lone(measured),
+    ]
     # Write the sets with a record of how they were made.
     rows = [*train_pairs, *pairs]
     chosen = {
@@ -115,6 +120,7 @@ def split(request: SplitRequest) -> SplitResult:
             "train": int((side_of == TRAIN).sum()),
             "selected": int((side_of == TEST).sum()),
             "neither": int((side_of < 0).sum()),
+            **{name: count for name, count in units.counts.items() if count},
         },
         "figures": measured.as_dict(),
         "warnings": warnings,
@@ -161,16 +167,79 @@ def split_summary(result: SplitResult) -> str:
     return f"{render(('divergence', 'target', 'reached', 'random splits'), rows)}\n\n{sizes}"
 
 
+@dataclass(frozen=True)
+class SplitUnits:
+    """What a split assigns as a whole: the pairs of a corpus with the same source.
+
+    A model that has seen a source in training is not tested on it. ``rows`` int64 ``[units]``: the
+    first pair of each source; ``unit_of`` int64 ``[pairs]``: the unit of each pair, -1 for pairs
+    that are in neither set. ``counts``: of pairs with an empty side, of copies of an earlier
+    source, and of sources that a fixed training set contains.
+    """
+
+    rows: np.ndarray
+    unit_of: np.ndarray
+    counts: dict[str, int]
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair], trained: Collection[str]) -> "SplitUnits":
+        """The units of ``pairs``, without those whose source is in ``trained``."""
+        unit_of_source: dict[str, int] = {}
+        rows, unit_of = [], []
+        counts = {"empty": 0, "copies": 0, "trained": 0}
+        for row, (source, target) in enumerate(pairs):
+            if not source.strip() or not target.strip():
+                counts["empty"] += 1
+                unit_of.append(-1)
+            elif source in trained:
+                counts["trained"] += 1
+                unit_of.append(-1)
+            elif source in unit_of_source:
+                counts["copies"] += 1
+                unit_of.append(unit_of_source[source])
+            else:
+                unit_of_source[source] = len(rows)
+                unit_of.append(len(rows))
+                rows.append(row)
+        return cls(np.array(rows, np.int64), np.array(unit_of, np.int64), counts)
+
+    def warnings(self, pairs: int) -> list[str]:
+        """What was left out or kept together, one line each."""
+        texts = {
+            "empty": "have an empty side and are in neither set",
+            "copies": "repeat the source of an earlier pair and are in the same set as that pair",
+            "trained": "have a source of the fixed training set and are in neither set",
+        }
+        return [
+            f"{count:,} of {pairs:,} pairs {texts[name]}"
+            for name, count in self.counts.items()
+            if count
+        ]
+
+
 def _sides(
-    elements: Elements, config: SplitConfig, fixed: np.ndarray | None, lines: Sequence[str]
+    elements: Elements, config: SplitConfig, trained: int, units: SplitUnits, lines: Sequence[str]
 ) -> np.ndarray:
+    """The set of each example: those of a fixed training set, of ``trained`` pairs, then the pairs
+    of the corpus, whose texts are ``lines``.
+    """
+    if not len(units.rows):
+        raise InputError("the corpus has no pair that could be in a test set")
     if config.method not in DIVERGENT:
-        return in_order(np.array([len(words_of(line)) for line in lines]), config)
-    examples = elements.examples if fixed is None else int((~fixed).sum())
-    steps = sum(config.sizes(examples, fixed=fixed is not None))
-    total = steps * ((config.method != "tmcd") + (config.tries if fixed is None else 0))
-    with bar(total, f"split by {config.method}", "step") as progress:
-        return search(elements, config, fixed, progress.update)
+        lengths = np.array([len(words_of(lines[row])) for row in units.rows])
+        side_of_unit = in_order(lengths, config)
+    else:
+        # The first pair of each source stands for its copies.
+        examples = np.concatenate([np.arange(trained), trained + units.rows])
+        fixed = np.arange(len(examples)) < trained if trained else None
+        steps = sum(config.sizes(len(units.rows), fixed=fixed is not None))
+        total = steps * ((config.method != "tmcd") + (config.tries if fixed is None else 0))
+        with bar(total, f"split by {config.method}", "step") as progress:
+            side_of = search(elements.select(examples), config, fixed, progress.update)
+        side_of_unit = side_of[trained:]
+    # A unit of -1 takes the last entry: neither.
+    side_of_pair = np.append(side_of_unit, np.int8(REST))[units.unit_of]
+    return np.concatenate([np.full(trained, TRAIN, np.int8), side_of_pair])
 
 
 def _reached(measured: Divergences, config: SplitConfig, pairs: int, fixed: bool) -> list[str]:

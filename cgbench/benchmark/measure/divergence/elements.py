@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from cgbench.benchmark.measure.divergence.form_graphs import FORMS
 from cgbench.benchmark.measure.divergence.graphs import Graph, atoms_and_compounds
 from cgbench.benchmark.measure.divergence.occurrences import Occurrences
@@ -34,6 +36,10 @@ class Elements:
     def examples(self) -> int:
         """The number of examples."""
         return self.atoms.examples
+
+    def select(self, rows: np.ndarray) -> "Elements":
+        """The examples with these numbers, in this order."""
+        return Elements(self.atoms.select(rows), self.compounds.select(rows))
 
 
 @dataclass(frozen=True)

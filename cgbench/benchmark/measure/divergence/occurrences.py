@@ -39,12 +39,20 @@ class Occurrences:
         """
         if rows is None:
             return np.bincount(self.ids, self.weights, minlength=len(self.names))
-        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-        lengths = self.starts[rows + 1] - self.starts[rows]
-        entries = np.arange(lengths.sum()) + np.repeat(
-            self.starts[rows] - np.cumsum(lengths) + lengths, lengths
-        )
+        entries, _ = self._entries(np.flatnonzero(rows) if rows.dtype == bool else rows)
         return np.bincount(self.ids[entries], self.weights[entries], minlength=len(self.names))
+
+    def select(self, rows: np.ndarray) -> "Occurrences":
+        """Those of the rows with these numbers, in this order; elements keep their numbers."""
+        entries, lengths = self._entries(rows)
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return Occurrences(starts, self.ids[entries], self.weights[entries], self.names)
+
+    def _entries(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The entries of rows, and how many each row has."""
+        lengths = self.starts[rows + 1] - self.starts[rows]
+        before = self.starts[rows] - np.cumsum(lengths) + lengths
+        return np.arange(lengths.sum()) + np.repeat(before, lengths), lengths
 
 
 def from_entries(

@@ -274,3 +274,56 @@ def test_a_split_names_the_column_of_its_ids(release):
     for name in ("train", "test"):
         lines = release.table(name)["line"].to_pylist()
         assert len(set(lines)) == len(lines)
+
+
+def files_of(folder, *sides):
+    paths = [folder / f"c.{name}" for name in ("in", "out")]
+    for path, lines in zip(paths, sides, strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines))
+    return CorpusSpec(tuple(paths))
+
+
+@pytest.mark.parametrize("method", ["random", "length", "mcd", "dbca", "tmcd"])
+def test_copies_of_a_source_stay_together(tmp_path, method):
+    """A source in both sets would test the memory; with another target, too."""
+    rows = [*commands().items()][::300]
+    repeated = [*rows, *((source, f"{target} X") for source, target in rows[::2]), *rows]
+    pairs = [*repeated, ("", "I_JUMP"), ("jump", " ")]
+    sources, targets = map(list, zip(*pairs, strict=True))
+    options = {"nearest": True, "candidates": 5, "exchanges": 1}
+    compounds = "words:2"
+    corpus = files_of(tmp_path, sources, targets)
+    result = split(corpus, tmp_path / "split", method=method, compounds=compounds, **options)
+    release, counts = result.release, result.release.manifest["counts"]
+    test, train = set(release.lines("source")), set(release.train_lines("source"))
+    assert test and train and not test & train and "" not in test | train
+    assert counts["copies"] == len(repeated) - len(rows) and counts["empty"] == 2
+    assert counts["train"] + counts["selected"] + counts["neither"] == len(pairs)
+    assert "2 of" in result.warnings[0] and "have an empty side" in result.warnings[0]
+    assert f"{counts['copies']:,} of {len(pairs)} pairs repeat the source" in result.warnings[1]
+    assert verify(release).ok
+
+
+def test_a_source_of_the_fixed_training_set_is_not_tested(tmp_path, corpus):
+    sources, targets = (path.read_text().splitlines() for path in corpus.paths)
+    result = split(
+        corpus,
+        tmp_path / "split",
+        train=files_of(tmp_path, sources[:40], targets[:40]),
+        method="dbca",
+        compounds="scan",
+        nearest=True,
+        candidates=5,
+    )
+    counts = result.release.manifest["counts"]
+    assert counts["trained"] == 40 and counts["train"] == 40
+    assert not set(result.release.lines("source")) & set(sources[:40])
+
+
+def test_verify_finds_a_test_source_in_training(tmp_path, release):
+    copy = shutil.copytree(release.folder, tmp_path / "copy")
+    train = copy / "train.in" if (copy / "train.in").exists() else next(copy.glob("train.*"))
+    lines = train.read_text().splitlines(keepends=True)
+    lines[0] = release.lines("source")[0] + "\n"
+    train.write_text("".join(lines))
+    assert not verify(copy).ok and "its source is in training" in str(verify(copy))
