@@ -185,7 +185,8 @@ class SplitUnits:
     def of(cls, pairs: Sequence[Pair], trained: Collection[str]) -> "SplitUnits":
         """The units of ``pairs``, without those whose source is in ``trained``."""
         unit_of_source: dict[str, int] = {}
-        rows, unit_of = [], []
+        rows: list[int] = []
+        unit_of: list[int] = []
         counts = {"empty": 0, "copies": 0, "trained": 0}
         for row, (source, target) in enumerate(pairs):
             if not source.strip() or not target.strip():
