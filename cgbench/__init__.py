@@ -37,8 +37,6 @@ if (
     from cgbench.benchmark.score.imported.import_scores import ImportedMetric as ImportedMetric
     from cgbench.benchmark.score.imported.import_scores import ScoredTexts as ScoredTexts
     from cgbench.benchmark.score.imported.import_scores import import_scores as import_scores
-    from cgbench.benchmark.score.imported.rule_scores import RuleJudgements as RuleJudgements
-    from cgbench.benchmark.score.imported.rule_scores import rules as rules
     from cgbench.data_recipes.frames import load_data as load_data
     from cgbench.errors import InputError as InputError
     from cgbench.models.ensemble import Ensemble as Ensemble
@@ -51,6 +49,8 @@ if (
     from cgbench.studies.consistency.linked_translations import consistency as consistency
     from cgbench.studies.consistency.make import make_items as make_items
     from cgbench.studies.parts.parts import parts as parts
+    from cgbench.studies.rules.rule_scores import RuleJudgements as RuleJudgements
+    from cgbench.studies.rules.rule_scores import rules as rules
     from cgbench.studies.validity.power import power as power
     from cgbench.studies.validity.validate import validate as validate
 
@@ -64,7 +64,7 @@ _MODULES = {
         ("HumanJudgements", "ImportedMetric", "ScoredTexts"),
         "cgbench.benchmark.score.imported.import_scores",
     ),
-    **dict.fromkeys(("RuleJudgements", "rules"), "cgbench.benchmark.score.imported.rule_scores"),
+    **dict.fromkeys(("RuleJudgements", "rules"), "cgbench.studies.rules.rule_scores"),
     "Comparison": "cgbench.benchmark.score.comparison.comparison",
     "Ensemble": "cgbench.models.ensemble",
     "InputError": "cgbench.errors",

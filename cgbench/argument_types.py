@@ -106,6 +106,9 @@ AnyEngine: TypeAlias = Annotated[
     Any, Kind("engine", "an engine of cgbench.engines", lambda value: hasattr(value, "at_once"))
 ]
 AnyFunction: TypeAlias = Annotated[Any, Kind("function", "a function", callable)]
+Options: TypeAlias = Annotated[
+    Any, Kind("options", "a mapping of names to values", lambda value: isinstance(value, Mapping))
+]
 Model: TypeAlias = Annotated[AnyPath, Kind("model", "the name of a model", _is_path)]
 Models: TypeAlias = Annotated[
     Any, Kind("model", "the name of a model, or a list of such names", are_paths, many=True)

@@ -1,113 +1,203 @@
-"""The ``cgbench`` command: the commands of :mod:`cgbench.commands`, each imported when it is
-used.
+"""The ``cgbench`` command: the commands of :mod:`cgbench.commands`, those of studies, and those of
+other packages, each imported when it is used.
 """
-
-from importlib import import_module
 
 import click
 from click.shell_completion import CompletionItem
 
 from cgbench import __version__
 from cgbench.commands.command import Group
+from cgbench.extensions import all_of_packages, load_from_package, of_packages, of_studies
 
 COMMANDS = {
     "Build": {
-        "demo": ("demo:demo_command", "Build a test set from a synthetic corpus with known noise"),
-        "build-react": (
-            "build_react:build_react_command",
-            "Build a test set from a pool of sentence pairs",
-        ),
-        "split": ("split:split_command", "Split a corpus for compositional generalisation"),
-        "validate": (
-            "validate:validate_command",
-            "Check whether a test set is compositional or only hard",
-        ),
-        "report": ("report:report_command", "Write an HTML report on a release"),
-        "export": ("export:export_command", "Export a test set to the format of another tool"),
+        "demo": "Build a test set from a synthetic corpus with known noise",
+        "build-react": "Build a test set from a pool of sentence pairs",
+        "split": "Split a corpus for compositional generalisation",
+        "report": "Write an HTML report on a release",
+        "export": "Export a test set to the format of another tool",
     },
     "Score": {
-        "score": ("score:score_group", "Score systems, with significance tests and breakdowns"),
-        "consistency": (
-            "consistency:consistency_group",
-            "Score how alike systems translate the same piece",
-        ),
-        "race": ("race:race_command", "Ask servers until it is certain which one is better"),
-        "power": ("power:power_command", "Compute how many examples and seeds are enough"),
-        "reproduce": ("reproduce:reproduce_group", "Reproduce published tables"),
+        "score": "Score systems, with significance tests and breakdowns",
+        "reproduce": "Reproduce published tables",
     },
     "Models": {
-        "models": ("models:models_command", "List architectures, training methods and presets"),
-        "train": ("train:train_command", "Train one model"),
-        "train-ensemble": (
-            "train:train_ensemble_command",
-            "Train models that differ only in their seed",
-        ),
-        "translate": (
-            "translate:translate_command",
-            "Translate sentences with one model or an ensemble",
-        ),
-        "uncertainty": (
-            "uncertainty:uncertainty_command",
-            "Measure the uncertainty of an ensemble per sentence",
-        ),
-        "average": ("average:average_command", "Average the checkpoints of a training run"),
-        "lm": ("lm:lm_group", "Train n-gram language models and score sentences"),
-        "lexicon": ("lexicon:lexicon_group", "Learn word-translation lexicons"),
+        "models": "List architectures, training methods and presets",
+        "train": "Train one model",
+        "train-ensemble": "Train models that differ only in their seed",
+        "translate": "Translate sentences with one model or an ensemble",
+        "uncertainty": "Measure the uncertainty of an ensemble per sentence",
+        "average": "Average the checkpoints of a training run",
+        "lm": "Train n-gram language models and score sentences",
+        "lexicon": "Learn word-translation lexicons",
     },
     "Data": {
-        "data": ("data:data_group", "Download and prepare published data sets"),
-        "augment": ("augment:augment_group", "Generate new training pairs"),
-        "stats": ("stats:stats_command", "Count novel n-grams and compounds in a test set"),
-        "degree": ("degree:degree_command", "Measure the compositional degree of sentences"),
-        "overlap": ("overlap:overlap_command", "Measure how much of a test set occurs in a corpus"),
-        "parts": ("parts:parts_command", "Find probes of the parts of a test set"),
+        "data": "Download and prepare published data sets",
+        "augment": "Generate new training pairs",
+        "stats": "Count novel n-grams and compounds in a test set",
+        "degree": "Measure the compositional degree of sentences",
+        "overlap": "Measure how much of a test set occurs in a corpus",
     },
     "Maintain": {
-        "verify": ("verify:verify_command", "Check the checksums, counts and split of a release"),
-        "restore": ("restore:restore_command", "Restore text to a text-free release"),
-        "clean": ("clean:clean_command", "Delete unused build files"),
-        "warm-up": ("warm_up:warm_up_command", "Precompile and cache code"),
+        "verify": "Check the checksums, counts and split of a release",
+        "restore": "Restore text to a text-free release",
+        "clean": "Delete unused build files",
+        "warm-up": "Precompile and cache code",
     },
 }
-"""By group of ``cgbench --help``: the place of each command (``FILE:NAME`` in ``commands/``) and
-its summary.
-"""
-_ALL = {name: entry for commands in COMMANDS.values() for name, entry in commands.items()}
+"""By heading of ``cgbench --help``: the commands of this package and their summaries."""
+ADDED = "Added"
+"""The heading of commands of other packages."""
+
+
+def load(name: str) -> click.Command | None:
+    """Import a command of :data:`COMMANDS`; None for another name."""
+    match name:
+        case "demo":
+            from cgbench.commands.demo import demo_command
+
+            return demo_command
+        case "build-react":
+            from cgbench.commands.build_react import build_react_command
+
+            return build_react_command
+        case "split":
+            from cgbench.commands.split import split_command
+
+            return split_command
+        case "report":
+            from cgbench.commands.report import report_command
+
+            return report_command
+        case "export":
+            from cgbench.commands.export import export_command
+
+            return export_command
+        case "score":
+            from cgbench.commands.score import score_group
+
+            return score_group
+        case "reproduce":
+            from cgbench.commands.reproduce import reproduce_group
+
+            return reproduce_group
+        case "models":
+            from cgbench.commands.models import models_command
+
+            return models_command
+        case "train":
+            from cgbench.commands.train import train_command
+
+            return train_command
+        case "train-ensemble":
+            from cgbench.commands.train import train_ensemble_command
+
+            return train_ensemble_command
+        case "translate":
+            from cgbench.commands.translate import translate_command
+
+            return translate_command
+        case "uncertainty":
+            from cgbench.commands.uncertainty import uncertainty_command
+
+            return uncertainty_command
+        case "average":
+            from cgbench.commands.average import average_command
+
+            return average_command
+        case "lm":
+            from cgbench.commands.lm import lm_group
+
+            return lm_group
+        case "lexicon":
+            from cgbench.commands.lexicon import lexicon_group
+
+            return lexicon_group
+        case "data":
+            from cgbench.commands.data import data_group
+
+            return data_group
+        case "augment":
+            from cgbench.commands.augment import augment_group
+
+            return augment_group
+        case "stats":
+            from cgbench.commands.stats import stats_command
+
+            return stats_command
+        case "degree":
+            from cgbench.commands.degree import degree_command
+
+            return degree_command
+        case "overlap":
+            from cgbench.commands.overlap import overlap_command
+
+            return overlap_command
+        case "verify":
+            from cgbench.commands.verify import verify_command
+
+            return verify_command
+        case "restore":
+            from cgbench.commands.restore import restore_command
+
+            return restore_command
+        case "clean":
+            from cgbench.commands.clean import clean_command
+
+            return clean_command
+        case "warm-up":
+            from cgbench.commands.warm_up import warm_up_command
+
+            return warm_up_command
+    return None
 
 
 class Commands(Group):
-    """The commands of :data:`COMMANDS`; help and completion import none of them."""
+    """The commands of :data:`COMMANDS`, of studies and of packages; help and completion import no
+    others than those of packages.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names."""
-        return list(_ALL)
+        return [name for commands in summaries().values() for name in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None if no command has that name."""
-        if cmd_name not in _ALL:
-            return None
-        module, _, name = _ALL[cmd_name][0].partition(":")
-        return getattr(import_module(f"cgbench.commands.{module}"), name)
+        if command := load(cmd_name):
+            return command
+        if study := of_studies("commands").get(cmd_name):
+            return study.load()
+        if point := of_packages("commands").get(cmd_name):
+            return load_from_package("commands", point, click.Command, "a command of click")
+        return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by group."""
-        for group, commands in COMMANDS.items():
+        """List the commands by heading."""
+        groups = summaries()
+        width = max(len(name) for commands in groups.values() for name in commands)
+        for group, commands in groups.items():
             with formatter.section(group):
-                formatter.write_dl(
-                    [
-                        (name.ljust(max(map(len, _ALL))), text)
-                        for name, (_, text) in commands.items()
-                    ]
-                )
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the name of a command."""
         items = [
             CompletionItem(name, help=text)
-            for name, (_, text) in _ALL.items()
+            for commands in summaries().values()
+            for name, text in commands.items()
             if name.startswith(incomplete)
         ]
         return items or click.Command.shell_complete(self, ctx, incomplete)
+
+
+def summaries() -> dict[str, dict[str, str]]:
+    """The summaries of all commands by name, by heading."""
+    groups = {group: dict(commands) for group, commands in COMMANDS.items()}
+    for name, study in of_studies("commands").items():
+        groups.setdefault(study.group, {})[name] = study.summary
+    for name, command in all_of_packages("commands", click.Command, "a command of click"):
+        groups.setdefault(ADDED, {})[name] = command.get_short_help_str(1000).rstrip(".")
+    return groups
 
 
 @click.group(

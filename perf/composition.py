@@ -13,7 +13,7 @@ import itertools
 import numpy as np
 
 from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.benchmark.score.evaluation.residual import (
+from cgbench.studies.parts.residual import (
     Gate,
     Incidence,
     Outcomes,

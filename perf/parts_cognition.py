@@ -17,7 +17,7 @@ import numpy as np
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts
 from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.benchmark.score.evaluation.residual import (
+from cgbench.studies.parts.residual import (
     Incidence,
     Outcomes,
     Parts,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.benchmark.score.evaluation.residual import (
+from cgbench.studies.parts.residual import (
     Incidence,
     Outcomes,
     Parts,

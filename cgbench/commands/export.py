@@ -10,7 +10,7 @@ from cgbench.commands.options import takes
 
 
 @click.command("export", cls=Command, example="cgbench export release --to lm-eval --out exported")
-@takes(ExportRequest)
+@takes(ExportRequest, settings=ExportRequest.added_fields())
 @click.argument("release", metavar="RELEASE", type=click.Path())
 @format_option
 def export_command(request: ExportRequest, form: str) -> None:

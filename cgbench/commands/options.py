@@ -60,7 +60,8 @@ def takes(
     fields |= settings or {}
     visible = [field for field in fields.values() if not field.python_only and not field.is_setting]
     changeable = [field for field in fields.values() if field.is_setting]
-    settable = not only and (hasattr(kind, "open_field") or bool(changeable))
+    is_open = hasattr(kind, "open_field") and getattr(kind, "has_settings", True)
+    settable = not only and (is_open or bool(changeable))
     listed = ["each that --help-settings lists"] if changeable else []
     if hasattr(kind, "open_field") and "model" in fields:
         listed.append("those of the model preset (see `cgbench models NAME`)")

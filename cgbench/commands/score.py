@@ -3,19 +3,24 @@ request.
 """
 
 import inspect
-from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 
 import click
 
-from cgbench.benchmark.measure.metrics.registry import METRICS, is_metric, metric_class, registered
+from cgbench.benchmark.measure.metrics.registry import (
+    is_metric,
+    metric_class,
+    metric_names,
+)
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.commands.command import Command, Group
+from cgbench.commands.command import Group
+from cgbench.commands.metric_command import FILES_BY_NAME, HINTS, Hinting, MetricCommand
 from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
 from cgbench.errors import InputError
+from cgbench.extensions import of_studies
 from cgbench.machine import usable_cores
 
 OF_SOURCES = ("control_sources", "control_compounds")
@@ -38,88 +43,55 @@ def _example(name: str) -> str:
     )
 
 
-_FILES_BY_NAME = "name the files: cgbench score {metric} --ref REFERENCES --hyp NAME=HYPOTHESES"
-_SCORES_BY_NAME = "name the files: cgbench score import --scores NAME=FILE"
-_METRIC_FIRST = (
-    "the metric is the command: cgbench score bleu --ref REFERENCES --hyp NAME=HYPOTHESES"
-)
-HINTS = {
-    **dict.fromkeys(
-        ("comet", "xcomet", "metricx", "bertscore", "bleurt"),
-        "its own program computes this metric; compare its segment scores: cgbench score import"
-        " --scores NAME=SCORES",
-    ),
-    **dict.fromkeys(("-m", "--metric", "--metrics", "sacrebleu"), _METRIC_FIRST),
-    **dict.fromkeys(("-i", "--input", "-r", "-t"), _FILES_BY_NAME),
-    **dict.fromkeys(
-        ("--lang", "-l", "--language-pair"),
-        "no language is needed; a tokeniser is named: cgbench score bleu --tokenize ja-mecab --ref"
-        " REFERENCES --hyp NAME=HYPOTHESES",
-    ),
-}
-"""What to write instead of words that other programs take (sacrebleu, bert-score)."""
-
-
-class Hinting(click.Command):
-    """A command whose errors tell users of other programs what to write."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words of the command line."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            hint = HINTS.get(getattr(error, "option_name", ""))
-            if hint is None and "extra argument" in error.message:
-                hint = _SCORES_BY_NAME if self.name == "import" else _FILES_BY_NAME
-            if hint is None:
-                raise
-            metric = self.name if self.name in METRICS else "bleu"
-            text = error.format_message().split(" (Did")[0].rstrip(".")
-            ctx.fail(f"{text}: {hint.format(metric=metric)}")
-
-
-class MetricCommand(Hinting, Command):
-    """The command of a metric."""
-
-
 class Scores(Hinting, Group):
     """One command per metric, ignoring the case of its name (``CTER``, ``BLEU``), and
-    ``import``.
+    ``import``; and those of studies.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The metrics; those of other packages only if they can be loaded."""
-        names = [*METRICS, "import", "rules"]
-        for name in registered():
-            try:
-                metric_class(name)
-                names.append(name)
-            except InputError:
-                continue
-        return sorted(names)
+        return sorted([*metric_names(), "import", *of_studies("score_commands")])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a metric."""
+        """The command of a metric, of a study, or ``import``."""
         name = cmd_name.lower()
-        if name in ("import", "rules"):
-            return getattr(import_module(f"cgbench.commands.score_{name}"), f"{name}_command")
+        if name == "import":
+            from cgbench.commands.score_import import import_command
+
+            return import_command
+        if load := of_studies("score_commands").get(name):
+            command: click.Command = load()
+            return command
         return score_command(name) if is_metric(name) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The same, for click's own look-up of the name; several metrics are one command."""
-        name = args[0].lower() if args else ""
-        if (
-            args
-            and self.get_command(ctx, name) is None
-            and (Path(args[0]).is_file() or name in HINTS)
-        ):
-            ctx.fail(f"{args[0]}: {HINTS.get(name, _FILES_BY_NAME).format(metric='bleu')}")
         words = takewhile(lambda word: not word.startswith("-"), map(str.lower, args))
-        if len(names := list(takewhile(is_metric, words))) > 1:
-            return " ".join(names), score_command(*names), args[len(names) :]
-        return super().resolve_command(ctx, [name, *args[1:]] if args else args)
+        metrics = list(takewhile(is_metric, words))
+        if not metrics:
+            return self._resolve_other(ctx, args)
+        command, further = score_command(*metrics), args[len(metrics) :]
+        known = {flag for param in command.params for flag in param.opts}
+        flags = {word.partition("=")[0] for word in further if word.startswith("-")}
+        if flags - known:  # of the analysis of a package, or --help
+            command = score_command(*metrics, packages=True)
+        return command.name, command, further
+
+    def _resolve_other(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A command that is not that of a metric; an error tells users of other programs what to
+        write.
+        """
+        if not args:
+            return super().resolve_command(ctx, args)
+        name = args[0].lower()
+        is_foreign = Path(args[0]).is_file() or name in HINTS
+        if is_foreign and self.get_command(ctx, name) is None:
+            ctx.fail(f"{args[0]}: {HINTS.get(name, FILES_BY_NAME).format(metric='bleu')}")
+        return super().resolve_command(ctx, [name, *args[1:]])
 
 
 @click.group("score", cls=Scores, example=_example("bleu"))
@@ -130,16 +102,17 @@ def score_group() -> None:
     """
 
 
-def score_command(*names: str) -> click.Command:
-    """The command of one or more metrics: the options of the request that these take."""
+def score_command(*names: str, packages: bool = False) -> click.Command:
+    """The command of one or more metrics: the options of the request that these take.
+
+    :param packages: also those of the analyses of other packages, which take time to list.
+    """
     name, kind = " ".join(names), metric_class(names[0])
     needs = {metric_class(name).needs for name in names}
     unused = () if len(needs) > 1 else OF_REFERENCES if kind.needs == "sources" else OF_SOURCES
-    settings = {
-        option: field
-        for name in names
-        for option, field in metric_class(name).option_fields().items()
-    }
+    settings = ScoreRequest.added_fields(packages)
+    for metric in names:
+        settings |= metric_class(metric).option_fields()
     jobs = {"jobs": usable_cores()} if "jobs" in settings else {}
     help = inspect.getdoc(kind) if len(names) == 1 else f"Score systems by {', '.join(names)}."
 

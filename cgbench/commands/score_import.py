@@ -8,8 +8,8 @@ import click
 
 from cgbench.benchmark.score.imported.import_scores import ImportRequest, import_scores
 from cgbench.commands.click_types import split_systems
+from cgbench.commands.metric_command import MetricCommand
 from cgbench.commands.options import takes
-from cgbench.commands.score import MetricCommand
 from cgbench.commands.score_output import ScoreOutput
 from cgbench.errors import InputError
 from cgbench.text.columns import short_name
@@ -42,7 +42,7 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
 )
 @takes(
     ImportRequest,
-    but=("seed", "min_count", "normalise", "parts", "probe_systems", "known"),
+    but=("seed", "min_count", "normalise"),
     read={
         "systems": scores_by_system,
         "control_systems": lambda items: scores_by_system(items, "--control-scores"),

@@ -1,6 +1,5 @@
-"""Pages of curves: learning curves (``cgbench report`` of a training folder, or of the folder of an
-ensemble), and risk over coverage (``cgbench validate --measures --report``). A section per curve
-contains its chart and its table.
+"""Pages of curves, such as learning curves (``cgbench report`` of a training folder, or of the
+folder of an ensemble). A section per curve contains its chart and its table.
 """
 
 from __future__ import annotations
@@ -9,16 +8,12 @@ import json
 from collections.abc import Sequence
 from math import ceil, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.plots import Chart, Series
 from cgbench.report import charts
 from cgbench.report.page import as_table, render_page
-
-if TYPE_CHECKING:
-    from cgbench.studies.validity.measures import SystemMeasures
-    from cgbench.studies.validity.result import Validity
 
 LOG = "metrics.jsonl"
 MOST_POINTS = 40
@@ -28,8 +23,6 @@ CURVES = {
     "valid_loss": "Validation loss (nats per token)",
     "loss": "Training loss (nats per token)",
 }
-DRAWN = ("degree", "source_length", "perplexity", "expected_entropy", "pe_stu", "reference_pe_stu")
-"""Measures whose risk over coverage is drawn: one of each type."""
 
 
 def find_logs(folder: Path) -> list[Path]:
@@ -77,48 +70,13 @@ def curves_page(logs: Sequence[Path], command: str) -> str:
     if not sections:
         raise InputError(f"{logs[0]}: contains no report yet; train longer")
     lead = "Scores and losses over updates, from the logs of the training."
-    return _page(f"Learning curves: {', '.join(list(runs)[:4])}", lead, sections, command)
+    return render_curves(f"Learning curves: {', '.join(list(runs)[:4])}", lead, sections, command)
 
 
-def measures_page(validity: Validity, command: str) -> str:
-    """The page as HTML, the same bytes for the same input: a curve of risk over coverage and a
-    table per system.
+def render_curves(title: str, lead: str, sections: Sequence[dict[str, Any]], command: str) -> str:
+    """A page with a section per curve.
+
+    :param sections: ``id``, ``title``, ``chart`` and ``table`` of each.
     """
-    sections = [
-        {
-            "id": f"system{index}",
-            "title": (title := f"Errors of {system.system}"),
-            "chart": _risks(system),
-            "table": as_table(title, title, *system.table()),
-        }
-        for index, system in enumerate(validity.measures, 1)
-    ]
-    lead = (
-        f"How well the measures of the candidates of {validity.release.signature} predict errors."
-        " Risk: the mean loss of the candidates that a measure ranks easiest. The lower the curve,"
-        " the better."
-    )
-    return _page("Which measure predicts errors?", lead, sections, command)
-
-
-def _risks(scores: SystemMeasures) -> Any:
-    """Risk over coverage, of the measure that selects and of :data:`DRAWN`.
-
-    Coverage falls from left to right: all curves begin together, and their names are where they
-    differ.
-    """
-    names = dict.fromkeys((scores.selects, *DRAWN))
-    rows = [
-        row for name in names for row in scores.measures if row.measure == name
-    ] or scores.measures[:1]
-    series = [Series(row.measure, row.risks[::-1]) for row in rows]
-    steps = len(scores.measures[0].risks)
-    labels = [f"{100 * step // steps}" if step % 4 == 0 else "" for step in range(steps, 0, -1)]
-    return charts.draw(
-        Chart(labels, series, "Risk over coverage", "risk", "coverage, %", decimals=3)
-    )
-
-
-def _page(title: str, lead: str, sections: Sequence[dict[str, Any]], command: str) -> str:
     context = {"title": title, "lead": lead, "notes": [], "systems": sections, "command": command}
     return render_page("curves.html", context, {"rows": None})

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -60,6 +61,20 @@ def render_page(template: str, context: dict[str, Any], data: dict[str, Any]) ->
                 version=__version__,
             )
         )
+    except UndefinedError as error:
+        raise KeyError(error.message) from None
+
+
+def render_section(template: Path, context: dict[str, Any]) -> Markup:
+    """Render a section of a page from a template that a study or another package has.
+
+    :raises KeyError: the context lacks a variable of the template.
+    """
+    from jinja2 import UndefinedError
+
+    text = template.read_text(encoding="utf-8")
+    try:
+        return Markup(_environment().from_string(text).render(context))
     except UndefinedError as error:
         raise KeyError(error.message) from None
 

@@ -14,7 +14,7 @@ from cgbench.benchmark.measure.metrics.bins import make_bins
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.evaluation.differences import outputs_of
-from cgbench.benchmark.score.evaluation.features import make_feature
+from cgbench.benchmark.score.evaluation.features import FEATURES, make_feature
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.errors import InputError
@@ -24,8 +24,6 @@ MOST_ROWS = 20
 """Systems in a chart with a row for each."""
 MOST_LINES = len(COLOURS)
 """Systems in a chart with a line, a histogram or a plot for each: one per colour."""
-FEATURES = ("length", "degree", "uncertainty", "perplexity", "frequency", "one-shot")
-OF_COMPOUNDS = ("type", "compound-length", "context-length", "modifier")
 
 
 def ranked(evaluation: Evaluation) -> Evaluation:
@@ -100,7 +98,9 @@ def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredS
     """
     scored = evaluation.scored
     binned = [scored] if scored.by else []
-    names = (*OF_COMPOUNDS, "length") if isinstance(scored.metric, Cter) else FEATURES
+    of_metric = scored.metric.feature_units
+    on_page = [name for name, feature in FEATURES.items() if feature.on_page]
+    names = [*of_metric, "length"] if of_metric else on_page
     for name in names:
         if name == scored.by:
             continue

@@ -16,9 +16,10 @@ from cgbench.benchmark.score.evaluation.differences import (
     example_scores,
     find_differences,
 )
+from cgbench.benchmark.score.evaluation.features import unit_of
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs, score_chart
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
-from cgbench.benchmark.score.forms.analyses import LAYOUTS, analysis_blocks
+from cgbench.benchmark.score.forms.analyses import ROWS, analysis_blocks
 from cgbench.benchmark.score.forms.columns import Decimals
 from cgbench.benchmark.score.forms.latex import STARS, bins_table, legend
 from cgbench.benchmark.score.forms.rows import rows_of
@@ -42,7 +43,6 @@ from cgbench.report.page import (
     page_tables,
     render_page,
 )
-from cgbench.report.parts_section import parts_section
 from cgbench.report.score_data import (
     MOST_LINES,
     MOST_ROWS,
@@ -67,14 +67,6 @@ DRAWN = 24
 """Bins of a chart; a table has any number."""
 DOTS = 1_500
 """Points of a scatter plot that are drawn as dots; more are drawn as shades."""
-UNITS = {
-    "length": "words",
-    "compound-length": "words",
-    "context-length": "words",
-    "degree": "pieces per word",
-    "frequency": "training count of the rarest word",
-    "perplexity": "per word",
-}
 
 
 def score_page(
@@ -137,8 +129,10 @@ def score_page(
     others = [
         table
         for name, result in evaluation.analyses.items()
-        if name not in LAYOUTS
-        for table in page_tables(analysis_blocks({name: result}, _places(scored), False), name)
+        if evaluation.layouts.get(name, ROWS).section is None
+        for table in page_tables(
+            analysis_blocks({name: result}, evaluation.layouts, _places(scored), False), name
+        )
     ]
     titled = ", ".join(system.name for system in systems[:4]) + " and others" * (len(systems) > 4)
     # The variables of the template.
@@ -180,7 +174,11 @@ def score_page(
             [_drops(scored, figure) for figure in scored.metric.figures] if scored.drops else []
         ),
         "control_examples": scored.control,
-        "known": parts_section(evaluation, inputs, _places(scored)),
+        "sections": [
+            layout.section(evaluation, _places(scored))
+            for layout in evaluation.layouts.values()
+            if layout.section is not None
+        ],
         "pairs": [tables for scored in of_metrics if (tables := _pairs(scored))],
         "breakdowns": [
             _breakdown(of_feature, figure, feature_number)
@@ -360,7 +358,8 @@ def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[
         bins.
     """
     name, by, width = scored.metric.axis(figure), scored.by or "", scored.metric.width
-    label = f"{by} ({UNITS[by]})" if by in UNITS else by
+    unit = unit_of(by, scored.metric)
+    label = f"{by} ({unit})" if unit else by
     caption = f"{name} by {label}"
     chart = score_chart(
         scored, figure, [result.parts[1:] for result in scored.results], label, title=caption

@@ -67,7 +67,7 @@ def _named(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def table(kind: type) -> str:
+def table(kind: Any) -> str:
     """The fields of a request: option and argument, values, default, help."""
     lines = []
     parts = {
@@ -76,7 +76,8 @@ def table(kind: type) -> str:
         if field.part
         for leaf in leaves_of(field.part)
     }
-    for field in leaves_of(kind).values():
+    added = kind.added_fields() if hasattr(kind, "added_fields") else {}
+    for field in [*leaves_of(kind).values(), *added.values()]:
         option = (
             ""
             if field.python_only

@@ -13,12 +13,14 @@ from parts_manifest import MANIFEST
 import cgbench
 from cgbench.benchmark.release.export.export import ExportRequest
 from cgbench.benchmark.score.evaluation import request
-from cgbench.benchmark.score.imported import import_scores, rule_scores
+from cgbench.benchmark.score.imported import import_scores
 from cgbench.errors import InputError
 from cgbench.requests import fields_of
 from cgbench.studies.consistency.request import ConsistencyRequest, ItemsRequest
 from cgbench.studies.parts.folder import Piece, Place, write_parts
-from cgbench.studies.parts.request import PartsRequest
+from cgbench.studies.parts.request import PartsOptions, PartsRequest
+from cgbench.studies.rules import rule_scores
+from cgbench.studies.rules.export_rules import RulesOptions
 from cgbench.studies.validity.request import ValidateRequest
 from cgbench.text.joins import Examples
 
@@ -26,6 +28,8 @@ REQUESTS = [
     ValidateRequest,
     ExportRequest,
     PartsRequest,
+    PartsOptions,
+    RulesOptions,
     ConsistencyRequest,
     ItemsRequest,
     *(

@@ -343,8 +343,8 @@ def test_probes_have_the_bytes_of_the_pool_and_are_scored_in_either_form(
         ]
         texts = folder.normalised if form else folder.probes
         probes = ["zzz" if row % 5 == 0 else target for row, (_, target) in enumerate(texts)]
-        breakdown = {"parts": tmp_path / "parts", "probe_systems": probes}
-        found = evaluate("bleu", test, release=raw_release, breakdown=breakdown).parts
+        options = {"parts": tmp_path / "parts", "probe_systems": probes}
+        found = evaluate("bleu", test, release=raw_release, **options).parts
         (run,) = found.outcomes[0]
         assert 0 < run.rows.sum() < len(run.rows) and 0 < run.probes.sum() < len(run.probes)
         assert run.rows.tolist() == (found.parts.rows.sentence % 3 > 0).tolist()

@@ -12,7 +12,6 @@ docs/lab/consistency.md compares the score with human judgements. Alignment is b
 sentences, so scores are comparable between systems on the same items, not between sets of items.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 
@@ -21,30 +20,19 @@ import numpy as np
 from cgbench.argument_types import as_path
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
 from cgbench.benchmark.score.comparison.significance import SEED
-from cgbench.benchmark.score.evaluation.by_outputs import (
-    by_chance,
-    judge_run,
-    left_out,
-    no_residual,
-    source_parts,
-)
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.example_sets import MetricContext
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.benchmark.score.evaluation.residual import compare_composition
 from cgbench.benchmark.score.evaluation.result import Evaluation
-from cgbench.benchmark.score.outputs.systems import check_same_runs, read_systems, same_systems
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument
+from cgbench.extensions import check_study
+from cgbench.models.lexicons.linked_units import ORDERS, linked_to, linked_words, units_of
 from cgbench.requests import accepts, changed
 from cgbench.studies.consistency.items import ItemRow, Tokens, read_items
 from cgbench.studies.consistency.request import ConsistencyRequest
-from cgbench.studies.parts.folder import PartsFolder
-from cgbench.studies.parts.own_translations import ORDERS, linked_to, linked_words, units_of
 
 SHUFFLES = 5
 """Shuffles that the floor is a mean of."""
-KNOWN = 4
-"""The probes of a piece that must agree."""
 _CLOSE = 1e-9
 
 
@@ -167,7 +155,12 @@ def consistency(request: ConsistencyRequest) -> Evaluation:
     :raises InputError: the items or outputs cannot be read or do not fit together.
     """
     if as_path(request.items).is_dir():
-        return _composition(request)
+        check_study("parts", argument("items", str(request.items)))
+        from cgbench.studies.parts.outputs_alone import score_outputs_alone
+
+        return score_outputs_alone(
+            request.items, request.systems, request.probe_systems, request.comparison
+        )
     if request.probe_systems is not None:
         raise InputError(
             f"{argument('probe_systems')} has no effect on a table of items; leave it out"
@@ -179,51 +172,3 @@ def consistency(request: ConsistencyRequest) -> Evaluation:
     sources = [row.source for row in metric.rows]
     scored = ScoreRequest(metric, request.systems, sources=sources, comparison=comparison)
     return evaluation_of(scored, metric.context())
-
-
-def _composition(request: ConsistencyRequest) -> Evaluation:
-    """The residual composition error of systems by their outputs alone, for the pieces of a folder.
-
-    :raises InputError: the folder contains pieces of another type, or outputs do not fit its rows.
-    """
-    folder = PartsFolder.open(request.items)
-    if folder.match != "outputs":
-        raise InputError(
-            f"{folder.folder}: not for outputs alone; run cgbench parts with"
-            f" {argument('side', 'source')}"
-        )
-    if request.probe_systems is None:
-        raise InputError(
-            f"{folder.folder}: needs the translations of its probes; give"
-            f" {argument('probe_systems')}"
-        )
-    for name in ("cluster", "anytime", "samples"):
-        if getattr(request.comparison, name):
-            raise InputError(
-                f"{argument(name)} has no effect on a folder: intervals leave out a piece or a"
-                " sentence at a time"
-            )
-    systems = read_systems(request.systems, len(folder.rows), f"{folder.folder}/rows.jsonl")
-    probe_outputs = same_systems("probe_systems", request.probe_systems, request.systems)
-    probe_systems = read_systems(
-        probe_outputs, len(folder.probes), f"{folder.folder}/probes.source"
-    )
-    parts = source_parts(folder, folder.rows)
-    outcomes = []
-    check_same_runs("probe_systems", probe_systems, systems)
-    for system, probes in zip(systems, probe_systems, strict=True):
-        runs = [
-            judge_run(folder, folder.rows, parts, run)
-            for run in zip(probes.runs, system.runs, strict=True)
-        ]
-        outcomes.append((system.name, runs))
-    scored = compare_composition(parts, outcomes, KNOWN, request.comparison)
-    lines = [*left_out(folder, parts), by_chance([runs for _, runs in outcomes])]
-    for result, (name, runs) in zip(scored.results, outcomes, strict=True):
-        if result.whole.figures["residual"].value is None:
-            lines.append(
-                no_residual(name, parts, runs, KNOWN, result.whole.figures["given"].value or 0.0)
-            )
-    for line in lines:
-        warnings.warn(InputWarning(line), stacklevel=3)
-    return Evaluation(scored, tuple(systems))

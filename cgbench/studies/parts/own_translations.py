@@ -12,19 +12,17 @@ rows say how often.
 
 A prediction needs outputs that its translation has not seen: in each fold one probe of every piece
 is held back, and the rest alone say what the translation is, whether the piece is known, and what
-comes out of the test rows. The n-grams are those of :mod:`~cgbench.studies.consistency`, chosen
-there by human judgements (docs/lab/consistency.md).
+comes out of the test rows.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from cgbench.text.plain_text import words_of
+from cgbench.models.lexicons.linked_units import linked_to, linked_words, units_of
 
-ORDERS = (1, 2)
 SHUFFLES, SEED = 5, 12345  # of the outputs that pieces come out of by chance
 
 
@@ -50,33 +48,6 @@ class Outcomes:
     rows: np.ndarray
     folds: Folds | None = None
     chance: np.ndarray | None = None
-
-
-def units_of(text: str, orders: Sequence[int] = ORDERS) -> list[str]:
-    """The n-grams of characters of a text, without blanks; all of it if it is shorter."""
-    text = "".join(words_of(text)).lower()
-    return [text[at : at + n] for n in orders for at in range(len(text) + 1 - n)] or [text] * bool(
-        text
-    )
-
-
-def linked_words(
-    sources: Sequence[Sequence[str]], units: Sequence[Sequence[str]]
-) -> list[np.ndarray]:
-    """The source word that each unit of each output is linked to: its position, -1 for none."""
-    from cgbench.models.lexicons.alignment import IBM1Settings, align
-    from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
-
-    if not any(units):
-        return [np.zeros(0, np.int64) for _ in units]
-    text = Bitext.read(zip(map(" ".join, sources), map(" ".join, units), strict=True))
-    links = align(text, find_cooccurrences(text, cells=True), True, IBM1Settings())
-    return np.split(links, text.target.starts[1:])
-
-
-def linked_to(units: Sequence[str], links: np.ndarray, positions: Collection[int]) -> set[str]:
-    """The units that are linked to source words at ``positions``."""
-    return {unit for unit, link in zip(units, links.tolist(), strict=True) if link in positions}
 
 
 def judge_outputs(

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from cgbench.benchmark.score.comparison.sequential import (
 from cgbench.benchmark.score.evaluation.example_sets import release_files
 from cgbench.benchmark.score.outputs.systems import read_references
 from cgbench.errors import InputError, argument, warn
+from cgbench.extensions import check_study
 from cgbench.files import check_output, write_atomic, write_json
 from cgbench.locks import locked
 from cgbench.models.server_options import Price
@@ -43,10 +44,11 @@ from cgbench.models.servers.journal import cost_of, journal_path
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
 from cgbench.studies.race.request import RaceRequest
-from cgbench.studies.rules.rule import Rule, Verdict
-from cgbench.studies.rules.rule_file import read_rules
 from cgbench.tables import counted, fixed, p_text, render
 from cgbench.text.inputs import files_of, lines_of
+
+if TYPE_CHECKING:
+    from cgbench.studies.rules.rule import Rule
 
 TOP = 100.0
 """The highest score of an example; the lowest is 0."""
@@ -463,11 +465,15 @@ def _texts(request: RaceRequest) -> tuple[Any, Any]:
     return sources, references
 
 
-def _rules(path: Path, sources: Any) -> tuple[list[list[Rule]], Any]:
+def _rules(path: Path, sources: Any) -> tuple[list[list["Rule"]], Any]:
     """The rules of each example, and the sources: those of the file where they are not given.
 
     :raises InputError: a judge would have to decide, or there are no sources.
     """
+    check_study("rules", argument("rules", str(path)))
+    from cgbench.studies.rules.rule import Verdict
+    from cgbench.studies.rules.rule_file import read_rules
+
     rule_set = read_rules(path)
     if any(isinstance(rule, Verdict) for rules in rule_set.rules for rule in rules):
         raise InputError(

@@ -9,7 +9,7 @@ from cgbench.benchmark.candidates.correlations import Correlation, correlation_t
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, argument
 from cgbench.studies.validity.cell_effects import CellEffects
-from cgbench.studies.validity.measures import ENSEMBLE, OUTSIDE, SystemMeasures
+from cgbench.studies.validity.error_prediction import ENSEMBLE, OUTSIDE, SystemMeasures
 from cgbench.studies.validity.ranking import PartScores, Ranking
 from cgbench.studies.validity.separation import Separation
 from cgbench.tables import render

@@ -27,7 +27,12 @@ from cgbench.errors import InputError, argument
 from cgbench.requests import accepts
 from cgbench.studies.validity.cell_effects import CellEffects, cell_effects
 from cgbench.studies.validity.cells import CELLS, Cells, draw_cells
-from cgbench.studies.validity.measures import ENSEMBLE, SystemMeasures, losses_of, measure_errors
+from cgbench.studies.validity.error_prediction import (
+    ENSEMBLE,
+    SystemMeasures,
+    losses_of,
+    measure_errors,
+)
 from cgbench.studies.validity.ranking import FEWEST_SYSTEMS, rank, score_parts
 from cgbench.studies.validity.request import ValidateRequest
 from cgbench.studies.validity.result import RankedSystems, Validity

@@ -16,7 +16,6 @@ from cgbench.benchmark.measure.metrics.bins import lengths
 from cgbench.benchmark.measure.metrics.cter import reasons
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluation.features import FeatureInputs, make_feature
-from cgbench.benchmark.score.evaluation.request import Breakdown
 from cgbench.data_recipes.geca import Alphabet, count_shared
 from cgbench.errors import InputError, InputWarning
 from cgbench.lm.counts import read_text_corpus
@@ -77,9 +76,7 @@ def test_exact_match_length_and_frequency_by_the_contract(tmp_path, letter):
     metric = ExactMatch([[line], ["x y"]])
     assert metric.statistics(["a b c", "x\t y "])[:, 0].tolist() == [0, 1]
     (tmp_path / "train").write_bytes(f"a b c\na b c\n{line}\n".encode())
-    material = FeatureInputs(
-        Column("text", [line, "a b", "c"]), Breakdown(train=str(tmp_path / "train"))
-    )
+    material = FeatureInputs(Column("text", [line, "a b", "c"]), train=str(tmp_path / "train"))
     assert make_feature("length", 3, material).values.tolist() == [2, 2, 1]
     assert make_feature("frequency", 3, material).values.tolist() == [1, 2, 3]
     assert make_feature("one-shot", 3, material).labels == ("1-shot", "other", "other")

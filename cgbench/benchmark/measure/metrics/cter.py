@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -112,6 +113,9 @@ class Cter(Metric):
     lower_is_better = True
     joins_pieces = True
     option_types = CterOptions
+    feature_units = MappingProxyType(
+        {"type": "", "compound-length": "words", "context-length": "words", "modifier": ""}
+    )
 
     def __init__(
         self,

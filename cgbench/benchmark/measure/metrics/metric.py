@@ -12,6 +12,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -108,6 +109,8 @@ class Metric(ABC):
     not external scores. ``notes``: lines for the user about how the scores were computed.
     ``reading``: how it reads text, for the check that hypotheses have the form of references; None
     for no check. ``option_types``: a request whose fields are the types and help of its options.
+    ``feature_units``: the features of examples that only it has, with their units, in the order of
+    pages.
     """
 
     name: str
@@ -124,6 +127,7 @@ class Metric(ABC):
     width = 1  # default number of decimals
     notes: tuple[str, ...] = ()
     reading: Reading | None = None
+    feature_units: Mapping[str, str] = MappingProxyType({})
     option_types: ClassVar[type] = MetricOptions
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
@@ -289,7 +293,7 @@ class Metric(ABC):
         return ""
 
     def feature(self, name: str) -> Feature | None:
-        """A feature specific to this metric, or None."""
+        """A feature of examples specific to this metric, one of ``feature_units``, or None."""
         return None
 
     def published_benchmark(self) -> str | None:

@@ -1,36 +1,59 @@
-"""Metrics by name: those of cgbench, and those registered by other packages as
+"""Metrics by name: those of cgbench, of studies, and those registered by other packages as
 ``cgbench.metrics``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts, Metric
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, argument, warn
+from cgbench.extensions import Loader, load_from_package, of_packages, of_studies
 from cgbench.settings import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-GROUP = "cgbench.metrics"
-METRICS = {
-    "bleu": "bleu:Bleu",
-    "chrf": "bleu:ChrF",
-    "ter": "bleu:Ter",
-    "exact": "exact_match:ExactMatch",
-    "cter": "cter:Cter",
+
+def _bleu() -> type[Metric]:
+    from cgbench.benchmark.measure.metrics.bleu import Bleu
+
+    return Bleu
+
+
+def _chrf() -> type[Metric]:
+    from cgbench.benchmark.measure.metrics.bleu import ChrF
+
+    return ChrF
+
+
+def _ter() -> type[Metric]:
+    from cgbench.benchmark.measure.metrics.bleu import Ter
+
+    return Ter
+
+
+def _exact() -> type[Metric]:
+    from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
+
+    return ExactMatch
+
+
+def _cter() -> type[Metric]:
+    from cgbench.benchmark.measure.metrics.cter import Cter
+
+    return Cter
+
+
+METRICS: dict[str, Loader] = {
+    "bleu": _bleu,
+    "chrf": _chrf,
+    "ter": _ter,
+    "exact": _exact,
+    "cter": _cter,
 }
-"""The module in this package, and the class."""
-
-
-def registered() -> dict[str, EntryPoint]:
-    """The metrics of other packages, by name."""
-    from importlib.metadata import entry_points
-
-    return {entry_point.name.lower(): entry_point for entry_point in entry_points(group=GROUP)}
+"""The metrics of this package: a function that imports the class."""
 
 
 def is_metric(name: str) -> bool:
@@ -38,7 +61,7 @@ def is_metric(name: str) -> bool:
 
     Other packages, whose metrics take time to list, are asked last.
     """
-    return name in METRICS or name in registered()
+    return name in METRICS or name in of_studies("metrics") or name in _of_packages()
 
 
 def metric_class(name: str) -> type[Metric]:
@@ -46,25 +69,41 @@ def metric_class(name: str) -> type[Metric]:
 
     :raises InputError: there is no such metric, or another package registered something else.
     """
-    if name in METRICS:
-        return resolve_name(f"cgbench.benchmark.measure.metrics.{METRICS[name]}")
-    entry_points = registered()
-    if name not in entry_points:
-        raise InputError(
-            f"{argument('metric', name)}{did_you_mean(name, [*METRICS, *entry_points])}"
-        )
+    load = METRICS.get(name) or of_studies("metrics").get(name)
+    if load is not None:
+        kind: type[Metric] = load()
+        return kind
+    points = _of_packages()
+    if name not in points:
+        names = [*METRICS, *of_studies("metrics"), *points]
+        raise InputError(f"{argument('metric', name)}{did_you_mean(name, names)}")
     try:
-        loaded = entry_points[name].load()
-    except Exception as error:  # the other package may raise anything
-        raise InputError(
-            f"{argument('metric', name)}: {entry_points[name].value} cannot be loaded: {error}"
-        ) from error
-    if not (isinstance(loaded, type) and issubclass(loaded, Metric)):
-        raise InputError(
-            f"{argument('metric', name)}: {entry_points[name].value} is not a subclass of"
-            " cgbench.Metric"
-        )
-    return loaded
+        kind = load_from_package("metrics", points[name], Metric, "a subclass of cgbench.Metric")
+    except InputError as error:
+        raise InputError(f"{argument('metric', name)}: {error.message}") from error
+    return kind
+
+
+def metric_names() -> list[str]:
+    """The names of all metrics; warns of those of other packages that cannot be loaded."""
+    names = [*METRICS, *of_studies("metrics")]
+    for name in _of_packages():
+        try:
+            metric_class(name)
+        except InputError as error:
+            warn(f"{error.message}; it is left out")
+        else:
+            names.append(name)
+    return names
+
+
+def _of_packages() -> dict[str, EntryPoint]:
+    return {name.lower(): point for name, point in of_packages("metrics").items()}
+
+
+def metrics_with_feature(name: str) -> list[str]:
+    """The metrics of this package that have a feature of examples of this name."""
+    return [metric for metric in METRICS if name in metric_class(metric).feature_units]
 
 
 def make_metric(name: str, texts: ExampleTexts, options: Mapping[str, Any]) -> Metric:

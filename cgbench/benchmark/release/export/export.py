@@ -1,24 +1,18 @@
 """Export a verified release for another tool, completely or not at all."""
 
-import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import entry_points
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from cgbench.argument_types import AnyRelease, File, Folder, Systems, as_path
-from cgbench.benchmark.release.export.behavioural import write_rules
-from cgbench.benchmark.release.export.inspect_task import write_inspect
-from cgbench.benchmark.release.export.lm_eval import write_lm_eval
-from cgbench.benchmark.release.export.pairs import (
-    SYSTEM,
-    Pairs,
-    export_pairs,
-    write_lines,
-    write_rows,
+from cgbench.argument_types import AnyRelease, Folder, Options, Systems, as_path
+from cgbench.benchmark.release.export.pairs import export_pairs
+from cgbench.benchmark.release.export.target import (
+    SHARED,
+    ExportTarget,
+    added_options,
+    find_target,
+    target_names,
 )
-from cgbench.benchmark.release.export.pearmut import write_pearmut
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.reserved import reserved_pairs
@@ -28,58 +22,23 @@ from cgbench.benchmark.release.verify import check_verified
 from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json, write_json
 from cgbench.locks import replacing
-from cgbench.requests import KW_ONLY, accepts, fields_of, option, request
-from cgbench.settings import did_you_mean
+from cgbench.requests import KW_ONLY, Field, accepts, fields_of, flat_values, option, request
 from cgbench.text.inputs import as_column
 from cgbench.text.joins import Examples
 
-
-def write_mt_metrics_eval(pairs: Pairs, folder: Path) -> None:
-    """Write the folder of a test set for mt-metrics-eval (the section on file names in its README):
-    sources, a reference, documents, and the ensemble's translations if text was not normalised. The
-    domain, which can be any category there, is the bin of the degree."""
-    # dashes and dots separate codes there
-    name = "-".join(re.sub("[^A-Za-z0-9]", "_", language) for language in pairs.languages)
-    write_lines(folder / "sources" / f"{name}.txt", (row["source"] for row in pairs.rows))
-    write_lines(folder / "references" / f"{name}.refA.txt", (row["target"] for row in pairs.rows))
-    write_lines(
-        folder / "documents" / f"{name}.docs",
-        (f"{row['domain']}\t{row['doc']}" for row in pairs.rows),
-    )
-    outputs = [row["figures"]["hypothesis"] for row in pairs.rows if "hypothesis" in row["figures"]]
-    if (
-        outputs and not pairs.release.keeps_normalised
-    ):  # else they are normalised, unlike the references
-        write_lines(folder / "system-outputs" / name / f"{SYSTEM}.txt", outputs)
-        write_rows(
-            folder / "metadata" / name / f"{SYSTEM}.jsonl", (row["figures"] for row in pairs.rows)
-        )
-
-
-Target = Callable[..., None]
-"""Writes the pairs of a test set as files of a new folder: a function of ``Pairs`` and the folder,
-and of those of :data:`OPTIONS` that it has as keyword arguments."""
-TARGETS: dict[str, Target] = {
-    "inspect": write_inspect,
-    "lm-eval": write_lm_eval,
-    "mt-metrics-eval": write_mt_metrics_eval,
-    "pearmut": write_pearmut,
-    "rules": write_rules,
-}
-GROUP = "cgbench.exports"  # entry points of other packages, by target name
 RECORD = "cgbench.json"  # in an export: its target and release
-OPTIONS = ("hypotheses", "protocol", "users", "seed", "lexicon")
-"""Options for targets that take them."""
 
 
 @request
 class ExportRequest(ShotsOptions):
     """What :func:`export` writes."""
 
+    open_field = "target_options"
+    has_settings = False  # no --set: the options of targets have options of their own
     given: ClassVar[frozenset[str]]  # the names that were given
     release: AnyRelease = option(help="Release to export", python_only=True)
     to: str = option(
-        help="Target: inspect, lm-eval, mt-metrics-eval, pearmut, rules, or one of another package",
+        help=f"Target: {', '.join(target_names())}, or one of another package",
         metavar="TARGET",
         group="Output",
     )
@@ -109,14 +68,16 @@ class ExportRequest(ShotsOptions):
         least=0,
         group="Human evaluation",
     )
-    lexicon: File | None = option(
+    target_options: Options | None = option(
         default=None,
-        help=(
-            "Translations of words or phrases (rules): a word, a tab, translations separated by /,"
-            " per line; or a lexicon of cgbench lexicon"
-        ),
-        group="Input",
+        help="Options that only the target has, which may also be given by name, such as lexicon",
+        python_only=True,
     )
+
+    @staticmethod
+    def added_fields() -> dict[str, Field]:
+        """The options that the targets of studies add, by name."""
+        return added_options()
 
 
 @accepts(ExportRequest)
@@ -131,33 +92,26 @@ def export(request: ExportRequest) -> list[str]:
     """
     release = Release.of(request.release, check=False)  # check_verified checks it
     to, out = request.to, as_path(request.out)
-    write = find_target(to)
-    takes = inspect.signature(write).parameters
-    options = (*OPTIONS, *(fields_of(ShotsOptions) if "shots" not in takes else ()))
-    if useless := [name for name in options if name in request.given and name not in takes]:
-        raise InputError(
-            f"{argument(useless[0])} has no effect on {argument('to', to)}; leave it out"
-        )
-    if "hypotheses" in takes and not request.hypotheses:
-        raise InputError(
-            f"{argument('to', to)} needs outputs of systems; give {argument('hypotheses')}"
-        )
+    target = find_target(to)
+    _check_effects(request, target)
     _check_out(out, to)
     release.check_finished()
     release.text_path("source")
     check_verified(release)
     check_licence(release.manifest)
     pairs = export_pairs(release)
-    arguments = {name: getattr(request, name) for name in OPTIONS if name in takes}
+    arguments = {name: getattr(request, name) for name in target.takes if name != "shots"}
+    if target.options:
+        arguments |= flat_values(target.options(**(request.target_options or {})))
     if request.hypotheses:
         texts = {"source": release.lines("source"), "reference": release.lines("target")}
         examples = Examples.of("the test set", texts, release.folder / SPLIT)
         arguments["hypotheses"] = read_hypotheses(request.hypotheses, len(pairs.rows), examples)
-    if "shots" in takes:
+    if "shots" in target.takes:
         arguments["shots"] = shots_for(request, release)
     with replacing(out) as making:
         _check_out(out, to)  # once more: another command may have written it
-        write(pairs, making, **arguments)
+        target.write(pairs, making, **arguments)
         names = sorted(
             str(path.relative_to(making)) for path in making.rglob("*") if path.is_file()
         )
@@ -170,6 +124,22 @@ def export(request: ExportRequest) -> list[str]:
             making / RECORD, {**record, "version": release.manifest.get("version"), "files": names}
         )
     return names
+
+
+def _check_effects(request: ExportRequest, target: ExportTarget) -> None:
+    """Refuse options that the target does not take, and a target without what it needs."""
+    shots = () if "shots" in target.takes else fields_of(ShotsOptions)
+    others = [name for name in (*SHARED, *shots) if name not in target.takes]
+    useless = [name for name in others if name in request.given]
+    useless += [name for name in request.target_options or {} if name not in target.option_fields]
+    if useless:
+        raise InputError(
+            f"{argument(useless[0])} has no effect on {argument('to', request.to)}; leave it out"
+        )
+    if "hypotheses" in target.takes and not request.hypotheses:
+        raise InputError(
+            f"{argument('to', request.to)} needs outputs of systems; give {argument('hypotheses')}"
+        )
 
 
 def shots_for(request: ExportRequest, release: Release) -> ShotChooser | None:
@@ -222,27 +192,6 @@ def check_licence(manifest: Mapping[str, Any]) -> None:
             " with "
         )
         warn(f"{message}{argument('licence')}")
-
-
-def find_target(to: str) -> Target:
-    """The writer of an export target, built in or from another package.
-
-    :raises InputError: an unknown target, or its package cannot be imported.
-    """
-    if to in TARGETS:
-        return TARGETS[to]
-    points = {point.name: point for point in entry_points(group=GROUP)}
-    if to not in points:
-        raise InputError(
-            f"{argument('to', to)}: no such target{did_you_mean(to, [*TARGETS, *points])}"
-        )
-    try:
-        target: Target = points[to].load()
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"{argument('to', to)}: {points[to].value} cannot be loaded ({error})"
-        ) from None
-    return target
 
 
 def _check_out(out: Path, to: str) -> None:

@@ -4,18 +4,14 @@
 
 import numpy as np
 
-from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.benchmark.score.comparison.design import Sampling
-from cgbench.benchmark.score.comparison.results import SystemScores
 from cgbench.benchmark.score.comparison.sequential import sequential_clusters
+from cgbench.benchmark.score.evaluation.analysis import Analysis
+from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.forms.rows import Row
 from cgbench.errors import InputError, argument
 
 
-def anytime_rows(
-    comparison: Comparison, metric: Metric, sampling: Sampling, results: list[SystemScores]
-) -> list[Row] | str:
+def anytime_rows(context: ScoringContext) -> list[Row] | str:
     """The difference of each system from the baseline, with the p-value and interval after the last
     example.
 
@@ -25,6 +21,8 @@ def anytime_rows(
 
     :raises InputError: the score is no mean of bounded scores of single examples.
     """
+    comparison, metric, results = context.comparison, context.metric, context.results
+    sampling = context.sampling
     top, bottom = metric.limits(metric.figures[0])
     rows = sampling.counted(np.arange(metric.n))
     means = [
@@ -78,3 +76,6 @@ def anytime_rows(
             )
         )
     return differences
+
+
+ANYTIME = Analysis("anytime", anytime_rows)

@@ -37,8 +37,11 @@ from cgbench.benchmark.score.comparison.significance import (
     seeds_p_values,
     sign_test,
 )
-from cgbench.benchmark.score.evaluation.features import FeatureInputs, training_lines
+from cgbench.benchmark.score.evaluation.analysis import Analysis
+from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
+from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
+from cgbench.benchmark.score.forms import analyses
 from cgbench.benchmark.score.outputs.systems import System
 from cgbench.errors import InputError, argument
 from cgbench.text.plain_text import words_of
@@ -104,7 +107,7 @@ def find_differences(
     scored: ScoredSystems,
     systems: Sequence[System],
     references: Sequence[Sequence[str]] | None,
-    material: FeatureInputs,
+    inputs: FeatureInputs,
     comparison: Comparison,
 ) -> tuple[Differences, ...]:
     """The differences of every system from the baseline (by default, the first system).
@@ -123,10 +126,8 @@ def find_differences(
     scores = example_scores(metric, systems, results)
     kinds = _bins_of(metric, results)
     counts: Counter[str] | None = None
-    if material.breakdown.train is not None and references is not None:
-        counts = Counter(
-            word for line in training_lines(material.breakdown.train) for word in words_of(line)
-        )
+    if inputs.train is not None and references is not None:
+        counts = Counter(word for line in inputs.training() for word in words_of(line))
     split: Callable[[str], list[str]] = words_of
     if references is not None and is_unspaced([example[0] for example in references]):
         split = _characters
@@ -401,3 +402,12 @@ def _examples(
                 Example(row + 1, float(scores[0, row]), float(scores[1, row]), pair_of_outputs)
             )
     return tuple(telling)
+
+
+def _of_context(context: ScoringContext) -> tuple[Differences, ...]:
+    return find_differences(
+        context.scored, context.systems, context.references, context.inputs, context.comparison
+    )
+
+
+DIFFERENCES = Analysis("differences", _of_context, layout=analyses.DIFFERENCES)

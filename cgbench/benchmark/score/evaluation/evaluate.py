@@ -4,28 +4,32 @@ intervals, tests and bins.
 ``cgbench score`` reads its options, calls :func:`evaluate` and prints the result.
 """
 
-import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.bins import Feature, coinciding, feature_of_column
 from cgbench.benchmark.measure.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.score.comparison.drop import ControlSet
+from cgbench.benchmark.score.evaluation.analyses import options_of, requested_analyses
+from cgbench.benchmark.score.evaluation.analysis import Analysis
 from cgbench.benchmark.score.evaluation.example_sets import (
     ExampleSet,
     MetricContext,
     read_control_set,
     read_test_set,
 )
-from cgbench.benchmark.score.evaluation.features import FeatureInputs, make_feature
+from cgbench.benchmark.score.evaluation.features import (
+    FeatureInputs,
+    find_feature,
+    make_feature,
+)
 from cgbench.benchmark.score.evaluation.hypotheses import check_form, check_training
-from cgbench.benchmark.score.evaluation.request import FEATURES_OF, Breakdown, ScoreRequest
+from cgbench.benchmark.score.evaluation.request import Breakdown, ScoreRequest
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.evaluation.sampling import sampling_of, unused_clusters
 from cgbench.benchmark.score.evaluation.scored import (
@@ -36,6 +40,8 @@ from cgbench.benchmark.score.evaluation.scored import (
     score,
     scoring_warnings,
 )
+from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
+from cgbench.benchmark.score.forms.analyses import ROWS, AnalysisLayout
 from cgbench.benchmark.score.outputs.systems import Runs, check_same_runs
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.requests import accepts
@@ -43,9 +49,6 @@ from cgbench.text.columns import Column, short_name
 from cgbench.text.hypothesis_form import Reading
 from cgbench.text.inputs import Texts
 from cgbench.text.joins import Examples, index_of
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 @accepts(ScoreRequest)
@@ -85,166 +88,179 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
 
 
 def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
+    """The evaluation by the metric of a request."""
+    comparison, breakdown = request.comparison, request.breakdown
     # Read the test set and the control set.
     test = read_test_set(request, context)
     check_effects(request, test)
     control = read_control_set(request, context)
     check_resampled(request, control)
-    comparison, breakdown = request.comparison, request.breakdown
+    inputs = feature_inputs(request, test)
     # How examples were drawn and count, in both sets.
-    systems, lines = test.systems, list(test.warnings)
-    if test.references and (with_texts := [system for system in systems if system.texts]):
-        # Only --differences compares the words behind external scores.
-        accept = request.examples.accept_text or not breakdown.differences
-        lines += check_form(request, Reading(), with_texts, test.references, accept=accept)
-    text = test.sources if breakdown.side == "source" else test.targets
-    inputs = FeatureInputs(text, breakdown, test.table, test.metric, test.examples, test.columns)
     sampling = context.once("sampling", lambda: sampling_of(request, test))
     control_set = None
     if control:
-        check_same_runs("control_systems", control.systems, systems)
+        check_same_runs("control_systems", control.systems, test.systems)
         control_sampling = context.once("control sampling", lambda: sampling_of(request, control))
         control_set = ControlSet(control.metric, control_sampling, control.systems)
-    if breakdown.train is not None and text is not None:
-        lines += check_training(request, text, breakdown.train)
+    # Check the texts.
+    lines = [*test.warnings, *_warnings_of_texts(request, test, inputs)]
     # Score.
-    sources, references = test.sources.values if test.sources else None, test.references or None
     binning = binning_of(breakdown, test.metric.n, inputs) if breakdown.by is not None else None
-    published = published_beside(request, test)
     scored = score(
         test.metric,
-        systems,
+        test.systems,
         comparison,
-        binning,
-        test.human,
-        published,
-        control_set,
-        sampling,
-        test.normalised,
+        binning=binning,
+        human=test.human,
+        published=published_beside(request, test),
+        control=control_set,
+        sampling=sampling,
+        normalised=test.normalised,
     )
+    # Analyse the scores.
+    scoring = ScoringContext(request, test, control, scored, binning, inputs)
+    analyses, layouts, analysis_warnings = run_analyses(scoring)
+    # Collect the warnings.
+    sources = test.sources.values if test.sources else None
     if comparison.confidence or comparison.paired:
         lines += unused_clusters(scored, sources)
-    # Warnings, then the further analyses.
-    lines += [
-        f"control set: {line}"
-        for line in (control.warnings if control else [])
-        if line not in test.warnings
-    ]
-    lines += scoring_warnings(
-        test.metric, sampling, systems, comparison, bool(binning or control_set)
-    )
-    lines += made_otherwise(systems, control.systems if control else ())
-    values = {
-        "request": request,
-        "test": test,
-        "control": control,
-        "systems": systems,
-        "references": references,
-        "material": inputs,
-        "text": text,
-        "binning": binning,
-        "comparison": comparison,
-        "metric": test.metric,
-        "sampling": sampling,
-        "scored": scored,
-        "results": scored.results,
-    }
-    analyses, analysis_warnings = analyses_of(request, values)
+    if control:
+        lines += [f"control set: {line}" for line in control.warnings if line not in test.warnings]
+    has_bins = bool(binning or control_set)
+    lines += scoring_warnings(test.metric, sampling, test.systems, comparison, has_bins)
+    lines += made_otherwise(test.systems, control.systems if control else ())
     lines += analysis_warnings
     if binning and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
-    warned = tuple(
-        map(InputWarning, [*lines, *disagreements(scored), *out_of_reach(scored, comparison)])
+    lines += [*disagreements(scored), *out_of_reach(scored, comparison)]
+    made_from = EvaluationInputs(
+        comparison,
+        inputs,
+        sources,
+        scoring.references,
+        warned=tuple(map(InputWarning, lines)),
+        benchmark=_benchmark_name(request, test),
     )
-    if request.release is not None:
-        benchmark = Path(request.release.folder).resolve().name
-    else:  # the file with references or sources
-        benchmark = short_name(test.names[0] if test.names else test.metric.name).partition(":")[0]
-    made_from = EvaluationInputs(comparison, inputs, sources, references, warned, benchmark)
-    return Evaluation(scored, systems, made_from, analyses)
+    return Evaluation(scored, test.systems, made_from, analyses, layouts=layouts)
 
 
-@dataclass(frozen=True)
-class Analysis:
-    """An analysis besides the scores: a function, ``MODULE:FUNCTION``, and whether a request asks
-    for it.
+def _warnings_of_texts(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) -> list[str]:
+    """Warnings about the form of outputs behind external scores, and about the training text.
 
-    The function gets those of the values of :func:`evaluation_of` that its parameters name. It
-    returns rows of the long table, a result that :mod:`~cgbench.benchmark.score.forms.analyses`
-    makes rows of, or a line why there is none.
+    :raises InputError: the form would make scores of these outputs meaningless.
     """
-
-    function: str
-    is_requested: Callable[[ScoreRequest], bool]
-
-
-ANALYSES = {
-    "parts": Analysis(
-        f"{__package__}.known_parts:score_known_parts",
-        lambda request: request.breakdown.parts is not None,
-    ),
-    "exposure": Analysis(
-        f"{__package__}.exposure:compare_exposure",
-        lambda request: request.breakdown.exposure is not None and request.by is not None,
-    ),
-    "anytime": Analysis(
-        f"{__package__}.anytime:anytime_rows", lambda request: request.comparison.anytime
-    ),
-    "differences": Analysis(
-        f"{__package__}.differences:find_differences", lambda request: request.breakdown.differences
-    ),
-}
+    lines = []
+    with_texts = [system for system in test.systems if system.texts]
+    if test.references and with_texts:
+        # Only --differences compares the words behind external scores.
+        accept = request.examples.accept_text or not request.breakdown.differences
+        lines += check_form(request, Reading(), with_texts, test.references, accept=accept)
+    if inputs.train is not None and inputs.text is not None:
+        lines += check_training(request, inputs.text, inputs.train)
+    return lines
 
 
-def analyses_of(
-    request: ScoreRequest, values: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[str]]:
-    """The results of the requested analyses by name, and warnings."""
-    results, lines = {}, []
-    for name, analysis in ANALYSES.items():
-        if not analysis.is_requested(request):
+def _benchmark_name(request: ScoreRequest, test: ExampleSet) -> str:
+    """The name of the release, or of the file with references or sources."""
+    if request.release is not None:
+        return Path(request.release.folder).resolve().name
+    return short_name(test.names[0] if test.names else test.metric.name).partition(":")[0]
+
+
+def run_analyses(
+    context: ScoringContext,
+) -> tuple[dict[str, Any], dict[str, AnalysisLayout], list[str]]:
+    """The results of the requested analyses by name, how these are shown, and warnings."""
+    results: dict[str, Any] = {}
+    layouts: dict[str, AnalysisLayout] = {}
+    warnings_of_all: list[str] = []
+    for analysis in requested_analyses(context.request):
+        options = options_of(analysis, context.request)
+        result = analysis.run(replace(context, options=options))
+        if isinstance(result, str):  # why there is none
+            warnings_of_all.append(result)
             continue
-        function = resolve_name(analysis.function)
-        result = function(**{name: values[name] for name in inspect.signature(function).parameters})
-        if isinstance(result, str):
-            lines.append(result)
-        else:
-            results[name] = result
-            lines += getattr(result, "warnings", ())
-    return results, lines
+        results[analysis.name] = result
+        if analysis.layout is not ROWS:
+            layouts[analysis.name] = analysis.layout
+        warnings_of_all += getattr(result, "warnings", ())
+    return results, layouts, warnings_of_all
+
+
+def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
+    """What features of the test set are made from."""
+    breakdown = request.breakdown
+    return FeatureInputs(
+        text=test.sources if breakdown.side == "source" else test.targets,
+        train=breakdown.train,
+        min_count=breakdown.min_count,
+        lm=breakdown.lm,
+        exposure=breakdown.exposure,
+        table=test.table,
+        metric=test.metric,
+        examples=test.examples,
+        columns=test.columns,
+    )
 
 
 def check_effects(request: ScoreRequest, test: ExampleSet) -> None:
-    """Refuse an argument that would have no effect."""
+    """Refuse an argument that would have no effect, and an analysis that lacks one.
+
+    :raises InputError: there is such an argument.
+    """
     breakdown = request.breakdown
-    by = breakdown.by
     if breakdown.side == "target" and test.metric.needs == "sources":
         raise InputError(
             f"{argument('side', breakdown.side)}: CTER has no references; {argument('by')} measures"
             " the source"
         )
-    elsewhere = {
-        "table": request.release is not None or request.comparison.cluster,
-        "train": breakdown.differences,
+    for name in _arguments_of_features(request):
+        _check_effect_on_feature(name, breakdown.by)
+    for analysis in request.added:
+        _check_needs(request, analysis)
+
+
+def _arguments_of_features(request: ScoreRequest) -> list[str]:
+    """The given arguments that have an effect on nothing but the feature of ``by``."""
+    used_elsewhere = {
+        "table": request.release is not None or bool(request.comparison.cluster),
+        "train": request.breakdown.differences,
     }
-    for name, features in FEATURES_OF.items():
-        values = request.examples if name == "table" else breakdown
-        if name not in values.given or getattr(values, name) is None or elsewhere.get(name):
-            continue
-        if by is None:
-            raise InputError(f"{argument(name)} needs {argument('by')}")
-        if features and not (isinstance(by, str) and by.startswith(features)):
-            by_argument = argument("by", by) if isinstance(by, str) else "given values"
-            raise InputError(f"{argument(name)} has no effect on {by_argument}; leave it out")
-    if breakdown.parts is None:
-        for name in ("probe_systems", "known"):
-            if name in breakdown.given and getattr(breakdown, name) is not None:
-                raise InputError(f"{argument(name)} needs {argument('parts')}")
-    elif breakdown.probe_systems is None:
-        raise InputError(
-            f"{argument('parts', str(breakdown.parts))} needs the translations of its probes; give "
-            f"{argument('probe_systems')}"
-        )
+    names = ("bins", "side", "train", "min_count", "exposure", "table", "lm")
+    given = request.breakdown.given | request.examples.given
+    return [
+        name
+        for name in names
+        if name in given and request.value(name) is not None and not used_elsewhere.get(name)
+    ]
+
+
+def _check_effect_on_feature(name: str, by: Any) -> None:
+    """Refuse an argument without ``by``, or with one on which it has no effect."""
+    if by is None:
+        raise InputError(f"{argument(name)} needs {argument('by')}")
+    if name == "bins":
+        return
+    feature = find_feature(by) if isinstance(by, str) else None
+    if feature is None or not feature.takes(name):
+        by_argument = argument("by", by) if isinstance(by, str) else "given values"
+        raise InputError(f"{argument(name)} has no effect on {by_argument}; leave it out")
+
+
+def _check_needs(request: ScoreRequest, analysis: Analysis) -> None:
+    """Refuse an analysis without an argument that it needs, and its options without it."""
+    value = request.value(analysis.name)
+    if not value:
+        for name in analysis.option_fields:
+            if request.value(name):
+                raise InputError(f"{argument(name)} needs {argument(analysis.name)}")
+        return
+    for name, words in analysis.needs.items():
+        if request.value(name) is None:
+            raise InputError(
+                f"{argument(analysis.name, str(value))} needs {words}; give {argument(name)}"
+            )
 
 
 def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:
@@ -286,7 +302,9 @@ def binning_of(breakdown: Breakdown, n: int, inputs: FeatureInputs) -> Binning:
 
 
 def _feature_of(values: Iterable[Any], examples: Examples) -> Feature:
-    """Given values, one per example: numbers or labels; a pandas Series is joined by its index."""
+    """Values of the caller, one per example: numbers or labels; a pandas Series is joined by its
+    index.
+    """
     name = str(getattr(values, "name", None) or "values")
     index = index_of(values)
     items = list(values)
@@ -315,26 +333,28 @@ def published_beside(request: ScoreRequest, test: ExampleSet) -> list[PublishedS
     return published_scores(name, "BLEU" if getattr(metric, "kind", "") == "bleu" else label)
 
 
-def _by(metric: str, name: str, function: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
-    """:func:`evaluate` with a fixed metric."""
-
-    def call(*values: P.args, **options: P.kwargs) -> R:
-        return function(metric, *values, **options)
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = (
-        f"Score systems by {metric}: :func:`evaluate` with that metric, and the same further"
-        " arguments."
-    )
-    signature = inspect.signature(function)
-    call.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
-    return call
+def bleu(systems: Runs | Mapping[str, Runs], references: Any = None, **options: Any) -> Evaluation:
+    """Score systems by BLEU: :func:`evaluate` with that metric, and the same further arguments."""
+    return evaluate("bleu", systems, references, **options)
 
 
-bleu = _by("bleu", "bleu", evaluate)
-chrf = _by("chrf", "chrf", evaluate)
-ter = _by("ter", "ter", evaluate)
-exact_match = _by("exact", "exact_match", evaluate)
+def chrf(systems: Runs | Mapping[str, Runs], references: Any = None, **options: Any) -> Evaluation:
+    """Score systems by chrF: :func:`evaluate` with that metric, and the same further arguments."""
+    return evaluate("chrf", systems, references, **options)
+
+
+def ter(systems: Runs | Mapping[str, Runs], references: Any = None, **options: Any) -> Evaluation:
+    """Score systems by TER: :func:`evaluate` with that metric, and the same further arguments."""
+    return evaluate("ter", systems, references, **options)
+
+
+def exact_match(
+    systems: Runs | Mapping[str, Runs], references: Any = None, **options: Any
+) -> Evaluation:
+    """Score systems by exact match: :func:`evaluate` with that metric, and the same further
+    arguments.
+    """
+    return evaluate("exact", systems, references, **options)
 
 
 def cter(

@@ -190,7 +190,7 @@ def _read(
     """The set of these texts and systems; ``metric``: None if the request names it."""
     metric_name, by_name = request.metric, metric is None
     options = {
-        name: value for name, value in (request.settings or {}).items() if name not in OF_METRIC
+        name: value for name, value in request.metric_options.items() if name not in OF_METRIC
     }
     if options and not by_name:
         raise InputError(

@@ -1,40 +1,25 @@
-"""What a model may have seen of a test set: exposure of its pairs to a corpus, and scores with and
-without it.
+"""Scores of pairs that a model may have seen, and of others: ``cgbench score --by exposure``.
 
-A pair is a new combination of known pieces: each piece of its cover by the training text ends where
-the next word would make an n-gram that is not known from training. The shortest such n-gram is the
-*new combination* of that place. If a larger corpus has it, a model that was pre-trained on this
-corpus has seen it ("combination leakage", arXiv 2604.27340). The exposure of a pair is the share of
-its new combinations that the corpus has.
-
-Pairs that are exposed differ from others, above all in length. So their score is compared with that
-of the other pairs nearest in length, weighted to the same distribution of lengths
-(post-stratification, Holt and Smith 1979). Whatever else differs between exposed pairs and others of the same length is part of the
-difference.
+Pairs that are exposed (:mod:`~cgbench.benchmark.measure.overlap.exposure`) differ from others,
+above all in length. So their score is compared with that of the other pairs nearest in length,
+weighted to the same distribution of lengths (post-stratification, Holt and Smith 1979). Whatever
+else differs between exposed pairs and others of the same length is part of the difference.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
-from pathlib import Path
 
 import numpy as np
 
-from cgbench.argument_types import AnyPath
-from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.metrics.bins import lengths
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
-from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.results import SystemScores
-from cgbench.benchmark.score.evaluation.scored import Binning, ScoredSystems, score
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.evaluation.analysis import Analysis
+from cgbench.benchmark.score.evaluation.scored import ScoredSystems, score
+from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
+from cgbench.benchmark.score.forms import analyses
 from cgbench.requests import changed
-from cgbench.text.blocks import join_blocks
-from cgbench.text.columns import Column
-from cgbench.text.plain_text import words_of
 
 EXPOSED = 0.5
 """Share of the new combinations in the corpus from which a pair is exposed."""
@@ -44,49 +29,6 @@ difference in fewer than 90% of trials (``perf/exposure.py few``).
 """
 OTHERS, MOST_STRATA = 5, 20
 """Minimum number of other pairs in a stratum, and maximum number of strata."""
-
-
-def new_combinations(line: str, known: KnownNgrams) -> list[tuple[int, int]]:
-    """The new combinations of a line: the place of the last word, and the number of words."""
-    words, combinations = words_of(line), []
-    for end in list(accumulate(map(len, known.cover(line))))[:-1]:  # where the next piece begins
-        sizes = range(1, end + 2)
-        combinations.append(
-            (
-                end,
-                next(length for length in sizes if words[end + 1 - length : end + 1] not in known),
-            )
-        )
-    return combinations
-
-
-def exposure_of(
-    lines: Sequence[str], given: AnyPath, train: Sequence[str] | None, min_count: int
-) -> np.ndarray:
-    """The share of new combinations that a corpus has, float64 ``[lines]``; NaN for lines without
-    new combinations.
-
-    :param given: a folder of ``cgbench overlap --out``.
-    :param train: None: the share of words in the longest span that the corpus has, instead.
-    :param min_count: the smallest count in ``train`` of a known n-gram.
-    :raises InputError: ``given`` is something else, or has counts of another text.
-    """
-    blocks = KnownOfTest.load(Path(given)).ends("the text", join_blocks(lines), 1)
-    ends = [
-        of_line
-        for _, lengths, of_block in blocks
-        for of_line in np.split(of_block, np.cumsum(lengths)[:-1])
-    ]
-    if train is None:
-        return np.array(
-            [line_ends.max() / len(line_ends) if len(line_ends) else np.nan for line_ends in ends]
-        )
-    known = KnownNgrams.learn(train, min_count=min_count)
-    seen = [
-        [line_ends[end] >= length for end, length in new_combinations(line, known)]
-        for line, line_ends in zip(lines, ends, strict=True)
-    ]
-    return np.array([np.mean(is_seen) if is_seen else np.nan for is_seen in seen])
 
 
 @dataclass(frozen=True)
@@ -227,20 +169,14 @@ class Matched(Metric):
         return np.stack([exposed_score, matched, exposed_score - matched, without], axis=1)
 
 
-def compare_exposure(
-    metric: Metric,
-    sampling: Sampling,
-    systems: Sequence[System],
-    results: Sequence[SystemScores],
-    comparison: Comparison,
-    binning: Binning,
-    text: Column,
-) -> ScoredSystems | str:
+def compare_exposure(context: ScoringContext) -> ScoredSystems | str:
     """Compare exposed pairs with others of the same length; a warning where that is impossible.
 
-    :param binning: by the exposure of each pair; pairs with NaN are left out. ``text``: that has
-        the length.
+    The bins are by the exposure of each pair; pairs with NaN are left out.
     """
+    metric, sampling, comparison = context.metric, context.sampling, context.comparison
+    binning, text = context.binning, context.text
+    assert binning is not None and text is not None  # check_effects: by exposure
     if type(metric).collect is not Metric.collect:
         return f"{metric.name} groups its examples: exposed pairs are not matched on length"
     values = binning.feature.values
@@ -254,8 +190,10 @@ def compare_exposure(
     with_intervals = changed(
         comparison, paired=CALIBRATED if comparison.paired else None, confidence=True
     )
-    matched = Matched(metric, results, exposed, lengths(text.values), rows)
+    matched = Matched(metric, context.results, exposed, lengths(text.values), rows)
     # A bootstrap resample may have no exposed pair at all.
-    return score(
-        matched, systems, with_intervals, sampling=replace(sampling, rows=rows, jackknife=True)
-    )
+    of_rows = replace(sampling, rows=rows, jackknife=True)
+    return score(matched, context.systems, with_intervals, sampling=of_rows)
+
+
+EXPOSURE = Analysis("exposure", compare_exposure, layout=analyses.EXPOSURE)

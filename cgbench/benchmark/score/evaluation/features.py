@@ -1,16 +1,25 @@
-"""Features of examples, for ``cgbench score --by NAME``."""
+"""Features of examples, for ``cgbench score --by NAME``: everything about one stands in its
+:class:`ExampleFeature`.
 
-from collections.abc import Callable, Mapping, Sequence
+The help, the checks and errors of ``--by``, the units on pages and the table in the documentation
+are derived from :data:`FEATURES`. Studies and other packages add further features
+(:mod:`cgbench.extensions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.bins import Feature, feature_of_column, lengths
 from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.evaluation.example_sets import ExampleSet
-from cgbench.benchmark.score.evaluation.request import Breakdown
+from cgbench.benchmark.measure.metrics.registry import metrics_with_feature
 from cgbench.errors import InputError, argument
+from cgbench.extensions import load_from_package, of_packages, of_studies
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, read_column
 from cgbench.text.inputs import AnyPath, Texts, as_column
@@ -18,26 +27,298 @@ from cgbench.text.joins import NONE, Examples
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import form, split_name
 
-OF_COMPOUNDS = ("compound-length", "context-length", "modifier", "type")
+COLUMN = "column:"
+"""How the name of a feature begins that is any column of the table."""
 
 
 @dataclass(frozen=True)
 class FeatureInputs:
-    """The inputs of features.
+    """What features are made from.
 
-    ``text``: the side measured by features of texts, if given; ``breakdown``: the training text of
-    that side, a language model, a corpus that a model may have seen; ``table``: a table with one
-    row per example; ``metric``: a metric, which may have its own features; ``columns``: what is
-    known of each example without a table, by name (rater, document). ``examples``: to join the
-    table with them.
+    ``text``: the side measured by features of texts, if there is one; ``train``: the training text
+    of that side; ``min_count``: the smallest count of a known n-gram in it; ``lm``: a language
+    model; ``exposure``: a corpus that a model may have seen; ``table``: a table with one row per
+    example; ``metric``: a metric, which may have its own features; ``columns``: what is known of
+    each example without a table, by name (rater, document); ``examples``: to join the table with
+    them.
     """
 
     text: Column | None = None
-    breakdown: Breakdown = field(default_factory=Breakdown)
+    train: Texts | None = None
+    min_count: int = 3
+    lm: AnyPath | None = None
+    exposure: AnyPath | None = None
     table: AnyPath | None = None
     metric: Metric | None = None
     examples: Examples = field(default_factory=Examples)
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """The lines of the measured text."""
+        assert self.text is not None  # ExampleFeature.of checks it
+        return self.text.values
+
+    def training(self) -> list[str]:
+        """The lines of the training text.
+
+        :raises InputError: it is empty.
+        """
+        assert self.train is not None  # ExampleFeature.of checks it
+        return training_lines(self.train)
+
+
+@dataclass(frozen=True)
+class Need:
+    """An argument that a feature is made from: its name, what it gives, and where that is from."""
+
+    argument: str
+    words: str
+    origin: str = ""
+
+
+TRAIN = Need("train", "the training text")
+LANGUAGE_MODEL = Need("lm", "a language model", "from cgbench lm train")
+CORPUS = Need("exposure", "the corpus", "from cgbench overlap --out")
+
+
+@dataclass(frozen=True)
+class ExampleFeature:
+    """A feature of examples.
+
+    :param help: the value of an example, in words.
+    :param measure: the values, numbers or labels, one per example, from the inputs; None for a
+        feature that is a column only.
+    :param of_text: it measures a text, which ``--side`` chooses.
+    :param needs: what it is made from, besides the text.
+    :param uses: further arguments that change its values.
+    :param columns: columns of a table that have the values, by falling preference. They are read if
+        the feature cannot be measured.
+    :param unit: of the values, for pages.
+    :param zero: the label of a bin of its own for the value 0.
+    :param on_page: the score page has its bins, if the inputs allow.
+    """
+
+    name: str
+    help: str
+    measure: Callable[[FeatureInputs], np.ndarray | Sequence[str]] | None = None
+    of_text: bool = False
+    needs: Need | None = None
+    uses: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    unit: str = ""
+    zero: str = ""
+    on_page: bool = False
+
+    def takes(self, argument_name: str) -> bool:
+        """Whether an argument of ``score`` has an effect on its values."""
+        if argument_name in ("table", "side"):
+            return bool(self.columns) if argument_name == "table" else self.of_text
+        is_needed = self.needs is not None and self.needs.argument == argument_name
+        return is_needed or argument_name in self.uses
+
+    def of(self, inputs: FeatureInputs, n: int) -> Feature:
+        """The values for ``n`` examples.
+
+        :raises InputError: an input is missing, or has another number of rows.
+        """
+        is_missing = self.needs is not None and getattr(inputs, self.needs.argument) is None
+        has_table = inputs.table is not None or bool(inputs.columns)
+        if self.measure is None or (is_missing and self.columns and has_table):
+            return feature_of_column(
+                self.name, table_column(inputs, argument("by", self.name), self.columns, n)
+            )
+        if is_missing:
+            raise self._lacks_input()
+        if self.of_text and inputs.text is None:
+            raise InputError(
+                f"{argument('by', self.name)} {argument('side', 'source')} needs the sources; give"
+                f" {argument('sources')}"
+            )
+        values = self.measure(inputs)
+        if isinstance(values, np.ndarray):
+            return Feature(self.name, values, zero=self.zero)
+        return Feature(self.name, labels=tuple(values))
+
+    def _lacks_input(self) -> InputError:
+        assert self.needs is not None
+        origin = f" ({self.needs.origin})" if self.needs.origin else ""
+        if not origin and self.columns:  # a release has a table
+            origin = f" (or {argument('release')})"
+        return InputError(
+            f"{argument('by', self.name)} needs {self.needs.words}; give"
+            f" {argument(self.needs.argument)}{origin}"
+        )
+
+
+def _length(inputs: FeatureInputs) -> np.ndarray:
+    return lengths(inputs.lines())
+
+
+def _degree(inputs: FeatureInputs) -> np.ndarray:
+    from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+
+    known = KnownNgrams.learn(inputs.training(), min_count=inputs.min_count)
+    pieces, sizes = known.measure(inputs.lines())
+    return pieces / np.maximum(sizes, 1)
+
+
+def _counts(inputs: FeatureInputs) -> list[np.ndarray]:
+    """The training counts of the words of each text."""
+    from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
+
+    known = Vocabulary.learn(inputs.training(), min_count=1)
+    counts = np.append(known.counts, 0)
+    return [counts[np.minimum(known.ids(words_of(line)), len(known))] for line in inputs.lines()]
+
+
+def _frequency(inputs: FeatureInputs) -> np.ndarray:
+    lowest = [int(counts.min()) if len(counts) else 0 for counts in _counts(inputs)]
+    return np.array(lowest, np.float64)
+
+
+def _one_shot(inputs: FeatureInputs) -> list[str]:
+    return ["1-shot" if np.any(counts == 1) else "other" for counts in _counts(inputs)]
+
+
+def _neighbour(inputs: FeatureInputs) -> np.ndarray:
+    from cgbench.text.nearest import NearestSources
+
+    neighbours = NearestSources(inputs.training()).nearest(inputs.lines())
+    return np.array([neighbour.similarity for neighbour in neighbours])
+
+
+def _perplexity(inputs: FeatureInputs) -> np.ndarray:
+    from cgbench.lm.language_model import LanguageModel
+
+    assert inputs.lm is not None  # ExampleFeature.of checks it
+    return LanguageModel.load(Path(inputs.lm)).perplexity(inputs.lines())
+
+
+def _exposure(inputs: FeatureInputs) -> np.ndarray:
+    from cgbench.benchmark.measure.overlap.exposure import exposure_of
+
+    assert inputs.exposure is not None  # ExampleFeature.of checks it
+    train = None if inputs.train is None else inputs.training()
+    return exposure_of(inputs.lines(), inputs.exposure, train, inputs.min_count)
+
+
+BUILT_IN = (
+    ExampleFeature(
+        "length",
+        "words of the reference (`--side source`: of the source)",
+        _length,
+        of_text=True,
+        unit="words",
+        on_page=True,
+    ),
+    ExampleFeature(
+        "degree",
+        "compositional degree: minimum number of known n-grams that cover the sentence, over its"
+        " length",
+        _degree,
+        of_text=True,
+        needs=TRAIN,
+        uses=("min_count",),
+        columns=("degree",),
+        unit="pieces per word",
+        on_page=True,
+    ),
+    ExampleFeature(
+        "prompt_degree",
+        "the degree of the sentence against its own prompt (`translate --write-prompts`)",
+        columns=("prompt_degree",),
+    ),
+    ExampleFeature(
+        "uncertainty",
+        "uncertainty of the ensemble that built the release",
+        columns=("uncertainty", "rmi"),
+        on_page=True,
+    ),
+    ExampleFeature(
+        "difficulty",
+        "difficulty by the segment scores of another system (`build-react --difficulty`)",
+        columns=("difficulty",),
+    ),
+    ExampleFeature(
+        "reference",
+        "how unlikely the reference is under the ensemble that built the release, in nats per"
+        " token",
+        columns=("reference_pe_stu",),
+    ),
+    ExampleFeature(
+        "perplexity",
+        "perplexity under an n-gram model",
+        _perplexity,
+        of_text=True,
+        needs=LANGUAGE_MODEL,
+        columns=("perplexity",),
+        unit="per word",
+        on_page=True,
+    ),
+    ExampleFeature(
+        "frequency",
+        "training count of the rarest word; 0 for a text without words",
+        _frequency,
+        of_text=True,
+        needs=TRAIN,
+        unit="training count of the rarest word",
+        zero="unseen",
+        on_page=True,
+    ),
+    ExampleFeature(  # Akyürek and Andreas 2021, Table 4
+        "one-shot",
+        "whether it contains a word that occurs once in training",
+        _one_shot,
+        of_text=True,
+        needs=TRAIN,
+        on_page=True,
+    ),
+    ExampleFeature(
+        "neighbour",
+        "similarity of the nearest training text, from 0 (no shared word) to 1",
+        _neighbour,
+        of_text=True,
+        needs=TRAIN,
+    ),
+    ExampleFeature(
+        "exposure",
+        "share of its new combinations that a corpus contains; without a training text, of its"
+        " words in the longest span that the corpus contains",
+        _exposure,
+        of_text=True,
+        needs=CORPUS,
+        uses=("train", "min_count"),
+    ),
+)
+FEATURES = {feature.name: feature for feature in BUILT_IN}
+"""The features of this package by name, in the order of help and of pages."""
+
+
+def find_feature(name: str) -> ExampleFeature | None:
+    """The feature of cgbench, of a study or of another package; None for features of metrics.
+
+    :raises InputError: another package has registered something else under this name.
+    """
+    if name.startswith(COLUMN):
+        column = name.removeprefix(COLUMN)
+        return ExampleFeature(name, f"the column {column}", columns=(column,))
+    if name in FEATURES:
+        return FEATURES[name]
+    if load := of_studies("features").get(name):
+        feature: ExampleFeature = load()
+        return feature
+    if point := of_packages("features").get(name):
+        feature = load_from_package("features", point, ExampleFeature, "an ExampleFeature")
+        return feature
+    return None
+
+
+def unit_of(name: str, metric: Metric) -> str:
+    """The unit of a feature, of the metric or of all; empty if it has none."""
+    if name in metric.feature_units:
+        return metric.feature_units[name]
+    feature = find_feature(name)
+    return feature.unit if feature else ""
 
 
 def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
@@ -46,33 +327,47 @@ def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
     :raises InputError: the name is unknown, an input is missing, or an input has another number of
         rows.
     """
-    if name.startswith("column:"):
-        return _of_table(name.removeprefix("column:"))(name, inputs, n)
-    if inputs.metric is not None and (metric_feature := inputs.metric.feature(name)) is not None:
-        return metric_feature
-    if name in OF_COMPOUNDS:
-        raise InputError(
-            f"{argument('by', name)} is a feature of compounds, for cgbench score cter"
-        )
-    if name not in FEATURES:
-        raise InputError(
-            f"{argument('by', name)}{did_you_mean(name, [*FEATURES, *OF_COMPOUNDS, 'column:NAME'])}"
-        )
-    return FEATURES[name](name, inputs, n)
+    if inputs.metric is not None and (of_metric := inputs.metric.feature(name)) is not None:
+        return of_metric
+    if feature := find_feature(name):
+        return feature.of(inputs, n)
+    if metrics := metrics_with_feature(name):
+        raise InputError(f"{argument('by', name)} is a feature for cgbench score {metrics[0]}")
+    names = [*FEATURES, *of_studies("features"), *of_packages("features"), f"{COLUMN}NAME"]
+    raise InputError(f"{argument('by', name)}{did_you_mean(name, names)}")
 
 
-def _text(inputs: FeatureInputs, name: str) -> Column:
-    if inputs.text is None:
-        raise InputError(
-            f"{argument('by', name)} {argument('side', 'source')} needs the sources; give"
-            f" {argument('sources')}"
-        )
-    return inputs.text
+def features_that_take(argument_name: str) -> str:
+    """The features of cgbench that an argument of ``score`` has an effect on, for its help."""
+    names = [feature.name for feature in BUILT_IN if feature.takes(argument_name)]
+    if argument_name == "table":
+        names.append(f"{COLUMN}NAME")
+    return in_one_sentence(names)
 
 
-def table_column(
-    inputs: FeatureInputs | ExampleSet, asked: str, names: Sequence[str], n: int
-) -> Column:
+def in_one_sentence(names: Iterable[str]) -> str:
+    """``a, b or c``."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+class HasTable(Protocol):
+    """What columns are read from: feature inputs, or a test set."""
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        """What is known of each example without a table, by name."""
+
+    @property
+    def table(self) -> AnyPath | None:
+        """A table with one row per example, if any."""
+
+    @property
+    def examples(self) -> Examples:
+        """To join the table with."""
+
+
+def table_column(inputs: HasTable, asked: str, names: Sequence[str], n: int) -> Column:
     """The first column with one of these names, which the argument ``asked`` needs: a known one,
     else of the table.
 
@@ -115,124 +410,11 @@ def training_lines(train: Texts) -> list[str]:
     return column.values
 
 
-def _length(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    return Feature(name, lengths(_text(inputs, name).values))
-
-
-def _of_table(*names: str) -> Callable[[str, FeatureInputs, int], Feature]:
-    """A feature that is a column of the table, with one of these names."""
-    return lambda name, inputs, n: feature_of_column(
-        name, table_column(inputs, argument("by", name), names, n)
-    )
-
-
-def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    if inputs.breakdown.train is None and inputs.table is not None:
-        return _of_table("degree")(name, inputs, n)
-    if inputs.breakdown.train is None:
-        raise InputError(
-            f"{argument('by', name)} needs the training text; give {argument('train')} (or"
-            f" {argument('release')})"
-        )
-    from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
-
-    text = _text(inputs, name)
-    known = KnownNgrams.learn(
-        training_lines(inputs.breakdown.train), min_count=inputs.breakdown.min_count
-    )
-    pieces, sizes = known.measure(text.values)
-    return Feature(name, pieces / np.maximum(sizes, 1))
-
-
-def _training(name: str, inputs: FeatureInputs) -> list[str]:
-    if inputs.breakdown.train is None:
-        raise InputError(
-            f"{argument('by', name)} needs the training text; give {argument('train')}"
-        )
-    return training_lines(inputs.breakdown.train)
-
-
-def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
-    from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
-
-    known = Vocabulary.learn(_training(name, inputs), min_count=1)
-    counts = np.append(known.counts, 0)
-    return [
-        counts[np.minimum(known.ids(words_of(line)), len(known))]
-        for line in _text(inputs, name).values
-    ]
-
-
-def _frequency(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    """The training count of the rarest word; 0 for a text without words."""
-    lowest = [int(counts.min()) if len(counts) else 0 for counts in _counts(name, inputs)]
-    return Feature(name, np.array(lowest, np.float64), zero="unseen")
-
-
-def _one_shot(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    """Whether a text has a word that occurs exactly once in training (Akyürek and Andreas 2021,
-    Table 4).
-    """
-    labels = ("1-shot" if np.any(counts == 1) else "other" for counts in _counts(name, inputs))
-    return Feature(name, labels=tuple(labels))
-
-
-def _neighbour(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    """The similarity of the nearest training text; 0 for a text that shares no word with
-    training.
-    """
-    from cgbench.text.nearest import NearestSources
-
-    neighbours = NearestSources(_training(name, inputs)).nearest(_text(inputs, name).values)
-    return Feature(name, np.array([neighbour.similarity for neighbour in neighbours]))
-
-
-def _perplexity(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    if inputs.breakdown.lm is None:
-        if inputs.table is None:
-            raise InputError(
-                f"{argument('by', name)} needs a language model; give {argument('lm')} (from"
-                " cgbench lm train)"
-            )
-        return _of_table("perplexity")(name, inputs, n)
-    from cgbench.lm.language_model import LanguageModel
-
-    return Feature(
-        name, LanguageModel.load(Path(inputs.breakdown.lm)).perplexity(_text(inputs, name).values)
-    )
-
-
-def _exposure(name: str, inputs: FeatureInputs, n: int) -> Feature:
-    """The share of new combinations that a corpus has; without a training text, of words in the
-    longest span it has.
-    """
-    if inputs.breakdown.exposure is None:
-        raise InputError(
-            f"{argument('by', name)} needs the corpus; give {argument('exposure')} (from cgbench"
-            " overlap --out)"
-        )
-    from cgbench.benchmark.score.evaluation.exposure import exposure_of
-
-    train = None if inputs.breakdown.train is None else training_lines(inputs.breakdown.train)
-    return Feature(
-        name,
-        exposure_of(
-            _text(inputs, name).values, inputs.breakdown.exposure, train, inputs.breakdown.min_count
-        ),
-    )
-
-
-FEATURES: dict[str, Callable[[str, FeatureInputs, int], Feature]] = {
-    "length": _length,
-    "degree": _degree,
-    "frequency": _frequency,
-    "one-shot": _one_shot,
-    "neighbour": _neighbour,
-    "uncertainty": _of_table("uncertainty", "rmi"),
-    "reference": _of_table("reference_pe_stu"),
-    "prompt_degree": _of_table("prompt_degree"),
-    "difficulty": _of_table("difficulty"),
-    "perplexity": _perplexity,
-    "exposure": _exposure,
-}
-"""The features of examples: functions of the name, the inputs and the number of examples."""
+def needed_by(feature: ExampleFeature) -> str:
+    """What a feature needs, as the documentation's table says it."""
+    needed = [f"`--{feature.needs.argument}`"] if feature.needs else []
+    if feature.columns:
+        columns = " or ".join(f"`{column}`" for column in feature.columns)
+        needed += ["`--release`", f"a table with {columns}"]
+    further = [f"`--{name}`" for name in feature.uses if name != "min_count"]
+    return ", or ".join(needed) + "".join(f"; optionally {name}" for name in further)

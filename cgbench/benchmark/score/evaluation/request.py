@@ -6,25 +6,31 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from cgbench.argument_types import AnyRelease, Bitext, File, Folder, Kind, Name, Systems, Text
+from cgbench.argument_types import (
+    AnyRelease,
+    Bitext,
+    File,
+    Folder,
+    Kind,
+    Name,
+    Options,
+    Systems,
+    Text,
+)
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.measure.metrics.registry import metric_class
 from cgbench.benchmark.score.comparison.comparison import Comparison, TestName
+from cgbench.benchmark.score.evaluation.analysis import (
+    Analysis,
+    added_analyses,
+    fields_of_analyses,
+    of_all_packages,
+    of_all_studies,
+)
+from cgbench.benchmark.score.evaluation.features import FEATURES, features_that_take
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, changed, option, read_field, request
+from cgbench.requests import KW_ONLY, Field, changed, flat_values, option, read_field, request
 from cgbench.text.inputs import is_path
-
-TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "neighbour", "perplexity", "exposure")
-FEATURES_OF: dict[str, tuple[str, ...] | None] = {
-    "bins": None,
-    "side": TEXT_FEATURES,
-    "train": ("degree", "frequency", "one-shot", "neighbour", "exposure"),
-    "min_count": ("degree", "exposure"),
-    "exposure": ("exposure",),
-    "table": ("degree", "uncertainty", "difficulty", "perplexity", "prompt_degree", "column:"),
-    "lm": ("perplexity",),
-}
-"""Arguments that need ``by``, and the features that use them (None: all)."""
 
 
 def _is_bins(value: Any) -> bool:
@@ -65,24 +71,18 @@ def _is_metric(value: Any) -> bool:
 MetricOrNames: TypeAlias = Annotated[
     Any, Kind("metric", "the name of a metric, a list of names, or a Metric", _is_metric)
 ]
-Options: TypeAlias = Annotated[
-    Any, Kind("options", "a mapping of names to values", lambda value: isinstance(value, Mapping))
-]
 
 
 @request
 class Breakdown:
-    """Breakdowns of scores: bins by a feature, pairs with known parts, and differences between
-    systems.
-    """
+    """Breakdowns of scores: bins by a feature, and differences between systems."""
 
     given: ClassVar[frozenset[str]]  # the names that were given
     by: Grouping | None = option(
         default=None,
         help=(
-            "Break scores down by length, degree, prompt_degree, frequency, one-shot, neighbour,"
-            " uncertainty, difficulty, reference, perplexity, exposure, column:NAME or a feature of"
-            " the metric"
+            f"Break scores down by {', '.join(FEATURES)}, column:NAME or a feature of the metric or"
+            " of another package"
         ),
         metavar="NAME",
     )
@@ -100,54 +100,30 @@ class Breakdown:
     )
     train: Text | None = option(
         default=None,
-        help=(
-            "Training text of that side, for --by degree, frequency, one-shot, neighbour or"
-            " exposure"
-        ),
+        help=f"Training text of that side, for --by {features_that_take('train')}",
     )
     min_count: int = option(
         default=3,
-        help="Minimum count for an n-gram to be known, for --by degree or exposure",
+        help=(
+            f"Minimum count for an n-gram to be known, for --by {features_that_take('min_count')}"
+        ),
         least=1,
         is_setting=True,
     )
     exposure: Folder | None = option(
         default=None,
         help=(
-            "Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
-            "this text"
+            f"Corpus that a model may have seen, for --by {features_that_take('exposure')}: a"
+            " folder of overlap --out on this text"
         ),
     )
-    lm: File | None = option(default=None, help="Language model, for --by perplexity")
+    lm: File | None = option(
+        default=None, help=f"Language model, for --by {features_that_take('lm')}"
+    )
     differences: bool = option(
         default=False,
         help="Show where systems differ from the baseline: n-grams, words, types of examples",
         group="Comparison",
-    )
-    parts: Folder | None = option(
-        default=None,
-        help=(
-            "Folder of `cgbench parts` for this test set: report which test pairs have known parts"
-        ),
-        group="Parts",
-    )
-    probe_systems: Systems | None = option(
-        default=None,
-        help=(
-            "Translations of the probes (FOLDER/probes.source) by the same systems, runs in the"
-            " same order"
-        ),
-        group="Parts",
-        flag="probe-hyp",
-    )
-    known: int = option(
-        default=4,
-        help=(
-            "Minimum number of probes whose output contains the piece, for it to be known (or all"
-            " of fewer probes)"
-        ),
-        least=1,
-        is_setting=True,
     )
 
 
@@ -159,7 +135,7 @@ class ExampleOptions:
     given: ClassVar[frozenset[str]]
     table: File | None = option(
         default=None,
-        help="Table with one row per example, for --by column:NAME, uncertainty or difficulty",
+        help=f"Table with one row per example, for --by {features_that_take('table')}",
         group="Breakdown",
     )
     ids: Name | None = option(
@@ -265,6 +241,7 @@ class ScoreRequest:
     """What :func:`cgbench.evaluate` is asked for."""
 
     open_field = "settings"
+    added: ClassVar[tuple[Analysis, ...]]  # the analyses that may add options to it
 
     metric: MetricOrNames = option(
         help=(
@@ -295,7 +272,7 @@ class ScoreRequest:
         default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison"
     )
     breakdown: Breakdown = option(
-        default=Breakdown(), help="Bins, known parts and differences (Breakdown)", group="Breakdown"
+        default=Breakdown(), help="Bins and differences (Breakdown)", group="Breakdown"
     )
     examples: ExampleOptions = option(
         default=ExampleOptions(),
@@ -306,26 +283,44 @@ class ScoreRequest:
     )
     settings: Options | None = option(
         default=None,
-        help="Options of the metric, which may also be given by name, such as lowercase or lexicon",
+        help=(
+            "Options of the metric and of analyses, which may also be given by name, such as"
+            " lowercase, lexicon or parts"
+        ),
         python_only=True,
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "comparison", self.examples.comparison(self.comparison, self.release)
-        )
-        options = {
-            name: value for name, value in (self.settings or {}).items() if value is not None
-        }
+        comparison = self.examples.comparison(self.comparison, self.release)
+        object.__setattr__(self, "comparison", comparison)
         if len(self.metrics) == 1:
             object.__setattr__(self, "metric", self.metrics[0])
+        given_options = {
+            name: value for name, value in (self.settings or {}).items() if value is not None
+        }
+        # The options of the metrics and of analyses that are not part of this request.
+        of_metrics = set[str]()
+        fields: dict[str, Field] = {}
         for metric in self.metrics:
-            fields = metric_class(metric).option_fields()
-            options = {
-                name: read_field(fields[name], value) if name in fields else value
-                for name, value in options.items()
-            }
+            kind = metric_class(metric)
+            fields |= kind.option_fields()
+            of_metrics |= {*kind.options()[0], *kind.option_fields()}
+        added = added_analyses(given_options.keys() - of_metrics)
+        object.__setattr__(self, "added", added)
+        fields = fields_of_analyses(added) | fields
+        options = {
+            name: read_field(fields[name], value) if name in fields else value
+            for name, value in given_options.items()
+        }
         object.__setattr__(self, "settings", options)
+
+    @staticmethod
+    def added_fields(packages: bool = False) -> dict[str, Field]:
+        """The options that analyses of studies add, by name.
+
+        :param packages: also those of analyses of other packages, which take time to list.
+        """
+        return fields_of_analyses(of_all_studies() + (of_all_packages() if packages else ()))
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -333,6 +328,17 @@ class ScoreRequest:
         if isinstance(self.metric, Metric):
             return ()
         return (self.metric,) if isinstance(self.metric, str) else tuple(dict.fromkeys(self.metric))
+
+    @property
+    def metric_options(self) -> dict[str, Any]:
+        """The options that are not of an analysis."""
+        of_analyses = fields_of_analyses(self.added)
+        options: Any = self.settings
+        return {name: value for name, value in options.items() if name not in of_analyses}
+
+    def value(self, name: str) -> Any:
+        """The value of an argument by its name, also of one that an analysis adds."""
+        return flat_values(self).get(name, (self.settings or {}).get(name))
 
     def by_metric(self) -> list[ScoreRequest]:
         """A request for each metric, with those of the options that it has.
@@ -355,7 +361,10 @@ class ScoreRequest:
             raise InputError(
                 f"{argument(sorted(given)[0])} is for one metric, not for {several}; give one"
             )
-        options: Any = self.settings or {}
+        options: Any = self.settings
+        if of_analyses := options.keys() - self.metric_options.keys():
+            name = min(of_analyses)
+            raise InputError(f"{argument(name)} is for one metric, not for {several}; give one")
         of_metric = {
             name: [*kind.options()[0], *kind.option_fields()] for name, kind in classes.items()
         }

@@ -18,7 +18,13 @@ from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
-from cgbench.benchmark.score.forms.analyses import analysis_blocks, long_table, scores_as_json
+from cgbench.benchmark.score.forms.analyses import (
+    AnalysisLayout,
+    analysis_blocks,
+    example_columns,
+    long_table,
+    scores_as_json,
+)
 from cgbench.benchmark.score.forms.columns import COLUMNS
 from cgbench.benchmark.score.forms.rows import LONG, Row
 from cgbench.benchmark.score.forms.tables import tables_of
@@ -92,8 +98,8 @@ class Evaluation:
 
     ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` contains all
     results with their types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``analyses``
-    the results of analyses by name, ``more`` the evaluations by further metrics. Rows, JSON, tables
-    and pages are of all metrics.
+    the results of analyses by name, ``layouts`` how these are shown, ``more`` the evaluations by
+    further metrics. Rows, JSON, tables and pages are of all metrics.
     """
 
     scored: ScoredSystems
@@ -101,6 +107,7 @@ class Evaluation:
     inputs: EvaluationInputs | None = None
     analyses: Mapping[str, Any] = field(default_factory=dict)
     more: tuple[Evaluation, ...] = ()
+    layouts: Mapping[str, AnalysisLayout] = field(default_factory=dict)
 
     @property
     def differences(self) -> Any:
@@ -109,7 +116,7 @@ class Evaluation:
 
     @property
     def parts(self) -> Any:
-        """The scores by known parts, a :class:`.known_parts.PartsScores`, or None."""
+        """The scores by known parts (``parts``), or None."""
         return self.analyses.get("parts")
 
     @property
@@ -183,7 +190,7 @@ class Evaluation:
         return [
             row
             for evaluation in self.by_metric
-            for row in scores_as_json(evaluation.scored, evaluation.analyses)
+            for row in scores_as_json(evaluation.scored, evaluation.analyses, evaluation.layouts)
         ]
 
     def rows(self) -> list[Row]:
@@ -191,7 +198,7 @@ class Evaluation:
         return [
             row
             for evaluation in self.by_metric
-            for row in long_table(evaluation.scored, evaluation.analyses)
+            for row in long_table(evaluation.scored, evaluation.analyses, evaluation.layouts)
         ]
 
     def to_latex(self, width: int | None = None) -> str:
@@ -269,8 +276,8 @@ class Evaluation:
         """Write a tab-separated row for each example, system and run, with a header. Rows and runs
         count from 1.
 
-        With ``parts`` judged by outputs, the column ``determined`` says whether the probes
-        determine the answer.
+        Analyses may add columns (``parts``: ``determined``, whether the probes determine the
+        answer).
 
         :raises InputError: no file can be written there, or there are several metrics.
         """
@@ -286,10 +293,8 @@ class Evaluation:
             for run, of_run in enumerate(zip(system.runs, result.statistics, strict=True), 1)
             for row_number, row in enumerate(self.scored.metric.per_example(*of_run), 1)
         ]
-        if self.parts is not None and self.parts.determined is not None:
-            rows = [
-                {**row, "determined": int(self.parts.determined[row["row"] - 1])} for row in rows
-            ]
+        for name, values in example_columns(self.analyses, self.layouts).items():
+            rows = [{**row, name: values[row["row"] - 1]} for row in rows]
         head = list(rows[0])
         write_atomic(
             Path(path),
@@ -356,7 +361,7 @@ def _tables(form: str, evaluation: Evaluation, width: int, reasons: bool) -> str
     one_line, more = form == "text", [further.scored for further in evaluation.more]
     blocks = tables_of(evaluation.scored, width, reasons, one_line, more)
     for of_metric in evaluation.by_metric:
-        blocks += analysis_blocks(of_metric.analyses, width, one_line)
+        blocks += analysis_blocks(of_metric.analyses, of_metric.layouts, width, one_line)
     return as_text(blocks, form)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cgbench.argument_types import as_path
+from cgbench.benchmark.score.evaluation.analyses import options_of, requested_analyses
 from cgbench.benchmark.score.evaluation.example_sets import release_files
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.outputs.systems import ROLES, absent, in_release
@@ -20,13 +20,12 @@ NAME = "memory"
 
 def with_memory(request: ScoreRequest) -> ScoreRequest:
     """The request with a translation memory as its last system, on the test set, the control set
-    and the probes.
+    and the further texts of analyses.
 
     :raises InputError: the sources of a set are missing, or a system is called memory.
     """
     memory = TranslationMemory(request.control.memory, argument("memory"))
     control: Any = request.control
-    breakdown: Any = request.breakdown
     outputs = memory_outputs(
         memory, _sources(request, "sources", request.sources, request.references)
     )
@@ -39,12 +38,15 @@ def with_memory(request: ScoreRequest) -> ScoreRequest:
         values["control"] = changed(
             control, control_systems=_added(control.control_systems, outputs, request.systems)
         )
-    if breakdown.probe_systems is not None and breakdown.parts is not None:
-        outputs = memory_outputs(
-            memory, [as_column(as_path(breakdown.parts) / "probes.source", "probes")]
-        )
-        probe_systems = _added(breakdown.probe_systems, outputs, request.systems)
-        values["breakdown"] = changed(breakdown, probe_systems=probe_systems)
+    settings: Any = request.settings
+    for analysis in requested_analyses(request):
+        if analysis.further_outputs is not None:
+            texts = analysis.further_outputs(options_of(analysis, request))
+            for name, sources_of_it in texts.items():
+                if settings.get(name) is not None:
+                    outputs = memory_outputs(memory, [sources_of_it])
+                    settings = {**settings, name: _added(settings[name], outputs, request.systems)}
+    values["settings"] = settings
     return changed(request, **values)
 
 

@@ -12,12 +12,7 @@ from typing import Any
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.benchmark.score.forms.as_json import as_json, differences_as_json, row_as_json
 from cgbench.benchmark.score.forms.rows import Row, differences_rows, rows_of
-from cgbench.benchmark.score.forms.tables import (
-    differences_tables,
-    parts_tables,
-    table_of_rows,
-    tables_of,
-)
+from cgbench.benchmark.score.forms.tables import differences_tables, table_of_rows, tables_of
 from cgbench.tables import Note, OutputTable
 
 Blocks = list[OutputTable | Note]
@@ -32,81 +27,78 @@ class AnalysisLayout:
     """Of a result, the number of decimals, and whether one system may be printed in one line."""
     json: Callable[[Any, Sequence[str]], list[Any]]
     """A value for each of the systems."""
+    example_columns: Callable[[Any], Mapping[str, Sequence[Any]]] = lambda result: {}
+    """Columns of ``--per-example``: a value for each example."""
+    section: Callable[[Any, int], Any] | None = None
+    """The section of the score page, as markup, from an evaluation and the number of decimals; by
+    default, the tables."""
 
 
-def _parts_rows(parts: Any, scored: ScoredSystems) -> list[Row]:
-    beyond = rows_of(parts.beyond) if parts.beyond else ()
-    return [
-        *rows_of(parts.residual),
-        *beyond,
-        *(row for row in rows_of(parts.scored) if row.by == "parts"),
-    ]
-
-
-def _parts_json(parts: Any, systems: Sequence[str]) -> list[Any]:
-    rows = [
-        residual | {"by": "parts", "bins": scores["bins"]}
-        for residual, scores in zip(as_json(parts.residual), as_json(parts.scored), strict=True)
-    ]
-    for row, beyond in zip(rows, as_json(parts.beyond) if parts.beyond else (), strict=False):
-        row["beyond_control"] = beyond
-    return rows
-
-
-LAYOUTS = {
-    "exposure": AnalysisLayout(
-        lambda exposure, scored: [
-            replace(row, by="exposure", analysis="exposure") for row in rows_of(exposure)
-        ],
-        lambda exposure, width, one_line: tables_of(exposure, width, False, one_line),
-        lambda exposure, systems: as_json(exposure),
+EXPOSURE = AnalysisLayout(
+    rows=lambda exposure, scored: [
+        replace(row, by="exposure", analysis="exposure") for row in rows_of(exposure)
+    ],
+    blocks=lambda exposure, width, one_line: tables_of(exposure, width, False, one_line),
+    json=lambda exposure, systems: as_json(exposure),
+)
+DIFFERENCES = AnalysisLayout(
+    rows=lambda pairs, scored: [row for pair in pairs for row in differences_rows(scored, pair)],
+    blocks=lambda pairs, width, one_line: differences_tables(pairs, width),
+    json=lambda pairs, systems: list(
+        map({pair.system: differences_as_json(pair) for pair in pairs}.get, systems)
     ),
-    "parts": AnalysisLayout(
-        _parts_rows, lambda parts, width, one_line: parts_tables(parts, width), _parts_json
-    ),
-    "differences": AnalysisLayout(
-        lambda pairs, scored: [row for pair in pairs for row in differences_rows(scored, pair)],
-        lambda pairs, width, one_line: differences_tables(pairs, width),
-        lambda pairs, systems: list(
-            map({pair.system: differences_as_json(pair) for pair in pairs}.get, systems)
-        ),
-    ),
-}
-"""Layouts of their own, by name."""
+    section=lambda evaluation, decimals: "",  # the page has differences even if not requested
+)
 ROWS = AnalysisLayout(
-    lambda rows, scored: rows,
-    lambda rows, width, one_line: [table_of_rows(rows, width)],
-    lambda rows, systems: [
+    rows=lambda rows, scored: rows,
+    blocks=lambda rows, width, one_line: [table_of_rows(rows, width)],
+    json=lambda rows, systems: [
         [row_as_json(row) for row in rows if row.system == system] for system in systems
     ],
 )
+"""The layout of an analysis whose result is rows of the long table."""
+Layouts = Mapping[str, AnalysisLayout]
+"""The layouts of analyses by name; :data:`ROWS` for others."""
 
 
-def long_table(scored: ScoredSystems, analyses: Mapping[str, Any]) -> list[Row]:
+def long_table(scored: ScoredSystems, analyses: Mapping[str, Any], layouts: Layouts) -> list[Row]:
     """The rows of the scores and of all analyses."""
     rows = list(rows_of(scored))
     for name, result in analyses.items():
-        rows += (
-            LAYOUTS[name].rows(result, scored)
-            if name in LAYOUTS
-            else [replace(row, analysis=name) for row in result]
-        )
+        layout = layouts.get(name, ROWS)
+        added = layout.rows(result, scored)
+        rows += [replace(row, analysis=name) for row in added] if layout is ROWS else added
     return rows
 
 
-def analysis_blocks(analyses: Mapping[str, Any], width: int, one_line: bool) -> Blocks:
+def analysis_blocks(
+    analyses: Mapping[str, Any], layouts: Layouts, width: int, one_line: bool
+) -> Blocks:
     """The tables of all analyses, in the order in which they are printed."""
-    layouts = [(LAYOUTS.get(name, ROWS), result) for name, result in analyses.items()]
-    return [block for layout, result in layouts for block in layout.blocks(result, width, one_line)]
+    return [
+        block
+        for name, result in analyses.items()
+        for block in layouts.get(name, ROWS).blocks(result, width, one_line)
+    ]
 
 
-def scores_as_json(scored: ScoredSystems, analyses: Mapping[str, Any]) -> list[dict[str, Any]]:
+def scores_as_json(
+    scored: ScoredSystems, analyses: Mapping[str, Any], layouts: Layouts
+) -> list[dict[str, Any]]:
     """The scores of each system, with every analysis under its name."""
     values = as_json(scored)
     systems = [result.system for result in scored.results]
     for name, result in analyses.items():
-        of_systems = LAYOUTS.get(name, ROWS).json(result, systems)
+        of_systems = layouts.get(name, ROWS).json(result, systems)
         values = [
             value | {name: of_system} for value, of_system in zip(values, of_systems, strict=True)
         ]
     return values
+
+
+def example_columns(analyses: Mapping[str, Any], layouts: Layouts) -> dict[str, Sequence[Any]]:
+    """What analyses know of each example, by column."""
+    columns: dict[str, Sequence[Any]] = {}
+    for name, result in analyses.items():
+        columns |= layouts.get(name, ROWS).example_columns(result)
+    return columns

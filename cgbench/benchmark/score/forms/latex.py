@@ -14,7 +14,6 @@ from cgbench.benchmark.score.comparison.significance import MARKS
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.tables import Cell, Ready, fixed, latex_cell, render
 
-
 STARS = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
 """What stars mean."""
 

@@ -25,11 +25,10 @@ from cgbench.benchmark.score.forms.columns import (
 )
 from cgbench.benchmark.score.forms.latex import bins_table, legend
 from cgbench.benchmark.score.forms.rows import Row, rows_of
-from cgbench.tables import Note, OutputTable, decimals_of, fixed, p_text, span
+from cgbench.tables import Note, OutputTable, fixed, p_text, span
 
 if TYPE_CHECKING:
     from cgbench.benchmark.score.evaluation.differences import Differences, FoundDifference
-    from cgbench.benchmark.score.evaluation.known_parts import PartsScores
 
 REASONS = 10  # of each kind in a table
 LONGEST = 60  # characters of a hypothesis in a table of text
@@ -41,10 +40,6 @@ AGREEMENT = {
     "instance": "instance, as humans judge",
     "aggregate": "aggregate, as humans judge",
 }
-GIVEN = (
-    "given: test pairs in which the system knows every piece; residual: the error on them, minus"
-    " the error that the probes predict"
-)
 
 
 def tables_of(
@@ -155,7 +150,7 @@ def _one_line(scored: ScoredSystems, width: int) -> str | None:
     return " ".join(filter(None, [*words, describe(scored, result)]))
 
 
-def _lines_of(
+def lines_of(
     rows: Sequence[Row], keys: Sequence[str], cells: Callable[[Row], Sequence[str]], once: int = 0
 ) -> list[list[str]]:
     """One line for all rows with the same keys, in the order of their bins: the keys, then the
@@ -201,7 +196,7 @@ def systems_table(
     def cells(row: Row) -> list[str]:
         return [score_text(row, decimals), *texts(columns, row, decimals)]
 
-    lines = _lines_of(wholes, ("system", "n", "runs"), cells)
+    lines = lines_of(wholes, ("system", "n", "runs"), cells)
     head = [cell for figure in figures for cell in (scored.metric.label(figure), *heads(columns))]
     starts = range(4 + len(columns), 3 + len(head), 1 + len(columns))  # of all but the first
     return OutputTable(["system", "n", "runs", *head], lines, starts=starts)
@@ -212,7 +207,7 @@ def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -
     rows = [row for row in rows if row.analysis == "bins" and row.figure == figure]
     if all(row.value is None for row in rows):
         return OutputTable([], [])  # CTER aggregate where the bins divide groups
-    lines = _lines_of(rows, ("bin", "n", "system"), _score_cells(rows, width), once=2)
+    lines = lines_of(rows, ("bin", "n", "system"), _score_cells(rows, width), once=2)
     head = [f"{scored.by}", "n", "system", scored.metric.label(figure), *heads(COLUMNS_OF_SCORE)]
     return OutputTable(head, lines, 3, latex=bins_table(scored, figure, width))
 
@@ -265,7 +260,7 @@ def _pairs(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) 
     """One line per pair of systems: over all examples, then in each bin."""
     pairs = [row for row in rows if row.analysis == "pairs" and row.figure == figure]
     columns, decimals = printed("difference"), Decimals.of(pairs, width)
-    lines = _lines_of(
+    lines = lines_of(
         pairs, ("system", "baseline", "bin"), lambda row: texts(columns, row, decimals)
     )
     head = [f"{scored.metric.label(figure)}: all pairs", "against", scored.by or ""]
@@ -285,7 +280,7 @@ def _ranks(scored: ScoredSystems, width: int) -> OutputTable:
 def _types(rows: Iterable[Row], width: int) -> OutputTable:
     """CTER by type of compound, if there are several."""
     rows = [row for row in rows if row.analysis == "type"]
-    lines = _lines_of(
+    lines = lines_of(
         rows, ("bin", "n", "system"), lambda row: [fixed(row.value, width, none="-")], once=2
     )
     has_bins = len({row.bin for row in rows}) > 1
@@ -396,7 +391,7 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
     )
     return OutputTable(
         ["mean of", "system", "n", "mean", *heads(COLUMNS_OF_SCORE), "narrower"],
-        _lines_of(people_rows, ("figure", "system", "n"), cells, once=1),
+        lines_of(people_rows, ("figure", "system", "n"), cells, once=1),
         2,
         note=note,
     )
@@ -422,95 +417,6 @@ def table_of_rows(rows: Sequence[Row], width: int) -> OutputTable:
         texts_of_row = [row.figure, row.system, row.by or "", row.bin or "", n, runs]
         lines.append([*texts_of_row, *score_cells(row)])
     return without_equal_p(OutputTable(head, lines, keys=4))
-
-
-def parts_tables(scores: PartsScores, width: int) -> list[OutputTable | Note]:
-    """The residual composition error, its differences between systems, and scores of given pairs
-    and of the rest.
-
-    :param width: the decimals of scores.
-    """
-    rows = list(rows_of(scores.residual))
-
-    def signed_interval(row: Row) -> str:
-        return span(row.ci_low, row.ci_high, decimals_of([row.ci_low, row.ci_high], 1), "+")
-
-    # The residual and what it is made of: one line per system.
-    order = ("given", "error", "predicted", "residual")
-    of_systems = [row for row in rows if row.analysis == "scores" and row.figure in order]
-    of_systems.sort(key=lambda row: order.index(row.figure))
-
-    columns = [column for column in printed("difference") if column.name != "p_value"]
-    pairs = [row for row in rows if row.analysis == "pairs" and row.figure == "residual"]
-    decimals = Decimals.of([*of_systems, *pairs], 1)
-
-    def cells(row: Row) -> list[str]:
-        if row.figure == "given":
-            more = [interval_text(row, decimals)]
-        elif row.figure == "residual":
-            more = [signed_interval(row), *texts(columns, row, decimals)]
-        else:
-            more = []
-        return [fixed(row.value, 1, none="-"), *more]
-
-    last = heads(columns)
-    head = [
-        "known parts",
-        "given %",
-        "95% interval",
-        "error",
-        "predicted",
-        "residual",
-        "95% interval",
-        *last,
-    ]
-    tables = [
-        OutputTable(
-            head,
-            _lines_of(of_systems, ("system",), cells),
-            title="Given pairs, and their error beyond what the probes predict, in percent",
-        ),
-        OutputTable(
-            ["residual: all pairs", "against", *last],
-            _lines_of(pairs, ("system", "baseline"), lambda row: texts(columns, row, decimals)),
-            2,
-            "Differences of the residual composition error, all pairs",
-        ),
-    ]
-    if scores.beyond:
-        beyond = [row for row in rows_of(scores.beyond) if row.analysis == "scores"]
-        beyond = sorted(
-            beyond, key=lambda row: row.figure == beyond[0].figure
-        )  # of the control set first
-        head = [
-            "beyond the control set",
-            "control set",
-            "95% interval",
-            "test - control",
-            "95% interval",
-        ]
-        lines = _lines_of(
-            beyond, ("system",), lambda row: [fixed(row.value, 1, none="-"), signed_interval(row)]
-        )
-        title = "Residual of the control set, and the difference from it, in percent"
-        tables.append(OutputTable(head, lines, title=title))
-    # the scores on given pairs and on the rest
-    bins = [row for row in rows_of(scores.scored) if row.analysis == "bins"]
-    lines = _lines_of(
-        bins,
-        ("bin", "system", "n"),
-        lambda row: [fixed(row.value, width, none="-"), span(row.ci_low, row.ci_high, width)],
-        once=1,
-    )
-    metric = scores.scored.metric
-    head = [cell for name in metric.figures for cell in (metric.label(name), "95% interval")]
-    tables.append(
-        OutputTable(
-            ["test pairs", "system", "n", *head], lines, 2, "Scores on given pairs, and on the rest"
-        )
-    )
-    first, *others = [table for table in tables if table.rows]
-    return [first, Note(GIVEN), *others]
 
 
 def differences_tables(differences: Iterable[Differences], width: int) -> list[OutputTable | Note]:

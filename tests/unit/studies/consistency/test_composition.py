@@ -7,12 +7,12 @@ import parts_manifest
 import pytest
 
 from cgbench import evaluate
-from cgbench.benchmark.score.evaluation.by_outputs import judge_run, source_parts
-from cgbench.benchmark.score.evaluation.residual import Outcomes, Residual
 from cgbench.errors import InputError
 from cgbench.studies.consistency.linked_translations import consistency
 from cgbench.studies.consistency.request import ConsistencyRequest
+from cgbench.studies.parts.by_outputs import judge_run, source_parts
 from cgbench.studies.parts.folder import Piece, Place, write_parts
+from cgbench.studies.parts.residual import Outcomes, Residual
 
 MANIFEST = parts_manifest.MANIFEST | {"side": "source", "match": "outputs", "k": 5}
 
@@ -66,7 +66,7 @@ def test_what_breaks_has_a_residual_and_what_composes_has_none(parts):
     assert composes.ci_low < 0 < composes.ci_high and abs(composes.value) < 3
     assert breaks.ci_low > 25 and breaks.value < 50
     # With references the same, beside the scores; and the share that comes out by chance is told.
-    given = {"breakdown": {"parts": folder.folder, "probe_systems": both(outputs)["probe_systems"]}}
+    given = {"parts": folder.folder, "probe_systems": both(outputs)["probe_systems"]}
     with pytest.warns(
         match="pieces come out of outputs for other test pairs in [0-9]+% / [0-9]+% of cases"
     ):
@@ -125,11 +125,12 @@ def test_a_piece_with_two_translations_is_not_determined(parts, tmp_path):
     ]
     write_parts(tmp_path / "parts", folder.pieces, probes, folder.rows, MANIFEST)
     of_probes = {
-        "breakdown": {"parts": tmp_path / "parts", "probe_systems": outputs["composes"][1]}
+        "parts": tmp_path / "parts",
+        "probe_systems": outputs["composes"][1],
     }
     counts = []
     for path in (folder.folder, tmp_path / "parts"):
-        of_probes["breakdown"]["parts"] = path
+        of_probes["parts"] = path
         scores = evaluate("chrf", texts, texts, sources=sources, **of_probes)
         counts.append(
             {bin_.label: part.examples for bin_, part in scores.parts.scored.results[0].bins}[

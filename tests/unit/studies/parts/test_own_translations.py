@@ -5,7 +5,8 @@ is known.
 import numpy as np
 import pytest
 
-from cgbench.studies.parts.own_translations import judge_outputs, linked_words, units_of
+from cgbench.models.lexicons.linked_units import linked_words, units_of
+from cgbench.studies.parts.own_translations import judge_outputs
 
 
 def half(units, present):

@@ -5,7 +5,6 @@ import pytest
 
 from cgbench.benchmark.measure.metrics.bins import Feature, coinciding, feature_of_column, make_bins
 from cgbench.benchmark.score.evaluation.features import FeatureInputs, make_feature
-from cgbench.benchmark.score.evaluation.request import Breakdown
 from cgbench.errors import InputError, with_arguments
 from cgbench.text.columns import Column
 
@@ -156,9 +155,7 @@ def material(tmp_path):
         "id\trmi\tdegree\treference_pe_stu\n1\t0.5\t0.1\t4\n2\t0.25\t0.2\t2.5\n3\t0\t0.3\t3\n"
     )
     text = Column("text", ["what can we see", "", "we can"])
-    return FeatureInputs(
-        text, Breakdown(train=str(tmp_path / "train")), str(tmp_path / "table.tsv")
-    )
+    return FeatureInputs(text, train=str(tmp_path / "train"), table=str(tmp_path / "table.tsv"))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +177,7 @@ def test_one_shot(material):
     text = Column(
         "text", ["what can we see", "never heard", "we can"]
     )  # "see" once; unseen words; three times each
-    labels = make_feature("one-shot", 3, FeatureInputs(text, material.breakdown)).labels
+    labels = make_feature("one-shot", 3, FeatureInputs(text, material.train)).labels
     assert labels == ("1-shot", "other", "other")
 
 
@@ -215,9 +212,7 @@ def test_what_is_missing_is_named(material, name, given, message):
 def test_an_empty_training_text(material, tmp_path):
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(InputError, match="empty: the corpus is empty"):
-        make_feature(
-            "degree", 3, FeatureInputs(material.text, Breakdown(train=str(tmp_path / "empty")))
-        )
+        make_feature("degree", 3, FeatureInputs(material.text, str(tmp_path / "empty")))
 
 
 def test_values_of_few_examples_are_merged():

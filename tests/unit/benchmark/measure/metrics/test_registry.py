@@ -6,13 +6,12 @@ import json
 import re
 import sys
 import types
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from installed_packages import install
 
 from cgbench import evaluate
-from cgbench.benchmark.measure.metrics import registry
 from cgbench.errors import InputError
 
 REFERENCES = ["the cat saw a dog", "a dog ran", "the dog ran home", "a cat"] * 5
@@ -33,8 +32,7 @@ def package(monkeypatch):
     monkeypatch.setitem(sys.modules, "recall", module)
     name, value = re.search('^([a-z-]+) = "(.+)"$', page, re.MULTILINE).groups()
     found = {name: value, "lost": "no_such_package:Metric", "text": "json:loads"}
-    points = [EntryPoint(name, value, registry.GROUP) for name, value in found.items()]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
+    install(monkeypatch, {"cgbench.metrics": found})
 
 
 def test_the_example_of_the_documentation():
@@ -75,8 +73,9 @@ def test_on_the_command_line(run, tmp_path):
         "1",
         "100.0",
     ]
-    page = run("score", "--help").stdout
-    assert "word-recall" in page and "lost" not in page
+    help = run("score", "--help")
+    assert "word-recall" in help.stdout and "lost" not in help.stdout
+    assert "no_such_package:Metric cannot be loaded" in help.stderr
     assert "--lowercase" in run("score", "word-recall", "--help").stdout
 
 

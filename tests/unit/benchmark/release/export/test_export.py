@@ -2,24 +2,20 @@
 
 import importlib.util
 import sys
-from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 
 import pyarrow.parquet
 import pytest
 import yaml
+from installed_packages import install
 from small_build import write_release
 
-from cgbench.benchmark.release.export import export as module
 from cgbench.benchmark.release.export import lm_eval
-from cgbench.benchmark.release.export.behavioural import write_rules
 from cgbench.benchmark.release.export.export import export
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.pairs import Pairs
 from cgbench.benchmark.release.release import Release
-from cgbench.errors import InputError, InputWarning
-from cgbench.studies.rules.rule import passed
-from cgbench.studies.rules.rule_file import read_rules
+from cgbench.errors import InputError
 
 RAW = [("Dogs sleep, too.", "狗也睡觉。"), ("Cats don't.", "猫不睡觉。"), ("He waits.", "他在等。")]
 
@@ -84,14 +80,8 @@ def write_tsv(pairs, folder):
 
 
 def test_a_target_of_another_package(small_release, tmp_path, monkeypatch):
-    def points(group):
-        assert group == "cgbench.exports"
-        return [
-            EntryPoint(name, value, group)
-            for name, value in (("my-tsv", f"{__name__}:write_tsv"), ("bad", "no:x"))
-        ]
-
-    monkeypatch.setattr(module, "entry_points", points)
+    targets = {"my-tsv": f"{__name__}:write_tsv", "bad": "no:x"}
+    install(monkeypatch, {"cgbench.exports": targets})
     monkeypatch.setitem(
         sys.modules, __name__, sys.modules.get(__name__, SimpleNamespace(write_tsv=write_tsv))
     )
@@ -104,32 +94,3 @@ def test_a_target_of_another_package(small_release, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"no such target; did you mean my-tsv"):
         export(small_release, "my-tvs", tmp_path / "bad")
     assert not (tmp_path / "bad").exists()
-
-
-def test_rules_of_a_lexicon(pairs, tmp_path):
-    (tmp_path / "lexicon").write_text(
-        "he waits\t在等/等\ndogs\t狗\ncats\t猫\nsleep\t睡/眠\ntoo\t虎\n", encoding="utf-8"
-    )
-    (tmp_path / "out").mkdir()
-    numbered = Pairs(
-        pairs.release, [row | {"figures": {"line": row["doc"][5:]}} for row in pairs.rows]
-    )
-    with pytest.warns(InputWarning, match="1 of 2 references fail a rule"):
-        write_rules(numbered, tmp_path / "out", lexicon=tmp_path / "lexicon")
-    rules = read_rules(tmp_path / "out" / "rules.jsonl")
-    assert rules.ids == ["3", "1"]
-    assert [[rule.name for rule in of] for of in rules.rules] == [
-        ["he waits"],
-        ["dogs", "sleep", "too"],
-    ]
-    assert [
-        passed(*pair) for pair in zip(rules.rules, ("他在等。", "狗也睡觉。"), strict=True)
-    ] == ["1", "110"]
-    with pytest.raises(InputError, match="needs translations of words or phrases; give lexicon"):
-        write_rules(pairs, tmp_path, lexicon=None)
-    (tmp_path / "lexicon").write_text("bird 鸟\n", encoding="utf-8")
-    with pytest.raises(InputError, match="line 1: write a word, a tab, and translations"):
-        write_rules(pairs, tmp_path, lexicon=tmp_path / "lexicon")
-    (tmp_path / "lexicon").write_text("bird\t鸟\n", encoding="utf-8")
-    with pytest.raises(InputError, match="none of its words occurs in the sources"):
-        write_rules(pairs, tmp_path, lexicon=tmp_path / "lexicon")

@@ -5,6 +5,7 @@ of planted leaks.
 import random
 import warnings
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -120,10 +121,17 @@ def test_others_are_weighted_to_the_lengths_of_the_exposed(monkeypatch):
     assert "exposed:4|others:4|strata:2" in str(own.signature())
 
 
-def pairs_with(exposure, lengths):
-    """Bins of pairs by their exposure, and a text of these lengths."""
-    return Binning(Feature("exposure", exposure)), Column(
-        "text", ["word " * int(length) for length in lengths]
+def context(metric, sampling, systems, results, comparison, exposure, lengths):
+    """What the analysis gets: bins of pairs by their exposure, and a text of these lengths."""
+    text = Column("text", ["word " * int(length) for length in lengths])
+    return SimpleNamespace(
+        metric=metric,
+        sampling=sampling,
+        systems=systems,
+        results=results,
+        comparison=comparison,
+        binning=Binning(Feature("exposure", exposure)),
+        text=text,
     )
 
 
@@ -139,7 +147,7 @@ def test_an_estimate_weighs_pairs_by_their_design(monkeypatch):
     monkeypatch.setattr(exposure_module, "FEWEST", 1)
     results = compare(metric, systems, comparison, sampling=sampling)
     found = compare_exposure(
-        metric, sampling, systems, results, comparison, *pairs_with(exposed * 0.5, lengths)
+        context(metric, sampling, systems, results, comparison, exposed * 0.5, lengths)
     )
     # Weights are 2, 4, 2 and 4: 2 of 6 exposed are right, 4 of 6 others.
     assert found.results[0].whole.figures["difference"].value == pytest.approx(100 * (2 - 4) / 6)
@@ -178,7 +186,7 @@ def test_what_cannot_be_compared_is_left_out(monkeypatch):
         results = [type("Result", (), {"statistics": metric.statistics(["a"] * 8)[None]})()]
         systems = [System("s", (["a"] * 8,))]
         return compare_exposure(
-            metric, sampling, systems, results, Comparison(), *pairs_with(values, np.ones(8))
+            context(metric, sampling, systems, results, Comparison(), values, np.ones(8))
         )
 
     made = found(Partial([["a"]] * 8), values)
@@ -244,7 +252,7 @@ def estimate(seed, n, gain, runs):
     comparison = Comparison(samples=100)
     results = compare(metric, systems, comparison)
     found = compare_exposure(
-        metric, Sampling.of(metric), systems, results, comparison, *pairs_with(values, lengths)
+        context(metric, Sampling.of(metric), systems, results, comparison, values, lengths)
     )
     return found, (results, values > 0)
 

@@ -5,13 +5,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from installed_packages import install
 
-from cgbench.benchmark.score.evaluation import evaluate as evaluation_module
 from cgbench.benchmark.score.evaluation import result
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
 from cgbench.benchmark.score.forms.rows import LONG
 from cgbench.benchmark.score.imported.import_scores import import_scores
 from cgbench.benchmark.score.outputs import score_readers
+from cgbench.errors import InputError
 from cgbench.report.score_page import score_page
 from cgbench.tables import Note, OutputTable, as_text, fixed
 
@@ -144,7 +145,9 @@ def test_the_examples_of_the_documentation(tmp_path, monkeypatch):
         encoding="utf-8"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(evaluation_module, "ANALYSES", evaluation_module.ANALYSES.copy())
+    points = {"cgbench.analyses": {"repeats": "repeats:REPEATS"}}
+    points["cgbench.features"] = {"vowels": "vowels:VOWELS"}
+    install(monkeypatch, points)
     monkeypatch.setattr(result, "FORMS", result.FORMS.copy())
     monkeypatch.setattr(score_readers, "READERS", score_readers.READERS.copy())
     for code in re.findall("```python\n(.*?)```", page, re.DOTALL):
@@ -152,7 +155,13 @@ def test_the_examples_of_the_documentation(tmp_path, monkeypatch):
         name = re.match(r"# (\w+)\.py", code)[1]
         (tmp_path / f"{name}.py").write_text(code)
         import_module(name)
-    found = evaluate("exact", {"a": ["x", "x", "y"], "b": ["x", "y", "z"]}, ["x", "y", "z"])
+    systems, texts = {"a": ["x", "x", "y"], "b": ["x", "y", "z"]}, ["x", "y", "z"]
+    binned = evaluate("exact", systems, texts, by="vowels").results[0].bins
+    assert [bin_.label for bin_, _ in binned] == ["0"]
+    with pytest.raises(InputError, match="train has no effect on by='vowels'"):
+        evaluate("exact", systems, texts, by="vowels", breakdown={"train": texts})
+    assert not evaluate("exact", systems, texts).analyses
+    found = evaluate("exact", systems, texts, repeats=True)
     assert "\nrepeated outputs in %       a  3   33.3" in found.report()
     assert [row["repeats"][0]["value"] for row in found.to_json()] == pytest.approx([100 / 3, 0])
     assert re.search(r'<h2 id="analyses">.*repeated outputs in %', score_page(found), re.DOTALL)

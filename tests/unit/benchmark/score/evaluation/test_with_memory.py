@@ -90,10 +90,8 @@ def test_memory_translates_the_probes(tmp_path, corpus):
         REFERENCES,
         sources=SOURCES,
         memory=corpus,
-        breakdown={
-            "parts": tmp_path / "parts",
-            "probe_systems": {"mine": [target for _, target in probes]},
-        },
+        parts=tmp_path / "parts",
+        probe_systems={"mine": [target for _, target in probes]},
     )
     assert [system.name for system in found.systems] == ["mine", "memory"]
     assert found.parts.outcomes[1][0].probes.all()

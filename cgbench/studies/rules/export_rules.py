@@ -9,15 +9,32 @@ import re
 from pathlib import Path
 from typing import Any
 
+from cgbench.argument_types import File
 from cgbench.benchmark.release.export.pairs import Pairs, write_rows
+from cgbench.benchmark.release.export.target import ExportTarget
 from cgbench.errors import InputError, argument, warn
-from cgbench.models.lexicons.lexicon import Lexicon
+from cgbench.requests import KW_ONLY, option, request
 from cgbench.studies.rules.rule import convert_rules, passed
 from cgbench.text.inputs import AnyPath, local_path
 from cgbench.text.streams import read_lines
 
 STRONG = 0.1  # of the value of the strongest translation of a word
 LONGEST = 5  # words of a phrase
+
+
+@request
+class RulesOptions:
+    """Options of the target ``rules``."""
+
+    _: KW_ONLY
+    lexicon: File | None = option(
+        default=None,
+        help=(
+            "Translations of words or phrases (rules): a word, a tab, translations separated by /,"
+            " per line; or a lexicon of cgbench lexicon"
+        ),
+        group="Input",
+    )
 
 
 def write_rules(pairs: Pairs, folder: Path, *, lexicon: AnyPath | None) -> None:
@@ -72,6 +89,8 @@ def read_translations(path: Path) -> dict[str, list[str]]:
     :raises InputError: a row is not a word, a tab and translations.
     """
     if path.suffix == ".json":
+        from cgbench.models.lexicons.lexicon import Lexicon
+
         entries = Lexicon.load(path).items()
         strong = {
             word: [text for text, value in row.items() if value >= STRONG * max(row.values())]
@@ -110,3 +129,6 @@ def pieces_of(source: str, translations: dict[str, list[str]]) -> list[str]:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
+
+
+RULES = ExportTarget(write_rules, options=RulesOptions)

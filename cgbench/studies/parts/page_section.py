@@ -4,19 +4,21 @@ wrong.
 
 from collections.abc import Sequence
 from math import nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from cgbench.benchmark.score.comparison.results import SystemScores
-from cgbench.benchmark.score.evaluation.known_parts import PartsScores
-from cgbench.benchmark.score.evaluation.residual import Outcomes, gate_of
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs
-from cgbench.benchmark.score.forms.tables import parts_tables
 from cgbench.plots import Chart, Series
 from cgbench.report import charts
-from cgbench.report.page import page_tables
-from cgbench.report.score_data import MOST_LINES, MOST_ROWS
+from cgbench.report.page import page_tables, render_section
+from cgbench.report.score_data import MOST_LINES, MOST_ROWS, drawn
+from cgbench.studies.parts.known_parts import PartsScores
+from cgbench.studies.parts.residual import Outcomes, gate_of
+from cgbench.studies.parts.tables import parts_tables
 from cgbench.tables import fixed
 from cgbench.text.plain_text import words_of
 
@@ -24,13 +26,16 @@ SHOWN = 20
 """Examples of each system."""
 
 
-def parts_section(
-    evaluation: Evaluation, inputs: EvaluationInputs, decimals: int
-) -> dict[str, Any] | None:
-    """The variables of the section; None if parts were not asked for."""
-    scores = evaluation.parts
-    if scores is None:
-        return None
+def parts_section(evaluation: Evaluation, decimals: int) -> Markup:
+    """The section, as markup."""
+    context = section_context(evaluation, decimals)
+    return render_section(Path(__file__).with_name("section.html"), context)
+
+
+def section_context(evaluation: Evaluation, decimals: int) -> dict[str, Any]:
+    """The variables of the section."""
+    scores, inputs = evaluation.parts, evaluation.inputs
+    assert inputs is not None  # score_page checks it
     results = {result.system: result for result in scores.residual.results}
     runs_of = dict(zip(results, scores.outcomes, strict=True))
     return {
@@ -46,6 +51,9 @@ def parts_section(
         "least": scores.least,
         "untested": scores.folder.untested,
         "rows": len(scores.folder.rows),
+        "few": len(evaluation.systems) <= MOST_LINES,
+        "rows_drawn": drawn(evaluation.scored, MOST_ROWS),
+        "lines_drawn": drawn(evaluation.scored, MOST_LINES),
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.benchmark.score.evaluation.residual import (
+from cgbench.studies.parts.residual import (
     Incidence,
     Outcomes,
     Parts,

@@ -18,9 +18,9 @@ from cgbench.benchmark.measure.metrics.bleu import Ter
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.cli import main
 from cgbench.errors import InputError
-from cgbench.report import charts, curves_page
+from cgbench.report import charts
 from cgbench.studies.validity import validate
-from cgbench.studies.validity.measures import (
+from cgbench.studies.validity.error_prediction import (
     ENSEMBLE,
     OUTSIDE,
     Ordering,
@@ -28,6 +28,7 @@ from cgbench.studies.validity.measures import (
     losses_of,
     measure_errors,
 )
+from cgbench.studies.validity.page import measures_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
@@ -334,7 +335,7 @@ def test_the_command(tmp_path, monkeypatch):
     ).measures[0]
     drawn = []
     monkeypatch.setattr(charts, "draw", lambda chart: drawn.extend(chart.series))
-    curves_page.measures_page(result, "")
+    measures_page(result, "")
     assert list(drawn[0].values) == list(result.measures[0].measures[0].risks)[::-1]
     assert clustered.measures[0].prr == result.measures[0].measures[0].prr
     assert clustered.measures[0].intervals != result.measures[0].measures[0].intervals

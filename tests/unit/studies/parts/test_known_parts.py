@@ -8,14 +8,14 @@ from click.testing import CliRunner
 from parts_manifest import MANIFEST
 
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
-from cgbench.benchmark.score.evaluation.request import Breakdown, ScoreRequest
-from cgbench.benchmark.score.evaluation.residual import gate_of
-from cgbench.benchmark.score.forms.tables import parts_tables
+from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.cli import main
 from cgbench.errors import InputError, InputWarning
-from cgbench.report.parts_section import parts_section
 from cgbench.report.score_page import score_page
 from cgbench.studies.parts.folder import Piece, Place, text_digest, write_parts
+from cgbench.studies.parts.page_section import section_context
+from cgbench.studies.parts.residual import gate_of
+from cgbench.studies.parts.tables import parts_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
@@ -97,7 +97,7 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
     row = dict(zip(head, rows[0], strict=True))
     for column in ("given %", "error", "predicted", "residual"):
         assert row[column] == f"{figures[column.split()[0]]:.1f}"
-    section = parts_section(found, found.inputs, 1)
+    section = section_context(found, 1)
     (shown,) = section["examples"]
     # The circle says what is predicted, the mark what the error is.
     assert f"predicted: {figures['predicted']:.2f}" in section["chart"]
@@ -127,7 +127,7 @@ def test_a_folder_made_for_another_test_set_is_refused(tmp_path):
     folder = folder_of(
         tmp_path, test={"target": text_digest(escaped), "source": text_digest(sources)}
     )
-    given = {"breakdown": {"parts": folder, "probe_systems": outputs(folder, {})}}
+    given = {"parts": folder, "probe_systems": outputs(folder, {})}
     assert (
         evaluate("bleu", REFERENCES, [text + " '" for text in REFERENCES], **given).parts
         is not None
@@ -153,9 +153,7 @@ def test_whole_sentences_are_exact(tmp_path):
     folder = folder_of(tmp_path, match="exact", side="source")
     probes = outputs(folder, {4: "so a very green is 4"})
     hypotheses = [*REFERENCES[:-1], "a green house"]
-    found = evaluate(
-        "exact", hypotheses, REFERENCES, breakdown={"parts": folder, "probe_systems": probes}
-    )
+    found = evaluate("exact", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
     assert gate(found).known.tolist() == [True, True, False, True, False]
     assert found.parts.outcomes[0][0].rows.tolist() == [
         row != 19 for row in found.parts.parts.rows.sentence.tolist()
@@ -173,9 +171,7 @@ def test_whole_sentences_are_exact(tmp_path):
     # one is held back.
     assert figures_of(found)["error"] == pytest.approx(100 * 0.5 / (8 + 4 * 0.5 + 4 * 0.5))
     with pytest.raises(InputError, match="right or wrong as a whole"):
-        evaluate(
-            "bleu", hypotheses, REFERENCES, breakdown={"parts": folder, "probe_systems": probes}
-        )
+        evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
 
 
 def test_bins_are_of_the_degree_of_the_pieces_side(tmp_path):
@@ -184,7 +180,8 @@ def test_bins_are_of_the_degree_of_the_pieces_side(tmp_path):
         "exact",
         REFERENCES,
         REFERENCES,
-        breakdown={"parts": folder, "probe_systems": outputs(folder, {})},
+        parts=folder,
+        probe_systems=outputs(folder, {}),
     )
     _, _, low, high = (bin for bin, _ in found.parts.scored.results[0].bins)
     assert low.label.startswith("given, degree") and low.high == pytest.approx(
@@ -198,8 +195,8 @@ def of_parts(folder, texts, *probes):
     """BLEU of a system whose texts are right, with a list of its translations of the probes for
     each run.
     """
-    breakdown = Breakdown(parts=folder / "parts", probe_systems={"a": list(probes)})
-    return evaluate("bleu", {"a": [texts] * len(probes)}, texts, breakdown=breakdown)
+    given = {"parts": folder / "parts", "probe_systems": {"a": list(probes)}}
+    return evaluate("bleu", {"a": [texts] * len(probes)}, texts, **given)
 
 
 def test_why_there_is_no_residual(tmp_path):
@@ -264,8 +261,8 @@ def test_the_control_set_is_compared_by_the_same_probes(tmp_path):
         "control_references": texts[:200],
     }
     remembered = {name: [text for _, text in probes] for name in "ab"}
-    breakdown = {"parts": tmp_path / "parts", "probe_systems": remembered}
-    found = evaluate("bleu", systems, texts, paired=True, control=control, breakdown=breakdown)
+    parts = {"parts": tmp_path / "parts", "probe_systems": remembered}
+    found = evaluate("bleu", systems, texts, paired=True, control=control, **parts)
     for result, residual, beyond in zip(found.parts.beyond.results, (10, 30), (0, 20), strict=True):
         figures = result.whole.figures
         assert figures["control_residual"].value == pytest.approx(10, abs=0.1)
@@ -347,7 +344,8 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
     found = evaluate(
         "cter",
         hypotheses,
-        breakdown={"parts": tmp_path / "parts", "probe_systems": ["狗"] * 3},
+        parts=tmp_path / "parts",
+        probe_systems=["狗"] * 3,
         **given,
     )
     assert figures_of(found)["given"] == 100
@@ -356,8 +354,8 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
     assert parts["given"].figures["instance"].value == pytest.approx(10.0)
     assert parts["given"].figures["aggregate"].value == pytest.approx(50.0)
     assert parts["rest"].figures["instance"].value is None
-    breakdown = Breakdown(parts=tmp_path / "parts", probe_systems=["狗", "狗", "猫"])
-    found = evaluate("cter", hypotheses, breakdown=breakdown, **given)
+    parts = {"parts": tmp_path / "parts", "probe_systems": ["狗", "狗", "猫"]}
+    found = evaluate("cter", hypotheses, **parts, **given)
     assert figures_of(found)["given"] == 0
     assert of_bins(found)["rest"].figures["aggregate"].value == pytest.approx(50.0)
     with pytest.raises(InputError, match="its probes are compounds, so exact cannot judge them"):
@@ -365,14 +363,16 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
             "exact",
             hypotheses,
             hypotheses,
-            breakdown={"parts": tmp_path / "parts", "probe_systems": ["狗"] * 3},
+            parts=tmp_path / "parts",
+            probe_systems=["狗"] * 3,
         )
     folder = folder_of(tmp_path)
     with pytest.raises(InputError, match="its probes are no compounds, so CTER cannot judge them"):
         evaluate(
             "cter",
             ["狗"] * 20,
-            breakdown={"parts": folder, "probe_systems": ["狗"] * 8},
+            parts=folder,
+            probe_systems=["狗"] * 8,
             **given | {"sources": ["a dog"] * 20, "compounds": ["dog"] * 20},
         )
 
@@ -477,7 +477,7 @@ def test_pages_of_whole_sentences_and_of_one_system(tmp_path):
 def test_the_page_of_many_systems_folds_all_tables_but_the_first(tmp_path):
     folder = folder_of(tmp_path)
     systems = {f"system {number}": [*REFERENCES[:-1], "house"] for number in range(9)}
-    breakdown = {"parts": folder, "probe_systems": {name: outputs(folder, {}) for name in systems}}
-    page = score_page(evaluate("exact", systems, REFERENCES, breakdown=breakdown))
+    probes = {name: outputs(folder, {}) for name in systems}
+    page = score_page(evaluate("exact", systems, REFERENCES, parts=folder, probe_systems=probes))
     assert "<details>\n<summary>Further tables and wrong pairs</summary>" in page
     assert "(-0.0)" not in page

@@ -24,28 +24,30 @@ from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.results import Score
-from cgbench.benchmark.score.evaluation.by_outputs import (
-    by_chance,
-    judge_run,
-    left_out,
-    no_residual,
-    source_parts,
-)
 from cgbench.benchmark.score.evaluation.example_sets import ExampleSet, MetricContext, read_test_set
 from cgbench.benchmark.score.evaluation.hypotheses import RELEASE, normalise_systems
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.benchmark.score.evaluation.residual import (
+from cgbench.benchmark.score.evaluation.scored import ScoredSystems
+from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
+from cgbench.benchmark.score.outputs.systems import System, check_same_runs, same_systems
+from cgbench.errors import InputError, argument
+from cgbench.studies.parts.by_outputs import (
+    by_chance,
+    judge_run,
+    judge_systems,
+    left_out,
+    no_residual,
+)
+from cgbench.studies.parts.folder import SIDES, PartsFolder, Place
+from cgbench.studies.parts.own_translations import Outcomes
+from cgbench.studies.parts.request import PartsOptions
+from cgbench.studies.parts.residual import (
     Incidence,
     Parts,
     compare_composition,
     gate_of,
     parts_of_folder,
 )
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems
-from cgbench.benchmark.score.outputs.systems import System, check_same_runs, same_systems
-from cgbench.errors import InputError, argument
-from cgbench.studies.parts.folder import SIDES, PartsFolder, Place
-from cgbench.studies.parts.own_translations import Outcomes
 from cgbench.tables import counted
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
@@ -71,19 +73,17 @@ class PartsScores:
     warnings: tuple[str, ...] = ()
 
 
-def score_known_parts(
-    request: ScoreRequest, test: ExampleSet, control: ExampleSet | None, scored: ScoredSystems
-) -> PartsScores:
+def score_known_parts(context: ScoringContext) -> PartsScores:
     """The scores by parts.
 
-    :param scored: the scores of the systems on the whole test set.
     :raises InputError: the folder does not belong to the test set or to the metric, or probes are
         missing.
     """
-    breakdown = request.breakdown
-    assert breakdown.parts is not None
-    folder = PartsFolder.open(breakdown.parts)
-    folder_name = argument("parts", str(breakdown.parts))
+    request, test, control = context.request, context.test, context.control
+    options: PartsOptions = context.options
+    assert options.parts is not None  # it requests the analysis
+    folder = PartsFolder.open(options.parts)
+    folder_name = argument("parts", str(options.parts))
     if len(folder.rows) != test.metric.n:
         raise InputError(
             f"{folder_name}: made for a test set of {len(folder.rows):,} rows, but this one has"
@@ -99,7 +99,7 @@ def score_known_parts(
     _check_metric(folder, test.metric, request, folder_name)
     if not folder.probes:
         raise InputError(f"{folder_name}: it has no probes")
-    probes = _read_probes(request, folder, test)
+    probes = _read_probes(request, folder, test, options)
     check_same_runs("probe_systems", probes.systems, test.systems)
     # The test set and, if the folder has its pieces, the control set.
     sets = [(test, folder.rows)]
@@ -108,11 +108,11 @@ def score_known_parts(
     measured = [_measure(request, folder, probes, *example_set) for example_set in sets]
     parts, outcomes = measured[0]
     outcomes_by_system = list(zip([system.name for system in test.systems], outcomes, strict=True))
-    residual = compare_composition(parts, outcomes_by_system, breakdown.known, request.comparison)
+    residual = compare_composition(parts, outcomes_by_system, options.known, request.comparison)
     beyond = None
     for of_control in measured[1:]:
         beyond = compare_composition(
-            parts, outcomes_by_system, breakdown.known, request.comparison, of_control
+            parts, outcomes_by_system, options.known, request.comparison, of_control
         )
     bins = []
     if folder.manifest["pieces"] == "ngrams":  # which cover the row
@@ -124,13 +124,13 @@ def score_known_parts(
             replace(degree_bin, label=f"given, degree {degree_bin.label}") for degree_bin in bins
         ]
     given_pairs = [
-        np.stack([gate_of(parts, run.probes, breakdown.known).given for run in runs])
+        np.stack([gate_of(parts, run.probes, options.known).given for run in runs])
         for runs in outcomes
     ]
-    determined = _determined(folder, parts, breakdown.known, test)
-    scored = _by_parts(scored, given_pairs, bins, determined, request)
+    determined = _determined(folder, parts, options.known, test)
+    scored = _by_parts(context.scored, given_pairs, bins, determined, request)
     scores = PartsScores(
-        folder, parts, breakdown.known, outcomes, residual, scored, determined, beyond
+        folder, parts, options.known, outcomes, residual, scored, determined, beyond
     )
     return replace(
         scores, warnings=(*(f"probes: {line}" for line in probes.warnings), *_warnings(scores))
@@ -154,10 +154,7 @@ def _measure(
         for of_probes, system in zip(probe_systems, systems, strict=True)
     ]
     if folder.match == "outputs":
-        parts = source_parts(folder, rows)
-        return parts, tuple(
-            tuple(judge_run(folder, rows, parts, run) for run in runs) for runs in runs_of_systems
-        )
+        return judge_systems(folder, rows, systems, probe_systems)
     if example_set.targets is None or probes.targets is None:
         raise InputError(
             f"{folder.folder}: the lengths of test pairs are needed; give {argument('references')}"
@@ -288,18 +285,18 @@ def _check_metric(
         )
 
 
-def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -> ExampleSet:
+def _read_probes(
+    request: ScoreRequest, folder: PartsFolder, test: ExampleSet, options: PartsOptions
+) -> ExampleSet:
     """The probes as a test set: the same metric with the same options, texts in the same form."""
     release_form = test.normalised is not None and request.examples.normalise in (None, RELEASE)
     probes = folder.normalised if release_form else folder.probes
     examples = {name: getattr(request.examples, name) for name in ("normalise", "accept_text")}
     settings = {
-        name: value for name, value in (request.settings or {}).items() if name != "human"
+        name: value for name, value in request.metric_options.items() if name != "human"
     }  # of the test set
     values: dict[str, Any] = {"metric": request.metric, "examples": examples, "settings": settings}
-    values["systems"] = same_systems(
-        "probe_systems", request.breakdown.probe_systems, request.systems
-    )
+    values["systems"] = same_systems("probe_systems", options.probe_systems, request.systems)
     values["sources"], values["references"] = (
         Column(f"{folder.folder}: {name} of probes", list(texts))
         for name, texts in zip(SIDES, zip(*probes, strict=True), strict=True)
@@ -344,7 +341,7 @@ def _came_out(
         assert outcomes is not None  # exact match or CTER
         right = np.asarray((outcomes[metric.figures[0]] > 0) != metric.lower_is_better)
         return np.asarray(right[incidence.sentence])
-    case = str.lower if (request.settings or {}).get("lowercase") else str
+    case = str.lower if request.metric_options.get("lowercase") else str
     framed = [f" {case(piece.text)} " for piece in folder.pieces]
     ready = [f" {' '.join(words_of(case(text)))} " for text in texts]
     incidences = zip(incidence.piece.tolist(), incidence.sentence.tolist(), strict=True)

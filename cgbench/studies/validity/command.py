@@ -77,7 +77,7 @@ def validate_command(
         check_output(page, [opened.folder])
     result = validate(request)
     if page:
-        from cgbench.report.curves_page import measures_page
+        from cgbench.studies.validity.page import measures_page
 
         write_atomic(page, measures_page(result, command_line()))
     click.echo(result.report(form))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from cgbench.argument_types import File, Systems, Text
-from cgbench.benchmark.measure.metrics.rule_passes import RulePasses
 from cgbench.benchmark.score.comparison.comparison import Comparison, TestName
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.example_sets import MetricContext
@@ -29,6 +28,7 @@ from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.steps import hash_file
 from cgbench.studies.rules.rule import Verdict, passed
 from cgbench.studies.rules.rule_file import RuleSet, read_rules, read_verdicts
+from cgbench.studies.rules.rule_passes import RulePasses
 from cgbench.text.columns import Column
 from cgbench.text.inputs import local_path
 from cgbench.text.joins import NONE, Examples

@@ -2,10 +2,10 @@
 
 import click
 
-from cgbench.benchmark.score.imported.rule_scores import RulesRequest, rules
 from cgbench.commands.command import Command
 from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
+from cgbench.studies.rules.rule_scores import RulesRequest, rules
 
 
 @click.command(
@@ -19,17 +19,13 @@ from cgbench.commands.score_output import ScoreOutput
 @takes(
     RulesRequest,
     but=(
-        *(
-            "accept_text",
-            "differences",
-            "estimate",
-            "exposure",
-            "known",
-            "min_count",
-            "normalise",
-            "parts",
-        ),
-        *("probe_systems", "published"),
+        "accept_text",
+        "differences",
+        "estimate",
+        "exposure",
+        "min_count",
+        "normalise",
+        "published",
     ),
 )
 @takes(ScoreOutput, but=("reasons",))

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgbench.benchmark.score.evaluation.residual import (
+from cgbench.benchmark.score.outputs.systems import System
+from cgbench.studies.parts.folder import PartsFolder, Place
+from cgbench.studies.parts.own_translations import Outcomes, judge_outputs
+from cgbench.studies.parts.residual import (
     LEAST_VISIBLE,
     Parts,
     gate_of,
     parts_of_folder,
 )
-from cgbench.studies.parts.folder import PartsFolder, Place
-from cgbench.studies.parts.own_translations import Outcomes, judge_outputs
 from cgbench.text.plain_text import words_of
 
 
@@ -35,6 +36,27 @@ def judge_run(
     pieces = [piece.text.split(" ") for piece in folder.pieces]
     sources = _probe_words(folder), folder.words_of_rows(rows)
     return judge_outputs(pieces, sources, outputs, parts.probes, parts.rows)
+
+
+def judge_systems(
+    folder: PartsFolder,
+    rows: Sequence[Sequence[Place]],
+    systems: Sequence[System],
+    probe_systems: Sequence[System],
+) -> tuple[Parts, tuple[tuple[Outcomes, ...], ...]]:
+    """The pieces of rows and of probes, and what came out in each run of each system.
+
+    :param systems: their outputs for the rows; ``probe_systems``: for the probes, in the same order.
+    """
+    parts = source_parts(folder, rows)
+    outcomes = tuple(
+        tuple(
+            judge_run(folder, rows, parts, outputs)
+            for outputs in zip(on_probes.runs, system.runs, strict=True)
+        )
+        for on_probes, system in zip(probe_systems, systems, strict=True)
+    )
+    return parts, outcomes
 
 
 def left_out(folder: PartsFolder, parts: Parts) -> list[str]:
