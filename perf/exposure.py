@@ -19,6 +19,8 @@ import random
 import tempfile
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from scan import machine
@@ -61,7 +63,16 @@ def trial(
     results = compare(metric, systems, comparison, sampling=sampling)
     binning = Binning(Feature("exposure", leaked.astype(float)))
     text = Column("text", ["word " * int(length) for length in lengths])
-    found = compare_exposure(metric, sampling, systems, results, comparison, binning, text)
+    context: Any = SimpleNamespace(
+        metric=metric,
+        sampling=sampling,
+        systems=systems,
+        results=results,
+        comparison=comparison,
+        binning=binning,
+        text=text,
+    )
+    found = compare_exposure(context)
     assert not isinstance(found, str)
     one, values = found.results[0].whole.figures["difference"], results[0].statistics[:, :, 0]
     assert one.value is not None and one.ci_low is not None and one.ci_high is not None

@@ -15,15 +15,14 @@ from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.metrics.bins import Feature
 from cgbench.benchmark.measure.metrics.bleu import Bleu
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
+from cgbench.benchmark.measure.overlap.exposure import exposure_of, new_combinations
 from cgbench.benchmark.score.comparison.comparison import Comparison, compare
 from cgbench.benchmark.score.comparison.design import Clusters, Design, Sampling
 from cgbench.benchmark.score.evaluation import exposure as exposure_module
 from cgbench.benchmark.score.evaluation.exposure import (
     Matched,
     compare_exposure,
-    exposure_of,
     length_strata,
-    new_combinations,
 )
 from cgbench.benchmark.score.evaluation.scored import Binning
 from cgbench.benchmark.score.outputs.systems import System
