@@ -46,7 +46,8 @@ def judge_systems(
 ) -> tuple[Parts, tuple[tuple[Outcomes, ...], ...]]:
     """The pieces of rows and of probes, and what came out in each run of each system.
 
-    :param systems: their outputs for the rows; ``probe_systems``: for the probes, in the same order.
+    :param systems: their outputs for the rows; ``probe_systems``: for the probes, in the same
+        order.
     """
     parts = source_parts(folder, rows)
     outcomes = tuple(

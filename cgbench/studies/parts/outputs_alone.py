@@ -1,5 +1,5 @@
-"""The residual composition error by outputs alone: ``cgbench consistency score FOLDER``, for a folder
-of ``cgbench parts --side source``.
+"""The residual composition error by outputs alone: ``cgbench consistency score FOLDER``, for a
+folder of ``cgbench parts --side source``.
 """
 
 import warnings

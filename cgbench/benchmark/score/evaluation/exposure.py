@@ -1,4 +1,4 @@
-"""Scores of pairs that a model may have seen, and of others: ``cgbench score --by exposure``.
+"""Scores of pairs that a model may have seen, and of the rest: ``cgbench score --by exposure``.
 
 Pairs that are exposed (:mod:`~cgbench.benchmark.measure.overlap.exposure`) differ from others,
 above all in length. So their score is compared with that of the other pairs nearest in length,
@@ -24,7 +24,7 @@ from cgbench.requests import changed
 EXPOSED = 0.5
 """Share of the new combinations in the corpus from which a pair is exposed."""
 FEWEST = 10
-"""Minimum number of exposed pairs, and of others. With fewer, 95% intervals hold a planted
+"""Minimum number of exposed pairs, and of the rest. With fewer, 95% intervals hold a planted
 difference in fewer than 90% of trials (``perf/exposure.py few``).
 """
 OTHERS, MOST_STRATA = 5, 20
