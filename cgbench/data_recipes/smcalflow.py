@@ -13,7 +13,9 @@ from cgbench.text.streams import read_lines
 ARCHIVE = "reg_attn_data.zip"
 FOLDER = "smcalflow_cs/calflow.orgchart.event_create/source_domain_with_target_num"
 SHOTS = (0, 8, 16, 32, 64, 128)  # compositional pairs in training
+ALIGNED = "train.alignment.jsonl"  # the training pairs with the authors' spans
 SUBSETS = {"train": None, "valid": 1_324, "test": 1_325}
+COMPOSITIONAL_SUBSETS = {"valid-compositional": 662, "test-compositional": 663}
 COMPOSITIONAL = "events_with_orgchart"  # the tag of requests that need both skills
 # Of a copy of the archive's files (connermanuel/cm-takehome @ 6cca214); the archive itself was
 # never read.
@@ -43,14 +45,46 @@ def read_requests(path: Path) -> Iterator[tuple[str, str, str]]:
             ) from None
 
 
+def read_aligned_spans(path: Path) -> Iterator[str]:
+    """Per request, the spans that the authors aligned, as ``--set method.spans=FILE`` reads them.
+
+    :raises InputError: a row is not such a record.
+    """
+    for row, line in enumerate(read_lines(path), 1):
+        try:
+            spans = []
+            for entry in parse_json(line, f"{path}, row {row}")["alignments"]:
+                target, source = (
+                    "-".join(str(int(number)) for number in entry[f"{side}_tokens_idx"])
+                    for side in ("target", "source")
+                )
+                spans.append(f"{target}:{source}")
+            yield " ".join(spans)
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(f"{path}, row {row}: not a record of alignments ({error!r})") from None
+
+
 def prepare_smcalflow(sources: Sources, out: Writer) -> None:
-    """Write one split per number of compositional training pairs."""
+    """Write the splits of each number of compositional training pairs."""
     for shots in SHOTS:
         for subset in SUBSETS:
-            if paths := sources.find(f"num{shots}.{subset}.jsonl"):
-                out.split(
-                    f"num{shots}/{subset}", read_requests(paths[0]), sides=("src", "tgt", "kind")
-                )
+            if not (paths := sources.find(f"num{shots}.{subset}.jsonl")):
+                continue
+            name = f"num{shots}/{subset}"
+            sides: tuple[str, ...] = ("src", "tgt", "kind")
+            rows: list[tuple[str, ...]] = list(read_requests(paths[0]))
+            if aligned := subset == "train" and sources.find(f"num{shots}.{ALIGNED}"):
+                spans = list(read_aligned_spans(aligned[0]))
+                if len(spans) != len(rows):
+                    raise InputError(
+                        f"{aligned[0]}: has {len(spans):,} rows, but {paths[0]} {len(rows):,}"
+                    )
+                rows = [(*row, line) for row, line in zip(rows, spans, strict=True)]
+                sides += ("spans",)
+            out.split(name, rows, sides=sides)
+            if subset != "train":
+                chosen = [row for row in rows if row[2] == "compositional"]
+                out.split(f"{name}-compositional", chosen, sides=sides)
 
 
 def _sources() -> Iterator[Source]:
@@ -64,6 +98,11 @@ def _sources() -> Iterator[Source]:
                 archive=ARCHIVE,
                 member=f"{FOLDER}{shots}/{subset}.jsonl",
             )
+        yield Source(
+            f"num{shots}.{ALIGNED}",
+            archive=ARCHIVE,
+            member=f"{FOLDER}{shots}/{ALIGNED}",
+        )
 
 
 RECIPES = (
@@ -81,10 +120,15 @@ RECIPES = (
         splits=tuple(
             Split(f"num{shots}/{subset}", rows if shots == 128 else None)
             for shots in SHOTS
-            for subset, rows in SUBSETS.items()
+            for subset, rows in {**SUBSETS, **COMPOSITIONAL_SUBSETS}.items()
         ),
         sources=tuple(_sources()),
         prepare=prepare_smcalflow,
-        notes=("numN has N compositional pairs in training; .kind marks the compositional rows",),
+        notes=(
+            "numN has N compositional pairs in training; .kind marks the compositional rows",
+            ".spans of training: spans of target and source words, where the authors' alignments"
+            " are available",
+        ),
+        revision=2,
     ),
 )

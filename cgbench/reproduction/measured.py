@@ -14,6 +14,7 @@ from cgbench.reproduction.tables import Benchmark
 from cgbench.reproduction.texts import read_side
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
+from cgbench.text.program_trees import comparable_program
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,20 @@ def _grouped(tested: Translated, keys: Sequence[str]) -> dict[str, float]:
     }
 
 
+def program_match(tested: Translated) -> dict[str, float]:
+    """Exact match of programs; literals that are copied are compared without case and blanks."""
+    references, hypotheses = (
+        [comparable_program(line) for line in lines]
+        for lines in (tested.references, tested.hypotheses)
+    )
+    scorer = ExactMatch([[reference] for reference in references])
+    return {"exact match": float(scorer.value(scorer.statistics(hypotheses))[0])}
+
+
 MEASURES: dict[str, Callable[[Translated], dict[str, float]]] = {
     "exact match": _whole("exact match"),
     "exact match of clauses": _whole("exact match of clauses", "cfq"),
+    "exact match of programs": program_match,
     "IID exact match": _whole("IID exact match"),  # on a test set with the distribution of training
     "exact match by source": lambda tested: _grouped(tested, tested.sources),
     "exact match by type": lambda tested: _grouped(tested, tested.column("type")),

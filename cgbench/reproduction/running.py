@@ -320,6 +320,8 @@ def train_and_test(
     benchmark, preset = run.benchmark, run.preset
     text = folder / TEXT
     train, valid = texts.training_texts(run, data, sides, text)
+    if spans := texts.training_spans(run, data, text):
+        preset = preset.replace({"method.spans": str(spans)})
     # Skip a validation that decides nothing.
     if not (preset.training.patience or preset.training.keep == "best"):
         valid = None

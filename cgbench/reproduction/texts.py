@@ -3,11 +3,13 @@ lexicon.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.files import write_atomic
+from cgbench.models.config.methods import SpanSupervisionConfig
 from cgbench.models.lexicons.lexicon import learn_lexicon
 from cgbench.models.text.subwords import Subwords
 from cgbench.reproduction.plan import SMOKE, Run
@@ -24,10 +26,7 @@ def training_texts(
     """Write the training text and, if there is one, the validation text, one file per side."""
     benchmark, system = run.benchmark, run.system
     pairs = read_split(benchmark, data, benchmark.train, sides)
-    if run.scale == "smoke" and len(pairs) > SMOKE["pairs"]:
-        pairs = [
-            pairs[position * len(pairs) // SMOKE["pairs"]] for position in range(SMOKE["pairs"])
-        ]
+    pairs = _of_scale(run, pairs)
     valid = read_split(benchmark, data, benchmark.valid, sides) if benchmark.valid else []
     if system.hold_out:
         pairs, valid = held_out(
@@ -39,6 +38,24 @@ def training_texts(
     return write_pairs(folder, "train", pairs), (
         write_pairs(folder, "valid", valid) if valid else None
     )
+
+
+def training_spans(run: Run, data: Path, folder: Path) -> Path | None:
+    """Write the spans of the training text that its authors aligned, if they are available."""
+    path = data / f"{run.benchmark.train}.spans"
+    if not isinstance(run.preset.method, SpanSupervisionConfig) or not path.is_file():
+        return None
+    spans = _of_scale(run, list(read_lines(path)))
+    write_atomic(folder / "train.spans", "".join(f"{line}\n" for line in spans))
+    return folder / "train.spans"
+
+
+def _of_scale(run: Run, rows: list[Any]) -> list[Any]:
+    """All rows of the training text, or evenly spaced ones for a smoke test."""
+    count = SMOKE["pairs"]
+    if run.scale != "smoke" or len(rows) <= count:
+        return rows
+    return [rows[position * len(rows) // count] for position in range(count)]
 
 
 def held_out(pairs: Pairs, portion: float, which: str, seed: int) -> tuple[Pairs, Pairs]:

@@ -6,8 +6,11 @@ addressed by its range of words.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from cgbench.text.plain_text import words_of
 
 # Of SMCalFlow-CS: children of these are logically complete (the authors' matchable parents) ...
 PARENTS = frozenset(
@@ -22,6 +25,8 @@ PARENTS = frozenset(
 )
 # ... and, in programs without any, these nodes themselves.
 NODES = frozenset({"FindManager", "FindTeamOf", "FindReports"})
+COPIED = ("PersonName", "String", "LocationKeyphrase")  # their literals are words of the utterance
+QUOTE = '"'
 NOT_CONTENT = frozenset({"(", ")", "#", '"'})
 PLACEHOLDER = "[0]"  # of a variable: a subtree with one is not complete
 
@@ -46,6 +51,41 @@ class Node:
     def first(self) -> int:
         """Its first word, with the name of its argument."""
         return self.start if self.argument is None else self.argument
+
+
+def program_tokens(line: str) -> list[tuple[str, bool]]:
+    """The words of a program, and whether each is a word of a literal in :data:`COPIED`."""
+    tokens, before, inside = [], "", False
+    for word in words_of(line):
+        if word == QUOTE:
+            inside = not inside and before in COPIED
+            tokens.append((word, False))
+        else:
+            tokens.append((word, inside))
+        before = word
+    return tokens
+
+
+def program_symbols(line: str) -> list[str]:
+    """The words of a program that are in no copied literal."""
+    return [token for token, is_copied in program_tokens(line) if not is_copied]
+
+
+def comparable_program(line: str) -> str:
+    """A program whose copied literals have no case, accents and blanks, as BERT's pieces ignore
+    them.
+    """
+    words, literal = [], ""
+    for token, is_copied in program_tokens(line):
+        if is_copied:
+            literal += token
+            continue
+        if literal:
+            decomposed = unicodedata.normalize("NFD", literal.lower())
+            words.append("".join(c for c in decomposed if not unicodedata.combining(c)))
+            literal = ""
+        words.append(token)
+    return " ".join(words)
 
 
 def parse_program(words: Sequence[str]) -> Node:

@@ -15,29 +15,9 @@ import numpy as np
 from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
 from cgbench.models.text.places import Places, consecutive
 from cgbench.models.text.tokenized import TokenizerSide
-from cgbench.text.plain_text import words_of
+from cgbench.text.program_trees import program_symbols, program_tokens
 
-COPIED = ("PersonName", "String", "LocationKeyphrase")
-QUOTE = '"'
 CONTINUES = "##"  # the start of a piece within a word
-
-
-def program_tokens(line: str) -> list[tuple[str, bool]]:
-    """The tokens of a program, and whether each is a word of a literal that is copied."""
-    tokens, before, inside = [], "", False
-    for word in words_of(line):
-        if word == QUOTE:
-            inside = not inside and before in COPIED
-            tokens.append((word, False))
-        else:
-            tokens.append((word, inside))
-        before = word
-    return tokens
-
-
-def program_symbols(line: str) -> list[str]:
-    """The tokens of a program that are generated, not copied."""
-    return [token for token, is_copied in program_tokens(line) if not is_copied]
 
 
 class ProgramSide:
@@ -71,6 +51,16 @@ class ProgramSide:
     def places(self, line: str) -> Places:
         """The tokens of each word of a line."""
         return consecutive([len(ids) for ids in self._words_of(line)])
+
+    def as_decoded(self, line: str) -> str:
+        """A line as :meth:`decode` would write it, but with its unknown symbols."""
+        text = ""
+        for token, is_copied in program_tokens(line):
+            pieces = [self.tokens[id_] for id_ in self._pieces(token)] if is_copied else [token]
+            for piece in pieces:
+                continues = is_copied and piece.startswith(CONTINUES)
+                text += piece.removeprefix(CONTINUES) if continues else f" {piece}"
+        return text.strip()
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids before </s>."""

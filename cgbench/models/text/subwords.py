@@ -26,6 +26,7 @@ from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
 from cgbench.models.text.bpe import END_OF_WORD, alphabet, learn_merges, splitter
 from cgbench.models.text.places import Places, consecutive
 from cgbench.text.plain_text import word_bytes
+from cgbench.text.program_trees import program_symbols
 from cgbench.text.streams import read_lines
 
 FILE = "subwords.json"
@@ -176,6 +177,10 @@ class Subwords:
         """As :meth:`source_places`, for target lines."""
         return [self._target.places(line) for line in lines]
 
+    def as_decoded(self, line: str) -> str:
+        """A target line as :meth:`decode_target` writes it, where this changes words."""
+        return str(self._target.as_decoded(line)) if self.unit == "programs" else line
+
     def targets_of_pieces(self) -> np.ndarray:
         """See :meth:`.programs.ProgramSide.targets_of_pieces`."""
         if self.unit != "programs":
@@ -267,8 +272,6 @@ def _characters(line: str) -> list[bytes]:
 
 
 def _symbols(line: str) -> list[bytes]:
-    from cgbench.models.text.programs import program_symbols
-
     return [symbol.encode() for symbol in program_symbols(line)]
 
 

@@ -90,7 +90,8 @@ class Validation:
 
     def _score(self, model: nn.Module) -> float:
         hypotheses, rows = self._decode(model), self.data.rows.tolist()
-        references = [self._compared(self.data.lines[row]) for row in rows]
+        as_decoded = getattr(self.subwords, "as_decoded", str)
+        references = [self._compared(as_decoded(self.data.lines[row])) for row in rows]
         outputs = [self._compared(hypotheses[row]) for row in rows]
         if self.config.validate_metric == "exact_match":
             return (

@@ -20,11 +20,11 @@ from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
 from cgbench.models.special_ids import EOS, UNK
-from cgbench.models.text.programs import program_tokens
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import ids_of_bert, read_tokenizer
 from cgbench.models.training.loop import build_optimizer
 from cgbench.models.training.objective import Objective
+from cgbench.text.program_trees import comparable_program, program_tokens
 
 SMALL = {
     "model.width": 8,
@@ -123,6 +123,10 @@ def test_words_of_literals_are_pieces_and_the_rest_are_symbols(subwords):
     texts = [[subwords.target[id_] for id_ in row] for row in ids]
     assert texts[1][6:9] == ["un", "##known", "bird"] and ids[1][6] >= len(symbols) + 4
     decoded = [subwords.decode_target(row) for row in ids]
+    assert [subwords.as_decoded(line) for line in PROGRAMS[:3]] == decoded[:3]
+    assert comparable_program('( PersonName " O\' Brién " ) ( X " A b " )') == (
+        '( PersonName " o\'brien " ) ( X " A b " )'
+    )
     assert decoded[:3] == [PROGRAMS[0], PROGRAMS[1].replace("Unknown", "unknown"), PROGRAMS[2]]
     # The literals of other functions are symbols, and unknown ones are unknown.
     assert decoded[3] == '( Yield <unk> ( <unk> " <unk> " ) )'

@@ -1,0 +1,97 @@
+"""The rows of SMCalFlow-CS over a tiny BERT, on generated requests of the published form."""
+
+import json
+import re
+
+import pytest
+
+pytest.importorskip("transformers")
+from external_models import write_bert
+
+from cgbench.data_recipes.prepared import get
+from cgbench.data_recipes.registry import find_recipe
+from cgbench.errors import InputError
+from cgbench.models.lexicons.spans import read_spans
+
+NAMES = ("Anna", "Bob", "Carla", "Dan")
+DAYS = ("monday", "friday")
+WORDS = ("meet", "with", "'", "s", "team", "on", *map(str.lower, NAMES), *DAYS)
+SYSTEMS = ("BERT2SEQ", "BERT2SEQ+SS")
+
+
+def request_of(number, is_compositional):
+    name, day = NAMES[number % 4], DAYS[number % 2]
+    person = f'( PersonName " {name} " )'
+    people = f"( FindTeamOf :recipient {person} )" if is_compositional else person
+    date = f'( NextDOW :dow # ( DayOfWeek " {day.upper()} " ) )'
+    constraint = f"( Constraint[Event] :attendees ( With :people {people} ) :start {date} )"
+    plan = f"( Yield :event ( Create :constraint {constraint} ) )"
+    team = " 's team" if is_compositional else ""
+    tags = ["all", *["events_with_orgchart"] * is_compositional]
+    return {"utterance": f"meet with {name}{team} on {day}", "plan": plan, "tags": tags}
+
+
+def alignment_of(record):
+    """The authors' record: the attendees come from the third word, and perhaps two more."""
+    words = record["plan"].split()
+    start = words.index(":start")
+    attendees = words.index(":attendees")
+    end = 5 if "team" in record["utterance"] else 3
+    return {
+        "source": record["utterance"],
+        "alignments": [{"target_tokens_idx": [attendees, start], "source_tokens_idx": [2, end]}],
+    }
+
+
+@pytest.fixture
+def mirror(tmp_path):
+    folder = tmp_path / "mirror" / "smcalflow-cs"
+    folder.mkdir(parents=True)
+    records = {
+        "train": [request_of(number, number % 4 == 0) for number in range(24)],
+        "valid": [request_of(number, number % 2 == 0) for number in range(8)],
+        "test": [request_of(number, number % 2 == 0) for number in range(10)],
+    }
+    aligned = [alignment_of(record) for record in records["train"]]
+    for name, rows in {**records, "train.alignment": aligned}.items():
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (folder / f"num16.{name}.jsonl").write_text(text)
+    return tmp_path / "mirror"
+
+
+def test_compositional_rows_are_splits_and_alignments_are_spans(tmp_path, mirror):
+    out = tmp_path / "out"
+    get(find_recipe("smcalflow-cs"), out, mirror=str(mirror), offline=True)
+    assert len((out / "num16/valid-compositional.src").read_text().splitlines()) == 4
+    assert set((out / "num16/test-compositional.kind").read_text().split()) == {"compositional"}
+    spans = read_spans(out / "num16/train.spans")
+    assert len(spans) == 24
+    words = (out / "num16/train.tgt").read_text().splitlines()[0].split()
+    assert words[spans[0][0].target_start] == ":attendees" and spans[0][0].source_end == 5
+    path = mirror / "smcalflow-cs/num16.train.alignment.jsonl"
+    path.write_text(re.sub("alignments", "spans", path.read_text(), count=1))
+    with pytest.raises(InputError, match="row 1: not a record of alignments"):
+        get(find_recipe("smcalflow-cs"), tmp_path / "more", mirror=str(mirror), offline=True)
+
+
+@pytest.mark.slow
+def test_the_rows_train_decode_and_score(run, tmp_path, mirror):
+    bert = write_bert(
+        tmp_path / "bert", words=WORDS, num_hidden_layers=2, max_position_embeddings=512
+    )
+    out = tmp_path / "out"
+    words = (
+        *("reproduce", "run", "r-dangle-6", "--benchmarks", "SMCalFlow-CS 16-C"),
+        *("--scale", "smoke", "--seeds", "1", "--mirror", mirror, "--offline", "--jobs", "1"),
+        *("--device", "cpu", "--out", out, "--init", bert, "--systems", ",".join(SYSTEMS)),
+    )
+    run(*words)
+    results = [
+        json.loads(path.read_text()) for path in sorted((out / "runs").glob("*/*/result.json"))
+    ]
+    assert sorted(result["system"] for result in results) == sorted(SYSTEMS)
+    assert all("exact match" in result["figures"] for result in results)
+    shown = run("reproduce", "show", out, "--scale", "smoke").stdout
+    assert "BERT2SEQ+SS" in shown and "46.8" in shown
+    # A BERT of other weights is another run; another kind of model is refused.
+    assert "2 of 2 runs are done" in run(*words).stderr
