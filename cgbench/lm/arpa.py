@@ -43,11 +43,11 @@ def _write_words(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None
     probabilities, weights = model.of_words(estimates)
     logs = arpa_kernels.to_millionths(probabilities)
     backoffs = arpa_kernels.to_millionths(weights[: 0 if estimates.weights is None else None])
-    spellings, rows = arpa_kernels.spell_words(corpus.arena, corpus.starts)
+    spellings = arpa_kernels.spell_words(corpus.arena, corpus.starts, corpus.longest)
     buffer = np.empty(_BUFFER + corpus.longest, np.uint8)
     word = 0
     while word < corpus.words:
-        word, filled = arpa_kernels.write_words(spellings, rows, logs, backoffs, word, buffer)
+        word, filled = arpa_kernels.write_words(spellings, logs, backoffs, word, buffer)
         file.write(buffer[:filled].data)
 
 
@@ -57,7 +57,16 @@ def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None
     corpus, sorting, order = model.corpus, model.sorting, estimates.order
     weights = np.empty(0, np.float32) if estimates.weights is None else estimates.weights
     capacity = max(_BUFFER, 4 * (order * (corpus.longest + 1) + arpa_kernels.LINE))
-    spellings, rows = arpa_kernels.spell_words(corpus.arena, corpus.starts)
+    spellings = arpa_kernels.spell_words(corpus.arena, corpus.starts, corpus.longest)
+    ngrams = arpa_kernels.Ngrams(
+        corpus.text,
+        sorting.positions,
+        sorting.shared,
+        sorting.depths,
+        order,
+        estimates.probabilities,
+        weights,
+    )
     spare: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
 
     def write(stretch: Stretch) -> list[tuple[np.ndarray, int]]:
@@ -68,20 +77,7 @@ def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None
             except queue.Empty:
                 buffer = np.empty(capacity, np.uint8)
             low, node, filled = arpa_kernels.write_ngrams(
-                corpus.text,
-                sorting.positions,
-                sorting.shared,
-                sorting.depths,
-                low,
-                stretch.high,
-                order,
-                spellings,
-                rows,
-                corpus.longest,
-                estimates.probabilities,
-                weights,
-                node,
-                buffer,
+                ngrams, spellings, low, stretch.high, node, buffer
             )
             written.append((buffer, filled))
         return written

@@ -6,7 +6,7 @@
 # mypy: ignore-errors
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -99,17 +99,26 @@ def write_figure(value, out, i):
     return i + 2
 
 
-def spell_words(arena, starts):
-    """The words in the layout of :func:`write_ngrams`: (uint8 arena, uint64 ``[words, 2]``).
+class Spellings(NamedTuple):
+    """The words in a layout that takes one memory access for most of them."""
 
-    The arena contains a space after each word. A row holds 8 bytes from the start of the word, and
-    start << 32 | length with the space. So most words take one memory access.
+    arena: np.ndarray
+    """uint8, the words with a space after each."""
+    rows: np.ndarray
+    """uint64 ``[words, 2]``: 8 bytes from the start of the word; start << 32 | length with the
+    space.
     """
+    longest: int
+    """Bytes of the longest word."""
+
+
+def spell_words(arena, starts, longest):
+    """The :class:`Spellings` of words: word i is ``arena[starts[i]:starts[i + 1]]``."""
     words = starts.size - 1
     spellings = np.zeros(int(starts[words]) + words + 8, np.uint8)
     rows = np.empty((words, 2), np.uint64)
     _spell_words(arena, starts, spellings, rows)
-    return spellings, rows
+    return Spellings(spellings, rows, int(longest))
 
 
 @kernel
@@ -128,33 +137,32 @@ def _spell_words(arena, starts, spellings, rows):
 
 
 @inlined
-def write_word(eight, where, spellings, out, i):
+def write_word(eight, where, arena, out, i):
     """Copy a word and its space, eight bytes at a time; bytes past the end are overwritten later.
 
-    ``eight`` and ``where`` are its row of :func:`spell_words`.
+    ``eight`` and ``where`` are its row of :class:`Spellings`.
     """
     store64(out, i, eight)
     length = np.int64(where & np.uint64(0xFFFFFFFF))
     if length > 8:
         start = np.int64(where >> np.uint64(32))
         for at in range(8, length, 8):
-            store64(out, i + at, load64(spellings, start + at))
+            store64(out, i + at, load64(arena, start + at))
     return i + length
 
 
 @kernel
-def write_words(spellings, rows, logs, backoffs, word, out):
+def write_words(spellings, logs, backoffs, word, out):
     """Write lines from ``word`` on until the buffer is full; log10 in millionths, by word.
 
     :returns: (the next word, bytes written)
     """
+    arena, rows, longest = spellings
     i = 0
-    while (
-        word < logs.size and i + np.int64(rows[word, 1] & np.uint64(0xFFFFFFFF)) + LINE <= out.size
-    ):
+    while word < logs.size and i + longest + 1 + LINE <= out.size:
         i = write_figure(logs[word], out, i)
         out[i] = 9
-        i = write_word(rows[word, 0], rows[word, 1], spellings, out, i + 1)
+        i = write_word(rows[word, 0], rows[word, 1], arena, out, i + 1)
         if backoffs.size > 0:
             out[i - 1] = 9
             i = write_figure(backoffs[word], out, i) + 1
@@ -163,85 +171,66 @@ def write_words(spellings, rows, logs, backoffs, word, out):
     return word, i
 
 
-def write_ngrams(
-    text,
-    positions,
-    shared,
-    depths,
-    low,
-    high,
-    order,
-    spellings,
-    rows,
-    longest,
-    values,
-    weights,
-    node,
-    out,
-):
+class Ngrams(NamedTuple):
+    """The n-grams of one order: positions of a sorted corpus, and what is written beside each."""
+
+    text: np.ndarray
+    positions: np.ndarray
+    shared: np.ndarray
+    depths: np.ndarray
+    """As in ``count_kernels.py``."""
+    order: int
+    probabilities: np.ndarray
+    """float32 ``[nodes]``"""
+    weights: np.ndarray
+    """float32 ``[nodes]``, back-off weights; empty for the highest order."""
+
+
+class Block(NamedTuple):
+    """The n-grams that are written together: arrays ``[_BLOCK]``."""
+
+    words: np.ndarray
+    """int32 ``[_BLOCK, order]``"""
+    word_rows: np.ndarray
+    """uint64 ``[_BLOCK, order, 2]``, of :class:`Spellings`."""
+    heads: np.ndarray
+    """int64, as are the next three: the last position of the n-gram."""
+    nodes: np.ndarray
+    logs: np.ndarray
+    backoffs: np.ndarray
+    values: np.ndarray
+    """float64"""
+    bits: np.ndarray
+    """``values`` viewed as int64."""
+
+    @classmethod
+    def of(cls, order: int) -> "Block":
+        """Room for a block."""
+        values = np.empty(_BLOCK, np.float64)
+        return cls(
+            np.empty((_BLOCK, order), np.int32),
+            np.empty((_BLOCK, order, 2), np.uint64),
+            *(np.empty(_BLOCK, np.int64) for _ in range(4)),
+            values,
+            values.view(np.int64),
+        )
+
+
+def write_ngrams(ngrams, spellings, low, high, node, out):
     """Write the lines of the n-grams from ``low`` on until the buffer is full.
 
-    :param longest: bytes of the longest word.
-    :param values: float32 probabilities by node; ``weights``: back-off weights, empty for the
-        highest order.
+    :param high: the position after the last.
     :param node: index of the first node from ``low`` on.
     :returns: (next position, its node, bytes written)
     """
-    words = np.empty((_BLOCK, order), np.int32)
-    word_rows = np.empty((_BLOCK, order, 2), np.uint64)
-    heads, nodes, logs, backoffs = (np.empty(_BLOCK, np.int64) for _ in range(4))
-    values_f64 = np.empty(_BLOCK, np.float64)
-    return _write_ngrams(
-        text,
-        positions,
-        shared,
-        depths,
-        low,
-        high,
-        order,
-        spellings,
-        rows,
-        longest,
-        values,
-        weights,
-        node,
-        out,
-        words,
-        word_rows,
-        heads,
-        nodes,
-        logs,
-        backoffs,
-        values_f64,
-        values_f64.view(np.int64),
-    )
+    return _write_ngrams(ngrams, spellings, low, high, node, out, Block.of(ngrams.order))
 
 
 @kernel
-def _write_ngrams(
-    text,
-    positions,
-    shared,
-    depths,
-    low,
-    high,
-    order,
-    spellings,
-    rows,
-    longest,
-    values,
-    weights,
-    node,
-    out,
-    words,
-    word_rows,
-    heads,
-    nodes,
-    logs,
-    backoffs,
-    values_f64,
-    bits,
-):
+def _write_ngrams(ngrams, spellings, low, high, node, out, block):
+    text, positions, shared, depths, order, probabilities, weights = ngrams
+    arena, rows, longest = spellings
+    words, word_rows, heads, nodes, logs, backoffs, values, bits = block
     i = 0
     backs_off = weights.size > 0
     room = order * (longest + 1) + LINE
@@ -258,31 +247,29 @@ def _write_ngrams(
         node += count
         # Separate loops read memory, so that no branch waits for it.
         for row in range(count):
-            position = np.uint64(
-                positions[heads[row]]
-            )  # unsigned: Numba skips the check for negative indices
+            # Unsigned: Numba skips the check for negative indices.
+            position = np.uint64(positions[heads[row]])
             for back in range(np.uint64(order)):
                 words[np.uint64(row), np.uint64(order - 1) - back] = text[position - back]
             words[row, 0] -= words[row, 0] == 2  # <s> before a sentence is stored as the id of </s>
-            values_f64[row] = values[nodes[row]]
+            values[row] = probabilities[nodes[row]]
         for row in range(np.uint64(count)):
             for column in range(np.uint64(order)):
                 word = np.uint64(words[row, column])
                 word_rows[row, column, 0] = rows[word, 0]
                 word_rows[row, column, 1] = rows[word, 1]
-        _logarithms(values_f64, bits, count, logs)
+        _logarithms(values, bits, count, logs)
         if backs_off:
             for row in range(count):
-                values_f64[row] = weights[nodes[row]]
-            _logarithms(values_f64, bits, count, backoffs)
+                values[row] = weights[nodes[row]]
+            _logarithms(values, bits, count, backoffs)
         for row in range(count):
             i = write_figure(logs[row], out, i)
             out[i] = 9
             i += 1
             for column in range(order):
-                i = write_word(
-                    word_rows[row, column, 0], word_rows[row, column, 1], spellings, out, i
-                )
+                eight, where = word_rows[row, column, 0], word_rows[row, column, 1]
+                i = write_word(eight, where, arena, out, i)
             if backs_off:
                 out[i - 1] = 9
                 i = write_figure(backoffs[row], out, i) + 1

@@ -13,6 +13,8 @@ also single pieces. The lookup table is described in ``trie_table.py``.
 
 # mypy: ignore-errors
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cgbench.benchmark.measure.known_ngrams.trie_table import (
@@ -45,9 +47,26 @@ def _find_tail(slot, tail_nodes):
     return low
 
 
-def cover_greedy(
-    ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengths, tail_text, begins, pieces
-):
+class Lanes(NamedTuple):
+    """The sentences that are covered in turns: int64 ``[_LANES]`` each."""
+
+    sentence: np.ndarray
+    """Its number; -1 before the first."""
+    position: np.ndarray
+    """The next word in ``ids``."""
+    end: np.ndarray
+    """The word after its last."""
+    node: np.ndarray
+    """The piece so far."""
+    count: np.ndarray
+    """Pieces so far."""
+    tail: np.ndarray
+    """The next word of the node's tail in ``tails.text``."""
+    tail_end: np.ndarray
+    """The word after the tail's last."""
+
+
+def cover_greedy(ids, lengths, words, slots, tails, begins, pieces):
     """Leftmost-longest covers of sentences by a set of n-grams that is closed under substrings.
 
     A piece that cannot be extended ends, and the current word begins the next one, so each word
@@ -55,35 +74,18 @@ def cover_greedy(
     computes while another waits for memory.
 
     :param ids: int32, the words of all sentences; ``lengths`` int32, words per sentence.
+    :param words: number of words; ``slots``: the table; ``tails``: its :class:`.Tails`.
     :param begins: uint8 out, 1 where a piece begins; ``pieces`` int32 out, pieces per sentence.
     """
-    tails = tail_nodes, tail_starts, tail_lengths, tail_text
-    lanes = (np.zeros(_LANES, np.int64) for _ in range(6))
-    _cover_greedy(
-        ids, lengths, words, slots, *tails, begins, pieces, np.full(_LANES, -1, np.int64), *lanes
-    )
+    lanes = Lanes(*(np.zeros(_LANES, np.int64) for _ in Lanes._fields))
+    lanes.sentence[:] = -1
+    _cover_greedy(ids, lengths, words, slots, tails, lanes, begins, pieces)
 
 
 @kernel
-def _cover_greedy(
-    ids,
-    lengths,
-    words,
-    slots,
-    tail_nodes,
-    tail_starts,
-    tail_lengths,
-    tail_text,
-    begins,
-    pieces,
-    sentence,
-    position,
-    end,
-    node,
-    count,
-    tail,
-    tail_end,
-):
+def _cover_greedy(ids, lengths, words, slots, tails, lanes, begins, pieces):
+    sentence, position, end, node, count, tail, tail_end = lanes
+    tail_nodes, tail_starts, tail_lengths, tail_text = tails
     next_sentence = 0
     next_position = 0
     working = _LANES
@@ -120,9 +122,8 @@ def _cover_greedy(
                 entry = entry_of(node[lane], word)
                 slot = home_slot(entry, slots.size)
                 match = match_bucket(slots, slot, entry)
-                if (
-                    slots[slot + BUCKET - 1] != _0 and match == _0
-                ):  # in this order: full buckets are rare
+                # In this order: full buckets are rare.
+                if slots[slot + BUCKET - 1] != _0 and match == _0:
                     slot = max(find_entry(entry, slots), 0)
                     match = match_bucket(slots, slot - slot % BUCKET, entry)
                 else:

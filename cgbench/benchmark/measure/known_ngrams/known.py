@@ -42,7 +42,7 @@ import itertools
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
 
@@ -50,6 +50,7 @@ import numpy as np
 
 from cgbench.benchmark.measure.known_ngrams import saved as saved_ngrams
 from cgbench.benchmark.measure.known_ngrams.learning import grow_ngrams
+from cgbench.benchmark.measure.known_ngrams.trie_arrays import Tails
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary, blocks_of, read_training
 from cgbench.errors import InputError, argument
 from cgbench.machine import check_memory
@@ -71,9 +72,8 @@ class KnownNgrams:
     """A set of known n-grams with its vocabulary.
 
     ``ngrams`` is their number (single words included) and ``longest`` the length of the longest, in
-    words. ``slots`` and ``tails`` (nodes, starts, lengths, text) are the arrays of the layout
-    above. Two sets are equal if they hold the same n-grams with the same word ids; one text always
-    gives the same ids.
+    words. ``slots`` and ``tails`` are the arrays of the layout above. Two sets are equal if they
+    hold the same n-grams with the same word ids; one text always gives the same ids.
     """
 
     words: Vocabulary
@@ -81,7 +81,7 @@ class KnownNgrams:
     slots: np.ndarray
     ngrams: int
     longest: int
-    tails: tuple[np.ndarray, ...] = (np.zeros(0, np.int32),) * 4
+    tails: Tails = field(default_factory=Tails.none)
 
     @classmethod
     def learn(
@@ -215,8 +215,8 @@ class KnownNgrams:
         pieces = np.empty(len(lengths), np.int32)
         begins = np.empty(len(ids), np.uint8)
         cover_kernels.cover_greedy(
-            ids, lengths, len(self.words), self.slots, *self.tails, begins, pieces
-        )  # type: ignore[call-arg]
+            ids, lengths, len(self.words), self.slots, self.tails, begins, pieces
+        )
         return pieces, begins
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -226,8 +226,7 @@ class KnownNgrams:
         folder = Path(folder)
         self.words.save(folder)
         sizes = {name: getattr(self, name) for name in _SIZES} | {"slots": len(self.slots)}
-        names = [f"tail.{name}.npy" for name in saved_ngrams.TAIL_ARRAYS]
-        tails = dict(zip(names, self.tails, strict=True))
+        tails = {f"tail.{name}.npy": array for name, array in self.tails._asdict().items()}
         saved_ngrams.save_arrays(
             folder, "ngrams.json", sizes, {"trie.slots.npy": self.slots, **tails}
         )
@@ -246,16 +245,14 @@ class KnownNgrams:
             raise InputError(
                 f"{folder}: ngrams.json and trie.slots.npy do not match; {saved_ngrams.REMEDY}"
             )
-        tails = {
-            name: saved_ngrams.read_array(folder / f"tail.{name}.npy", dtype)
-            for name, dtype in saved_ngrams.TAIL_ARRAYS.items()
-        }
+        paths = [folder / f"tail.{name}.npy" for name in Tails._fields]
+        tails = Tails(*(saved_ngrams.read_array(path, "int32") for path in paths))
         words = Vocabulary.load(folder)
         saved_ngrams.check_trie(folder, len(words), slots, tails)
         return cls(
             words,
             slots=slots,
-            tails=tuple(tails.values()),
+            tails=tails,
             **{name: sizes[name] for name in _SIZES},
         )
 

@@ -2,13 +2,13 @@
 table.
 """
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
+from cgbench.benchmark.measure.known_ngrams.trie_arrays import Runs, Tails, Tallies
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.machine import usable_cores
@@ -16,14 +16,14 @@ from cgbench.text.word_counts import LARGEST, cut_words, longer
 
 _PARTITION = 1 << 18
 
-Trie: TypeAlias = tuple[np.ndarray, int, int, tuple[np.ndarray, ...]]
+Trie: TypeAlias = tuple[np.ndarray, int, int, Tails]
 """The last fields of :class:`~cgbench.benchmark.measure.known_ngrams.known.KnownNgrams`."""
 
 
 def grow_ngrams(
     vocabulary: Vocabulary,
     word_min_count: int,
-    runs: Sequence[np.ndarray],
+    runs: Runs,
     min_count: int,
     jobs: int | None = None,
 ) -> Trie:
@@ -36,20 +36,18 @@ def grow_ngrams(
     """
     from cgbench.benchmark.measure.known_ngrams import trie_kernels
 
-    text = runs[0]
     known_words = int(np.count_nonzero(vocabulary.counts >= word_min_count))
     starts = np.zeros(known_words + 1, np.int64)
-    trie_kernels.count_places(text, starts)
+    trie_kernels.count_places(runs.text, starts)
     np.cumsum(starts, out=starts)
-    groups = np.empty(
-        (2, int(starts[-1])), np.int32
-    )  # 8 bytes per word: much of the memory that learning takes
-    trie_kernels.sort_first(text, starts.copy(), groups[0])
+    # 8 bytes per word: much of the memory that learning takes.
+    groups = np.empty((2, int(starts[-1])), np.int32)
+    trie_kernels.sort_first(runs.text, starts.copy(), groups[0])
 
     # The partition depends on the text alone, so the order of nodes does not depend on the number
     # of threads.
     cuts = cut_words(starts, _PARTITION)
-    work = partial(_grow_words, (*runs, groups, starts), known_words, min_count)
+    work = partial(_grow_words, runs, groups, starts, min_count)
     with ThreadPoolExecutor(jobs or usable_cores()) as pool:
         partitions = list(pool.map(work, cuts[:-1], cuts[1:]))
     base = 0
@@ -63,32 +61,30 @@ def grow_ngrams(
         raise InputError(
             f"{base:,} known n-grams are more than the index can hold; raise min_count"
         )
-    longest, *tails = trie_kernels.build_trie(nodes, text, len(vocabulary), slots)
-    ngrams = (
-        known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))
-    )  # nodes stand for their tails as well
-    return slots, ngrams, max(longest, min(known_words, 1)), tuple(tails)
+    longest, tails = trie_kernels.build_trie(nodes, runs.text, len(vocabulary), slots)
+    # Nodes stand for their tails as well.
+    tail_words = int(nodes[:, trie_kernels.TAIL_LENGTH].sum(dtype=np.int64))
+    ngrams = known_words + len(nodes) + tail_words
+    return slots, ngrams, max(longest, min(known_words, 1)), tails
 
 
 def _grow_words(
-    arrays: Sequence[np.ndarray], known_words: int, min_count: int, low: int, high: int
+    runs: Runs, groups: np.ndarray, starts: np.ndarray, min_count: int, low: int, high: int
 ) -> np.ndarray:
     """The nodes of the n-grams that begin with the words ``low`` to ``high - 1``
     (``trie_kernels.grow_trie``).
-
-    :param arrays: text, weights, ends, groups and starts.
     """
     from cgbench.benchmark.measure.known_ngrams import trie_kernels
 
-    starts = arrays[-1]
+    known_words = len(starts) - 1
     nodes = np.empty((int(starts[high] - starts[low]) // 4 + 64, 4), np.int32)
     stack = np.empty((1 << 8, 5), np.int64)
-    tally = np.zeros(known_words, np.int64)
-    free, touched = np.zeros(known_words, np.int32), np.empty(known_words, np.int32)
+    tallies = Tallies.of(known_words)
     word, depth, filled = low, 0, 0
     while word < high:
-        state = word, high, min_count, nodes, filled, stack, depth, tally, free, touched
-        word, depth, filled = trie_kernels.grow_trie(*(*arrays, *state))
+        word, depth, filled = trie_kernels.grow_trie(
+            runs, groups, starts, word, high, min_count, nodes, filled, stack, depth, tallies
+        )
         # A node has at most known_words children: with this much room the next call makes progress.
         if word < high and len(nodes) < filled + known_words + trie_kernels.SHORTEST_TAIL:
             nodes = longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)

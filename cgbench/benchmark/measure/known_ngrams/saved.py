@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.measure.known_ngrams.trie_arrays import Tails
 from cgbench.checksums import check_digests, digests_of
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, ordinary_file, read_json, write_json
@@ -24,7 +25,6 @@ REMEDY = "save it again"
 _CHUNK = 1 << 21  # rows checked at once
 
 WORD_ARRAYS = {"arena": "uint8", "starts": "int64", "counts": "int64", "table": "uint64"}
-TAIL_ARRAYS = {"nodes": "int32", "starts": "int32", "lengths": "int32", "text": "int32"}
 
 
 def save_arrays(
@@ -128,9 +128,7 @@ def check_vocabulary(
         raise InputError(f"{folder / 'words.table.npy'}: no row is free; {REMEDY}")
 
 
-def check_trie(
-    folder: Path, words: int, slots: np.ndarray, tails: Mapping[str, np.ndarray]
-) -> None:
+def check_trie(folder: Path, words: int, slots: np.ndarray, tails: Tails) -> None:
     """Check the bounds that the loops over known n-grams rely on: a bucket with a free slot, where
     searches end, and a valid tail for every slot whose flag is set."""
     from cgbench.benchmark.measure.known_ngrams.trie_table import BUCKET
@@ -145,7 +143,7 @@ def check_trie(
         flagged += int(np.count_nonzero(some & np.uint64(1)))
     if not free:
         raise InputError(f"{path}: no slot is free; {REMEDY}")
-    nodes, starts, lengths, text = (tails[name] for name in TAIL_ARRAYS)
+    nodes, starts, lengths, text = tails
     tail = folder / "tail.nodes.npy"
     if not len(nodes) == len(starts) == len(lengths) == flagged:
         raise InputError(f"{tail}: the number of tails does not match the slots; {REMEDY}")

@@ -29,6 +29,7 @@ one node with a tail. The table of nodes is in ``trie_table.py``; the loops that
 
 import numpy as np
 
+from cgbench.benchmark.measure.known_ngrams.trie_arrays import Runs, Tails
 from cgbench.benchmark.measure.known_ngrams.trie_table import enter, entry_of
 from cgbench.engines.compiled import kernel, part
 from cgbench.errors import InputError
@@ -62,8 +63,7 @@ def collapse(tokens, ids, expand_all):
     :param ids: int32, the new id of each old one; -1 for a word in no known n-gram, which ends a
         run.
     :param expand_all: also keep a weight for runs that occur once.
-    :returns: (text, weights, ends): the training text, repeated runs first. For their places, the
-        count of the run and the place of its LINE_END. Runs of a single word are left out.
+    :returns: the :class:`.Runs` of two words or more.
     """
     runs = _renumber(tokens, ids)
     slots = np.zeros(1 << max(2 * runs - 1, 15).bit_length(), np.uint64)
@@ -77,7 +77,7 @@ def collapse(tokens, ids, expand_all):
     weights = np.empty(repeated, np.int32)
     ends = np.empty(repeated, np.int32)
     _write_runs(tokens, firsts[:distinct], times, expand_all, text, weights, ends)
-    return text, weights, ends
+    return Runs(text, weights, ends)
 
 
 @kernel
@@ -197,23 +197,7 @@ def sort_first(text, free, groups):
 
 
 @kernel
-def grow_trie(
-    text,
-    weights,
-    ends,
-    groups,
-    starts,
-    first,
-    high,
-    min_count,
-    nodes,
-    filled,
-    stack,
-    depth,
-    tally,
-    free,
-    touched,
-):
+def grow_trie(runs, groups, starts, first, high, min_count, nodes, filled, stack, depth, tallies):
     """The trie of the known n-grams that begin with the words ``first`` to ``high - 1``, depth
     first.
 
@@ -227,10 +211,10 @@ def grow_trie(
     :param nodes: int32 ``[capacity, 4]`` out, see PARENT.
     :param stack: int64 ``[capacity, 5]``, the pending groups, see BEGIN; ``depth`` of them, 0 at
         first.
-    :param tally: int64 ``[words]`` zeros; ``free`` int32 ``[words]`` zeros; ``touched`` int32
-        ``[words]``.
     :returns: (first word that is not done, depth, nodes filled)
     """
+    text, weights, ends = runs
+    tally, free, touched = tallies
     repeated = weights.size
     while first < high:
         if depth == 0:
@@ -295,11 +279,8 @@ def grow_trie(
 
             chain_begin = groups[side, begin] - chain
             while chain > 0 and (chain < SHORTEST_TAIL or node < 0):
-                nodes[filled, PARENT], nodes[filled, WORD], nodes[filled, TAIL_LENGTH] = (
-                    node,
-                    text[chain_begin],
-                    0,
-                )
+                nodes[filled, PARENT], nodes[filled, WORD] = node, text[chain_begin]
+                nodes[filled, TAIL_LENGTH] = 0
                 node = filled
                 filled += 1
                 chain -= 1
@@ -317,18 +298,12 @@ def grow_trie(
                 child_end = child_begin + (tally[word] & _PLACES)
                 tally[word] = 0
                 free[word] = child_begin + 1
-                stack[depth, BEGIN], stack[depth, END], stack[depth, SIDE] = (
-                    child_begin,
-                    child_end,
-                    1 - side,
-                )
+                stack[depth, BEGIN], stack[depth, END] = child_begin, child_end
+                stack[depth, SIDE] = 1 - side
                 stack[depth, NODE], stack[depth, CHAIN] = filled, 0
                 depth += 1
-                nodes[filled, PARENT], nodes[filled, WORD], nodes[filled, TAIL_LENGTH] = (
-                    node,
-                    word,
-                    0,
-                )
+                nodes[filled, PARENT], nodes[filled, WORD] = node, word
+                nodes[filled, TAIL_LENGTH] = 0
                 filled += 1
                 child_begin = child_end
             for i in range(begin, end):
@@ -347,17 +322,14 @@ def build_trie(nodes, text, words, slots):
     """Enter the nodes of :func:`grow_trie` into the empty table ``slots``, and keep the text of the
     tails.
 
-    :returns: (length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one
-        row per tail, by rising slot.
+    :returns: (length of the longest n-gram, :class:`.Tails`)
     """
     slot_of = np.empty(len(nodes), np.int32)
     longest = _enter_nodes(nodes, words, slots, slot_of, np.empty(len(nodes), np.int32))
     holds = nodes[:, TAIL_LENGTH] > 0
-    holders, begins, lengths = (
-        slot_of[holds],
-        nodes[holds, TAIL_BEGIN].astype(np.int64),
-        nodes[holds, TAIL_LENGTH],
-    )
+    holders = slot_of[holds]
+    begins = nodes[holds, TAIL_BEGIN].astype(np.int64)
+    lengths = nodes[holds, TAIL_LENGTH]
     del slot_of
     # Tails overlap (each place of a repeated passage has one to its end): keep the union of the
     # spans. Text before ``covered`` is kept already.
@@ -376,7 +348,7 @@ def build_trie(nodes, text, words, slots):
     moved = np.empty(len(begins), np.int32)
     moved[by_begin] = starts - (covered - begin)
     by_slot = np.argsort(holders, kind="stable")
-    return longest, holders[by_slot], moved[by_slot], lengths[by_slot], tail_text
+    return longest, Tails(holders[by_slot], moved[by_slot], lengths[by_slot], tail_text)
 
 
 @kernel

@@ -5,6 +5,7 @@ from numba import njit
 
 from cgbench.benchmark.measure.known_ngrams import cover_kernels, trie_kernels, trie_table
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.measure.known_ngrams.trie_arrays import Tallies
 from cgbench.text.word_kernels import LINE_END
 
 WORDS = "abcdex"
@@ -27,23 +28,19 @@ def learn_example():
     tokens = np.array(
         [i for line in LINES for i in [*map(WORDS.index, line.split()), LINE_END]], np.int32
     )
-    text, weights, ends = trie_kernels.collapse(
-        tokens, np.array([0, 1, 2, 3, 4, -1]), False
-    )  # x occurs once
+    runs = trie_kernels.collapse(tokens, np.array([0, 1, 2, 3, 4, -1]), False)  # x occurs once
     starts = np.zeros(6, np.int64)
-    trie_kernels.count_places(text, starts)
+    trie_kernels.count_places(runs.text, starts)
     np.cumsum(starts, out=starts)
     groups = np.empty((2, int(starts[-1])), np.int32)
-    trie_kernels.sort_first(text, starts.copy(), groups[0])
+    trie_kernels.sort_first(runs.text, starts.copy(), groups[0])
     before = groups[0].copy()
     nodes, stack = np.empty((20, 4), np.int32), np.empty((20, 5), np.int64)
-    tally, free, touched = np.zeros(5, np.int64), np.zeros(5, np.int32), np.empty(5, np.int32)
-    given = text, weights, ends, groups, starts
     word, _, filled = trie_kernels.grow_trie(
-        *given, 0, 5, 2, nodes, 0, stack, 0, tally, free, touched
+        runs, groups, starts, 0, 5, 2, nodes, 0, stack, 0, Tallies.of(5)
     )
     assert word == 5
-    return text, weights, ends, starts, before, nodes[:filled]
+    return *runs, starts, before, nodes[:filled]
 
 
 def test_the_example_of_learning():
