@@ -1,5 +1,4 @@
-"""Recognise hypotheses that would match their references if a program had not changed their form or
-their order.
+"""Recognise hypotheses that would match their references if a program had not changed their form.
 
 Each form has a repair. It is the cause if the repaired hypotheses have clearly more in common with
 the references, which do not have that form themselves: hypotheses are never judged alone, and a
@@ -10,7 +9,8 @@ import html
 import json
 import re
 import unicodedata
-from collections import Counter, defaultdict
+import urllib.parse
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -20,21 +20,13 @@ Pair = tuple[str, str]
 """A hypothesis and its reference."""
 LEAST_GAIN = 0.01  # of the units of all references
 RUN = 16  # consecutive lines
-FORM_LINES, ORDER_LINES = 1024, 384  # at most about twice as many are compared
+FORM_LINES = 1024  # at most about twice as many are compared
 LONGEST = 2_000  # characters of a line
-FEWEST_LINES = 3  # that tell an order
-FEWEST_WORDS = 3  # in a line that tells an order, without those in many lines
-COMMON = 0.05
-LEAST_LOST = 0.1  # of the lines: unlike their own reference
-MOST_SEARCHED = 200
-ALIKE, APART = (
-    0.4,
-    0.3,
-)  # likeness to the reference of another line, and how much less to that of its own
-_MARKS = re.compile(
-    "[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
-    "|[\\w\u00ad\u0300-\u036f\u200b-\u200f\u2060\ufeff]+|[^\\w\\s]"
+_UNSPACED = (
+    "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 )
+_SPLIT = r"!\"#$%&()*+,./:;<=>?@\[\\\]^_`{|}~"  # as 13a does, which leaves other marks at words
+_MARKS = re.compile(f"[{_UNSPACED}]|[^\\s{_UNSPACED}{_SPLIT}]+|[{_SPLIT}]")
 
 
 class Damage(NamedTuple):
@@ -46,6 +38,7 @@ class Damage(NamedTuple):
     remedy: str
     of_all: bool = False  # all lines have it
     adds: bool = False  # it adds words and changes none
+    typographic: bool = False  # people also write it: references may have it in some lines
 
 
 def _mojibake(line: str) -> str:
@@ -65,6 +58,14 @@ def _quoted(line: str) -> str:
     return value if isinstance(value, str) else line
 
 
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[0][1:]
+    if code[0] in "ux" and len(code) > 1:
+        return chr(int(code[1:], 16))
+    return {"n": " ", "t": " ", "r": " "}.get(code, code)
+
+
+_ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[ntr\"'])")
 _ESCAPE = re.compile("&(?:[a-zA-Z]{2,6}|#[0-9]{1,5}|#x[0-9a-fA-F]{1,4});")
 _END = re.compile(r"\s*<(?:/?s|pad|eos|bos|\|endoftext\||\|im_end\|)>\s*")
 _ZERO_WIDTH = re.compile("[\u200b-\u200f\u2060\ufeff]")
@@ -122,6 +123,13 @@ FORMS = (
         "decode the pieces",
     ),
     Damage(
+        "hyphens split off as Moses does (@-@)",
+        re.compile("(?:^| )@[^\\w\\s]@(?: |$)", re.M),
+        lambda line: re.sub(" ?@([^\\w\\s])@ ?", r"\1", line),
+        "join them (sed 's/ @-@ /-/g')",
+        adds=True,
+    ),
+    Damage(
         "pieces of subword-nmt (@@)",
         re.compile("@@( |$)", re.M),
         lambda line: re.sub("@@( |$)", "", line),
@@ -151,6 +159,32 @@ FORMS = (
         _BLANK,
         lambda line: _BLANK.sub(" ", line),
         "replace them by ordinary blanks",
+        typographic=True,
+    ),
+    Damage(
+        "escapes of a programming language (such as \\u00fc)",
+        re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[ntr\"'])"),
+        lambda line: _ESCAPED.sub(_unescaped, line),
+        "decode them (json.loads in Python)",
+    ),
+    Damage(
+        "escapes of addresses (such as %20)",
+        re.compile("(?:%[0-9A-Fa-f]{2})+"),
+        urllib.parse.unquote,
+        "decode them (urllib.parse.unquote in Python)",
+    ),
+    Damage(
+        "cells in quotes, as Excel and pandas write them",
+        re.compile('^"(?:[^"\n]|"")*""(?:[^"\n]|"")*"$', re.M),
+        lambda line: line[1:-1].replace('""', '"'),
+        "write the text without quotes, or name the file .csv and the column",
+    ),
+    Damage(
+        "reasoning before the text",
+        re.compile("</(?:think|thinking|reasoning|thought)>"),
+        lambda line: re.sub("^.*</(?:think|thinking|reasoning|thought)>\\s*", "", line),
+        "cut the reasoning (sed 's/.*<.think>//')",
+        adds=True,
     ),
     Damage(
         "HTML entities (such as &quot;)",
@@ -220,6 +254,8 @@ def forms_of(
             changed = [pair for pair, has_sign in zip(pairs, signs[side], strict=True) if has_sign]
             if 4 * sum(signs[1 - side]) >= max(1, len(changed)) or (side and form.sign is _ESCAPE):
                 continue  # both have it, or Moses wrote the references
+            if form.typographic and side and 2 * len(changed) < len(pairs):
+                continue
             if form.of_all and len(changed) < 0.9 * sum(bool(pair[side]) for pair in pairs):
                 continue
             gain = 0
@@ -233,69 +269,3 @@ def forms_of(
             if gain >= max(1, LEAST_GAIN * total):
                 yield form, holder
                 break
-
-
-def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
-    """How hypotheses are out of step with the references: shifted or in another order; None if they
-    are not.
-    """
-    n = len(hypotheses)
-    if n < FEWEST_LINES:
-        return None
-    # Words that are in many lines tell nothing of a line.
-    sample = sampled(n, ORDER_LINES)
-    spread_of = Counter(unit for row in sample for unit in set(words_of(references[row].lower())))
-    common = {unit for unit, count in spread_of.items() if count > max(2, COMMON * len(sample))}
-
-    def content(line: str) -> Counter[str]:
-        """The words of a line that tell it from most others."""
-        return Counter(word for word in words_of(line.lower()) if word not in common)
-
-    texts = {row: words for row in sample if len(words := content(hypotheses[row])) >= FEWEST_WORDS}
-    of_row: dict[int, Counter[str]] = {}
-
-    def likeness(row: int, candidate: int) -> float:
-        if not 0 <= candidate < n:
-            return 0.0
-        if candidate not in of_row:
-            of_row[candidate] = content(references[candidate])
-        shared = 2 * (texts[row] & of_row[candidate]).total()
-        return shared / (texts[row].total() + of_row[candidate].total() or 1)
-
-    # Lines that are unlike the reference in their place.
-    in_place = {row: likeness(row, row) for row in texts}
-    least = max(FEWEST_LINES - 1, LEAST_LOST * len(texts))
-    weak = [row for row in texts if in_place[row] < ALIKE]
-    if len(weak) < least:
-        return None
-    # Neighbours first, then any line that shares a rare word.
-    nearby = {
-        shift: [
-            row for row in weak if likeness(row, row + shift) > max(ALIKE, in_place[row] + APART)
-        ]
-        for shift in (1, -1, 2, -2)
-    }
-    for shift, near in sorted(
-        nearby.items(), key=lambda pair: -len(pair[1])
-    ):  # texts may repeat a line
-        if len(near) >= least:
-            return (
-                f"shifted by {abs(shift)} line{'s' * (abs(shift) > 1)}, from line {near[0] + 1} on"
-            )
-    lost = [row for row in weak if in_place[row] < ALIKE - APART]
-    if len(lost) < max(FEWEST_LINES - 1, len(texts) / 2):
-        return None
-    rows_with: dict[str, list[int]] = defaultdict(list)
-    for row, reference in enumerate(references):
-        for word in set(words_of(reference.lower())):
-            rows_with[word].append(row)
-    elsewhere = 0
-    for row in lost[:MOST_SEARCHED]:
-        rare = sorted(
-            (word for word in texts[row] if word in rows_with),
-            key=lambda word: len(rows_with[word]),
-        )[:3]
-        candidates = {candidate for word in rare for candidate in rows_with[word][:MOST_SEARCHED]}
-        elsewhere += any(likeness(row, candidate) > ALIKE for candidate in candidates)
-    is_mixed = elsewhere >= max(FEWEST_LINES - 1, len(lost[:MOST_SEARCHED]) / 2)
-    return "in another order than the references" if is_mixed else None

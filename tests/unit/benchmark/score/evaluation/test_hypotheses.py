@@ -99,6 +99,7 @@ FEWER = [
     for number, line in enumerate(ESC)
 ]
 UNTOK, ODD = each(str.upper, EN), each(lambda line: line.replace(" ", "\xa0", 1), EN)
+ZH_ASLEEP = each(lambda line: line.replace("玩耍", "睡觉"), ZH)
 TOM = each(lambda line: line.replace("too", "so has Tom"), EN)
 NONE, ZHT = {"tokenize": "none"}, {"tokenize": "zh"}
 CASED = {"case_sensitive": True}
@@ -183,7 +184,7 @@ def rows(metric, options, *pairs):
 SOLID, CHARACTERS = each(solid, ZH), each(characters, ZH)
 LOWEST = {"lowercase": True}
 RIGHT = [
-    *rows("bleu", {}, (EN, EN), (OTHERS, EN), (ODD, EN), (DE, DE), (ZH[::-1], ZH)),
+    *rows("bleu", {}, (EN, EN), (OTHERS, EN), (ODD, EN), (DE, DE), (ZH_ASLEEP, ZH)),
     *rows(
         "bleu",
         {},

@@ -1,0 +1,356 @@
+"""Strings that a program put before, after or between the texts of most hypotheses.
+
+The law: a string at the same place of most hypotheses and of hardly any reference is no
+translation. Numbers count as equal (``0 ||| text``, ``1 ||| text``). No list of wrappers decides;
+:data:`REMEDIES` only gives the words of the remedy.
+
+A string that contains a mark (``PRED 1:``) is one from :data:`FEWEST` lines on. A string of words
+alone (``en``) may be an answer that a weak model repeats; it is a wrapper only if the lines agree
+with their references without it. A mark that ends or opens a sentence is punctuation.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cgbench.text.damage import sampled
+from cgbench.text.plain_text import words_of
+
+MOST = 0.5  # of the hypotheses have the string
+HARDLY_ANY = 0.1  # of that share of the references have it
+REPEATED_ENDS = 2  # marks that end a sentence, one after another
+LINES = 1024  # at most about twice as many are compared
+FEWEST = 3  # lines with the string
+VARIED = 0.5  # as many lines are distinct without it as among references; else a system repeats
+AGREEING = 0.2  # of the lines begin or end as their references do without a string of words
+LONGEST = 80  # characters at the beginning or the end of a line
+LEAST_LESS = 0.15  # of the units of lines of several fields are not in the field with the text
+MOST_LOST = 0.02  # of the units that match are outside the field with the text
+
+_TOKENS = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?|.", re.DOTALL)
+_BLANK = re.compile(r"[^\S\t]")
+_WORD = re.compile(r"[^\W_]+")
+_MARKED_WORD = re.compile(r"\S*[^\w\s.,;'’-]")  # noqa: RUF001 - an apostrophe
+_FIELD_MARK = re.compile(r"[^\w\s]{2,4}|\|")
+_ENDS = ".。．!！?？…।؟۔։።"  # noqa: RUF001 - other scripts
+_PUNCTUATION = _ENDS + "'’"  # noqa: RUF001 - an apostrophe
+_QUOTES = "\"'`\u00b4"
+_END_MARKS = _ENDS + " \r"
+_END_OF_TEXT = _ENDS + _QUOTES + " \n\r"
+_OPENING = ("Pi", "Pf", "Ps", "Pd")
+_CLOSING = ("Pi", "Pf", "Pe", "Pd")
+
+REMEDIES = (
+    (re.compile(r"think|reason", re.I), "cut the reasoning (sed 's/.*<.think>//')"),
+    (re.compile(r"\|\|\|"), "take one field of the n-best list (awk -F' [|][|][|] ' '{print $2}')"),
+    (re.compile(r"\t"), "name the file .tsv and the column (FILE.tsv:2)"),
+    (re.compile(r"^<seg|^<hyp|^<tu|^<target"), "name the file .sgm or .xml, whose text is read"),
+    (re.compile(r"^\{|^\["), "write one text per line, or name the file .jsonl and the column"),
+    (re.compile(r"</?s>|eos|pad|unk|im_end|\|>", re.I), "remove it (skip special tokens)"),
+)
+"""What to do about strings with these signs; any other is to be removed."""
+
+
+Pair = tuple[str, str]
+"""A hypothesis and its reference."""
+
+
+@dataclass(frozen=True)
+class Affix:
+    """A string of ``lines`` of the hypotheses; ``place``: ``before``, ``after`` or ``between``."""
+
+    text: str
+    place: str
+    lines: int
+    remedy: str
+
+
+def foreign_affix(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    units: Callable[[str], Counter[str]],
+    *,
+    are_outputs: bool = True,
+) -> Affix | None:
+    """A string at the same place of most hypotheses and of hardly any reference; None without one.
+
+    :param references: one per hypothesis; some may be empty.
+    :param units: what a metric compares (:func:`cgbench.text.damage.units_of`).
+    :param are_outputs: the first texts are those of a system; a system may lack the final marks of
+        its references, which is no error of form.
+    """
+    pairs = [
+        (hypotheses[row], references[row])
+        for row in sampled(len(hypotheses), LINES)
+        if hypotheses[row].strip()
+    ]
+    if len(pairs) < FEWEST:
+        return None
+    return (
+        _before(pairs)
+        or _labels(pairs)
+        or (_ends_of_sentences(pairs) if are_outputs else None)
+        or _after(pairs)
+        or _between(pairs, units)
+    )
+
+
+def _remedy(text: str) -> str:
+    remedy = next((remedy for sign, remedy in REMEDIES if sign.search(text)), None)
+    return remedy or "remove it from every line"
+
+
+def _tokens(text: str, *, last: bool = False) -> list[str]:
+    """The characters of the beginning or the end of a line, with each number as ``0`` and other
+    blanks as a blank.
+    """
+    text = _BLANK.sub(" ", text[-LONGEST:] if last else text[:LONGEST])
+    tokens = ["0" if token[0].isdigit() else token for token in _TOKENS.findall(text)]
+    return tokens[::-1] if last else tokens
+
+
+def _common_beginning(lines: Sequence[Sequence[str]]) -> list[str]:
+    """The longest beginning that :data:`MOST` of the lines share."""
+    beginning: list[str] = []
+    sharing, needed = list(lines), max(FEWEST, MOST * len(lines))
+    while len(beginning) < LONGEST:
+        position = len(beginning)
+        counts = Counter(line[position] for line in sharing if len(line) > position)
+        if not counts:
+            break
+        token, count = counts.most_common(1)[0]
+        if count < needed:
+            break
+        beginning.append(token)
+        sharing = [line for line in sharing if len(line) > position and line[position] == token]
+    return beginning
+
+
+def _is_common(characters: Iterable[str]) -> bool:
+    """Whether most of these characters are the same one, or digits."""
+    counts = Counter("0" if character.isdigit() else character for character in characters)
+    return 1 + counts.most_common(1)[0][1] >= MOST * counts.total()
+
+
+def _whole_words(beginning: list[str]) -> list[str]:
+    """A beginning without the word that it breaks off in."""
+    length = len(beginning)
+    while length and _WORD.fullmatch(beginning[length - 1]):
+        length -= 1
+    return beginning[:length]
+
+
+def _begins(line: Sequence[str], beginning: Sequence[str]) -> bool:
+    return len(line) >= len(beginning) and list(line[: len(beginning)]) == list(beginning)
+
+
+def _has_mark(text: str) -> bool:
+    """Whether a string has a number or a mark that is no punctuation of a sentence."""
+    return any(
+        character.isdigit()
+        or character == "\t"
+        or (unicodedata.category(character)[0] in "PS" and character not in _PUNCTUATION)
+        for character in text
+    )
+
+
+def _before(pairs: Sequence[Pair]) -> Affix | None:
+    """A string before the text."""
+    if not _is_common(hypothesis[0] for hypothesis, _ in pairs):
+        return None  # fast: most texts end here
+    beginning = _whole_words(_common_beginning([_tokens(hypothesis) for hypothesis, _ in pairs]))
+    text = "".join(beginning)
+    rests = _without(pairs, beginning)
+    if not text.strip() or not _is_foreign(pairs, rests, beginning):
+        return None
+    if not _has_mark(text):
+        # Words alone: with them, few lines begin as their references do; without them, many.
+        before = sum(_same_word(pairs[row][0], pairs[row][1], 0) for row in rests)
+        after = sum(_same_word(rest, pairs[row][1], 0) for row, rest in rests.items())
+        if after - before < max(FEWEST, AGREEING * len(rests)):
+            return None
+    elif len(text.strip()) == 1 and _is_class(text.strip(), _OPENING):
+        # Quotes and dashes of another kind open as many references.
+        opened = sum(_is_class(reference[:1], _OPENING) for _, reference in pairs)
+        if opened > HARDLY_ANY * len(rests):
+            return None
+    row = next(iter(rests))
+    shown = pairs[row][0][: len(pairs[row][0]) - len(rests[row])]
+    return Affix(shown, "before", len(rests), _remedy(shown))
+
+
+def _labels(pairs: Sequence[Pair]) -> Affix | None:
+    """A first word with marks, whose letters and numbers differ from line to line."""
+    marked = sum(_MARKED_WORD.match(hypothesis) is not None for hypothesis, _ in pairs)
+    if marked < MOST * len(pairs):
+        return None  # fast: most texts end here
+    shapes = Counter(_first_shape(hypothesis) for hypothesis, _ in pairs)
+    shape, count = shapes.most_common(1)[0]
+    in_references = sum(
+        _first_shape(reference) == shape
+        or _plain(reference).startswith(_plain(hypothesis.split()[0]))
+        for hypothesis, reference in pairs
+    )
+    if (
+        not _has_mark(_unquoted(shape))
+        or count < max(FEWEST, MOST * len(pairs))
+        or in_references > HARDLY_ANY * count
+    ):
+        return None
+    with_it = [hypothesis for hypothesis, _ in pairs if _first_shape(hypothesis) == shape]
+    if not _varies(with_it, [reference for _, reference in pairs]):
+        return None
+    example = with_it[0]
+    shown = re.split(r"\s", example, maxsplit=1)[0]
+    return Affix(shown, "before", count, _remedy(shown))
+
+
+def _after(pairs: Sequence[Pair]) -> Affix | None:
+    """A string after the text."""
+    if not _is_common(hypothesis.rstrip(_END_OF_TEXT)[-1:] for hypothesis, _ in pairs):
+        return None
+    ending = _common_beginning([_tokens(hypothesis, last=True) for hypothesis, _ in pairs])
+    end_of_text: list[str] = []
+    while ending and ending[-1] in _END_OF_TEXT:
+        end_of_text.append(ending.pop())
+    ending = _whole_words(ending + end_of_text[-1:] * (end_of_text[-1:] == [" "]))
+    text = "".join(reversed(ending))
+    if all(_is_class(character, _CLOSING) or character.isspace() for character in text):
+        return None  # punctuation
+    rests = _without(pairs, ending, last=True)
+    if not _is_foreign(pairs, rests, ending, last=True):
+        return None
+    if not _has_mark(text):
+        after = sum(_same_word(rest, pairs[row][1], -1) for row, rest in rests.items())
+        if after < max(FEWEST, AGREEING * len(rests)):
+            return None
+    row = next(iter(rests))
+    shown = pairs[row][0].rstrip()[len(rests[row]) :]
+    return Affix(shown, "after", len(rests), _remedy(shown))
+
+
+def _ends_of_sentences(pairs: Sequence[Pair]) -> Affix | None:
+    """Marks that end a sentence, where references have none, or one after another."""
+    endings = [_end_marks(hypothesis) for hypothesis, _ in pairs]
+    of_references = [_end_marks(reference) for _, reference in pairs]
+    for least in (REPEATED_ENDS, 1):
+        count = sum(len(marks) >= least for marks in endings)
+        in_references = sum(len(marks) >= least for marks in of_references)
+        if count >= max(FEWEST, MOST * len(pairs)) and in_references <= HARDLY_ANY * count:
+            text = Counter(marks for marks in endings if len(marks) >= least).most_common(1)[0][0]
+            return Affix(text, "after", count, "end the lines of both texts in the same way")
+    return None
+
+
+def _end_marks(line: str) -> str:
+    """The marks that end a sentence at the end of a line, one after another, without blanks."""
+    line = line.rstrip(_QUOTES + _END_MARKS.strip(_ENDS))
+    marks = "".join(line[len(line.rstrip(_END_MARKS)) :].split())
+    return "" if marks.startswith("...") and not marks.strip(".") else marks
+
+
+def _without(pairs: Sequence[Pair], affix: Sequence[str], *, last: bool = False) -> dict[int, str]:
+    """What is left of the hypotheses that have these tokens at their beginning or end, by row."""
+    rests = {}
+    for row, (hypothesis, _) in enumerate(pairs):
+        line = hypothesis.rstrip() if last else hypothesis
+        if affix and _begins(_tokens(line, last=last), affix):
+            tokens = _TOKENS.findall(line[-LONGEST:] if last else line[:LONGEST])
+            chosen = tokens[len(tokens) - len(affix) :] if last else tokens[: len(affix)]
+            size = sum(map(len, chosen))
+            rests[row] = line[: len(line) - size] if last else line[size:]
+    return rests
+
+
+def _is_foreign(
+    pairs: Sequence[Pair], rests: Mapping[int, str], affix: Sequence[str], *, last: bool = False
+) -> bool:
+    """Whether most hypotheses and hardly any reference have these tokens, in whatever form, and a
+    text besides.
+    """
+    if len(rests) < max(FEWEST, MOST * len(pairs)):
+        return False
+    text = _plain("".join(affix))
+    references = [_plain("".join(_tokens(reference, last=last))) for _, reference in pairs]
+    full = [reference for reference in references if reference]
+    with_it = sum(reference.startswith(text) for reference in full) if text else 0
+    share = len(rests) / len(pairs)
+    if with_it > HARDLY_ANY * share * max(1, len(full)):
+        return False
+    texts = [rest.strip() for rest in rests.values()]
+    return _varies(texts, full)
+
+
+def _varies(texts: Sequence[str], references: Sequence[str]) -> bool:
+    """Whether lines differ as references do, so that no system repeats itself."""
+    expected = len({*references}) / max(1, len(references))
+    return len({text for text in texts if text}) >= max(FEWEST, VARIED * expected * len(texts))
+
+
+def _plain(text: str) -> str:
+    """A text without case and blanks; a blank alone stays."""
+    return "".join(text.casefold().split()) or text[:1]
+
+
+def _same_word(text: str, other: str, index: int) -> bool:
+    """Whether two texts begin (0) or end (-1) with the same word."""
+    words, others = words_of(text), words_of(other)
+    return bool(words and others) and words[index] == others[index]
+
+
+def _between(pairs: Sequence[Pair], units: Callable[[str], Counter[str]]) -> Affix | None:
+    """A mark that separates fields, of which one alone is the text."""
+    counts, in_references = (_field_marks([pair[side] for pair in pairs]) for side in (0, 1))
+    for mark, count in counts.most_common(4):
+        if count < max(FEWEST, MOST * len(pairs)) or in_references[mark] > HARDLY_ANY * count:
+            continue
+        fields = [
+            ([field.strip() for field in hypothesis.split(mark)], reference)
+            for hypothesis, reference in pairs
+            if mark in hypothesis
+        ]
+        whole = sum((units(" ".join(texts)) for texts, _ in fields), Counter[str]()).total()
+        matches = sum((units(" ".join(texts)) & units(other)).total() for texts, other in fields)
+        for index in (0, 1, -1, 2):
+            chosen = [
+                (units(texts[index]), units(other))
+                for texts, other in fields
+                if -len(texts) <= index < len(texts)
+            ]
+            in_field = sum(of_field.total() for of_field, _ in chosen)
+            matches_in_field = sum((of_field & other).total() for of_field, other in chosen)
+            if (
+                matches
+                and in_field <= (1 - LEAST_LESS) * whole
+                and matches_in_field >= (1 - MOST_LOST) * matches
+            ):
+                return Affix(mark, "between", count, _remedy(mark))
+    return None
+
+
+def _field_marks(lines: Sequence[str]) -> Counter[str]:
+    """What may separate fields: words of a few marks, and tabs; with the number of lines."""
+    words = {word for word in "\n".join(lines).split() if not word.isalnum()}
+    marks = [word for word in words if _FIELD_MARK.fullmatch(word)] + ["\t"]
+    counts = Counter({mark: sum(mark in line for line in lines) for mark in marks[-20:]})
+    return +counts
+
+
+def _is_class(character: str, categories: tuple[str, ...]) -> bool:
+    return bool(character) and (
+        character in _QUOTES or unicodedata.category(character) in categories
+    )
+
+
+def _unquoted(text: str) -> str:
+    """A text without quotes, brackets and dashes."""
+    return "".join(
+        character for character in text if not _is_class(character, (*_OPENING, *_CLOSING))
+    )
+
+
+def _first_shape(text: str) -> str:
+    """The first field of a line, with each word as ``w``."""
+    return _WORD.sub("w", re.split(r"\s", text, maxsplit=1)[0])

@@ -1,0 +1,205 @@
+"""Marks of pieces of words, and symbols that only the hypotheses have.
+
+The laws: a mark that begins or ends words, except where a piece of a word cannot stand (``##`` at
+the beginning of a line, ``@@`` at its end), that begins or ends nearly all of them (``▁``), or that
+is within many words or instead of blanks, is of a vocabulary of pieces, and neither side may have
+it. A symbol that most hypotheses and hardly any reference have is not of the language if the
+hypotheses match their references better without it.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from cgbench.text.plain_text import words_of
+
+FEWEST_WORDS, FEWEST_OF_BOTH = 5, 20  # words with a mark, in one text and in both
+LEAST_PARTS, LEAST_WHOLE = 0.01, 0.4  # of the words: with a mark of some words, and of all
+LEAST_WITHIN = 0.1  # of the words: with a mark between their letters
+MOST_LINES = 0.7  # of the lines begin or end with a mark of all words
+ENDS_WHOLE = 0.01  # of the lines begin or end with a mark that cannot stand there
+ONE_WORD = 0.8  # of the lines have no blank, in text with another separator
+SEPARATED = 3  # marks per such line
+ONE_LETTER = 1.3  # letters per word, of text split into characters
+LEAST_LINES, HARDLY_ANY = 0.3, 0.1  # of the hypotheses with a symbol; of that, of the references
+LEAST_GAIN = 0.02  # of the units of all references
+LEAST_LESS = 0.15  # of the units of the hypotheses are gone without a symbol
+
+_BEGIN = re.compile(r"([^\w\s]+|_+|[\u0100-\u024f\u2581])(?=[^\W_])")
+_END = re.compile(r"(?<=.)(</?\w+>)$|(?<=[^\W_])([^\w\s]+|_+)$")
+_WITHIN = re.compile(r"(?<=[^\W_])([^\w\s])(?=[^\W_])")
+_TAG = re.compile(r"</?\w+>")
+_OF_TEXT = {"Ps", "Pe", "Pi", "Pf", "Pd", "Sc"}
+_SENTENCE = set("\"'`´.,;:!?…。，、؟।%&*^=/\\|<>")  # noqa: RUF001 - other scripts
+_SYMBOLS = ("So", "Sm", "Sk", "Cc", "Cf", "Co", "Cn", "Pc")
+_JOINERS = "\u200b\u200c\u200d"  # within words of Khmer, Persian and Indian languages
+_ASCII_SYMBOLS = set("@#*\\^~|_+")
+_ASCII_MARKS = set("+~_")
+_LAST_LATIN = "\u2e7f"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A mark, and how many ``count`` of ``unit`` (words, hypotheses) have it."""
+
+    text: str
+    count: int
+    unit: str
+
+
+def piece_mark(lines: Sequence[str]) -> Mark | None:
+    """The mark of a vocabulary of pieces in a text; None without one."""
+    words = [line for line in map(words_of, lines) if line]
+    every = Counter(word for line in words for word in line)
+    return (
+        _at_words(words, every, _BEGIN.match, 0)
+        or _at_words(words, every, _END.search, -1)
+        or _within_words(words, every)
+        or _instead_of_blanks(words, every)
+    )
+
+
+def _at_words(
+    words: Sequence[Sequence[str]],
+    every: Counter[str],
+    find: Callable[[str], re.Match[str] | None],
+    edge: int,
+) -> Mark | None:
+    """A mark at the beginning or the end of words; ``edge``: the word of a line that has none if
+    they are parts.
+    """
+    mark_of = {word: match[match.lastindex or 0] for word in every if (match := find(word))}
+    counts: Counter[str] = Counter()
+    for word, mark in mark_of.items():
+        counts[mark] += every[word]
+    at_edge = Counter(mark_of.get(line[edge], "") for line in words)
+    total = every.total()
+    for mark, count in counts.most_common(5):
+        if count < FEWEST_WORDS or _is_text(mark):
+            continue
+        # A line cannot begin with the second part of a word, or end with the first.
+        of_parts = at_edge[mark] <= ENDS_WHOLE * len(words) and not mark.isalpha()
+        of_all = at_edge[mark] >= MOST_LINES * len(words) or mark.isalpha()
+        if (of_parts and count >= LEAST_PARTS * total) or (of_all and count >= LEAST_WHOLE * total):
+            return Mark(mark, count, "words")
+    return None
+
+
+def _within_words(words: Sequence[Sequence[str]], every: Counter[str]) -> Mark | None:
+    """A mark between the letters of many words, or a tag as a word between words."""
+    counts: Counter[str] = Counter()
+    for word, count in every.items():
+        if word.isalnum():
+            continue
+        for mark in () if word.isascii() else {*_WITHIN.findall(word)}:
+            if not mark.isascii() and _is_symbol(mark) and mark not in _JOINERS:
+                counts[mark] += count
+        if _TAG.fullmatch(word):
+            counts[word] += count
+    for mark, count in counts.most_common(1):
+        if count >= max(FEWEST_WORDS, LEAST_WITHIN * every.total()):
+            return Mark(mark, count, "words")
+    return None
+
+
+def _instead_of_blanks(words: Sequence[Sequence[str]], every: Counter[str]) -> Mark | None:
+    """A mark where blanks belong: between the words of lines without blanks, or as a word of text
+    that is split into characters.
+    """
+    if len(words) < FEWEST_WORDS:
+        return None
+    single = [line[0] for line in words if len(line) == 1]
+    if len(single) >= ONE_WORD * len(words):
+        counts = Counter(chain.from_iterable(single))
+        for mark, count in counts.most_common(8):
+            if _is_symbol(mark) and count >= SEPARATED * len(single):
+                return Mark(mark, count, "places without blanks")
+    letters = sum(len(word) * count for word, count in every.items())
+    if letters <= ONE_LETTER * every.total():
+        for mark, count in every.most_common(8):
+            if len(mark) == 1 and _is_symbol(mark) and count >= LEAST_WITHIN * every.total():
+                return Mark(mark, count, "words")
+    return None
+
+
+def _is_text(mark: str) -> bool:
+    """Whether a mark is punctuation, or a sign that people write at words."""
+    if mark.startswith("<") and mark.endswith(">"):
+        return False
+    if mark.isascii() and len(mark) == 1:
+        return mark not in _ASCII_MARKS
+    categories = {unicodedata.category(character) for character in mark}
+    if categories & {"Mn", "Mc", "Me", "Cc", "Cf"}:
+        return True  # vowels and accents of a letter; characters that are not shown
+    if categories == {"Po"} and mark > _LAST_LATIN:
+        return True  # punctuation of another script
+    return all(
+        character in _SENTENCE or unicodedata.category(character) in _OF_TEXT for character in mark
+    )
+
+
+def _is_symbol(character: str) -> bool:
+    """Whether a character is no letter, blank or punctuation of a language."""
+    category = unicodedata.category(character)
+    is_rare = category == "Po" and "\x7f" < character <= _LAST_LATIN and character not in _SENTENCE
+    return character in _ASCII_SYMBOLS or category in _SYMBOLS or is_rare
+
+
+def _without(symbol: str) -> Iterator[Callable[[str], str]]:
+    """What a program may have done that adds a symbol, undone."""
+    escaped = re.escape(symbol)
+    yield lambda line: line.replace(symbol, "")
+    yield lambda line: re.sub(f" ?{escaped} ?", "", line)
+    yield lambda line: line.replace(symbol, " ")
+    yield lambda line: line.replace(" ", "").replace(symbol, " ")
+
+
+def foreign_symbol(
+    pairs: Sequence[tuple[str, str]], units: Callable[[str], Counter[str]]
+) -> Mark | None:
+    """A symbol of most hypotheses and of hardly any reference, without which they match better;
+    None without one.
+
+    :param pairs: hypotheses with their references.
+    :param units: what a metric compares.
+    """
+    symbols, of_references = (
+        Counter(chain.from_iterable(set(pair[side]) for pair in pairs)) for side in (0, 1)
+    )
+    symbols = Counter(
+        {
+            character: count
+            for character, count in symbols.items()
+            if count >= LEAST_LINES * len(pairs) and _is_symbol(character)
+        }
+    )
+    for symbol, count in symbols.most_common(5):
+        if of_references[symbol] > HARDLY_ANY * count:
+            continue
+        changed = [pair for pair in pairs if symbol in pair[0]]
+        references = [units(reference) for _, reference in changed]
+        all_units = sum(map(Counter.total, references))
+        before = _matches([hypothesis for hypothesis, _ in changed], references, units)
+        for repair in _without(symbol):
+            repaired = [repair(hypothesis) for hypothesis, _ in changed]
+            after = _matches(repaired, references, units)
+            gain, less = after[0] - before[0], before[1] - after[1]
+            if gain >= max(1, LEAST_GAIN * all_units) or (
+                gain >= 0 and less >= LEAST_LESS * before[1]
+            ):
+                return Mark(symbol, count, "hypotheses")
+    return None
+
+
+def _matches(
+    hypotheses: Sequence[str],
+    references: Sequence[Counter[str]],
+    units: Callable[[str], Counter[str]],
+) -> tuple[int, int]:
+    """How many units of hypotheses match, and how many there are."""
+    texts = list(map(units, hypotheses))
+    matches = sum((text & other).total() for text, other in zip(texts, references, strict=True))
+    return matches, sum(map(Counter.total, texts))

@@ -1,0 +1,119 @@
+"""The laws of the form of hypotheses: whatever changes right outputs stops, or changes no score."""
+
+import random
+
+import pytest
+from changed_outputs import MARKUP, ORDERS, PIECES, WRAPPERS
+
+from cgbench.benchmark.score.evaluation.evaluate import evaluate
+from cgbench.errors import InputError
+from cgbench.text.hypothesis_form import Reading, damages
+
+RNG = random.Random(4)
+NAMES = ["Müller", "Jäger", "Köhler", "Anna", "Tom", "Kiew", "Oslo", "März", "Straße", "Übung"]
+WORDS = [
+    "".join(RNG.choice("bdfgklmnprst") + RNG.choice("aeiouäö") for _ in range(RNG.randint(1, 4)))
+    for _ in range(400)
+]
+
+
+def sentence():
+    words = [RNG.choice(WORDS[: RNG.choice((20, 100, 400))]) for _ in range(RNG.randint(5, 18))]
+    words[RNG.randrange(1, len(words))] = RNG.choice(NAMES)
+    words[-2] += RNG.choice(("", "", ",", "-mut", " „so“"))
+    return f"{' '.join(words).capitalize()}{RNG.choice('..?')}"
+
+
+def translated(line):
+    """A sentence with every fifth word wrong."""
+    words = [RNG.choice(WORDS) if RNG.random() < 0.2 else word for word in line.split()[:-1]]
+    return " ".join([*words, line.split()[-1]])
+
+
+SENTENCES = [sentence() for _ in range(60)]
+ACTIONS = [
+    " ".join(RNG.choice(("I_WALK", "I_RUN", "I_JUMP", "I_TURN_LEFT")) for _ in range(1 + row % 9))
+    for row in range(300)
+]
+OUTPUTS = {
+    "sentences": ("bleu", list(map(translated, SENTENCES)), SENTENCES),
+    "actions": ("exact", [line if RNG.random() < 0.8 else "I_RUN" for line in ACTIONS], ACTIONS),
+}
+HARMLESS = 1.0  # points
+
+
+def wrong_in_silence(metric, hypotheses, references, right):
+    """The score, if it is wrong and nothing stops."""
+    try:
+        score = evaluate(metric, hypotheses, references).score
+    except InputError as error:
+        assert "Remedy: " in error.message and "accept_text" in error.message
+        return None
+    return None if abs(score - right) <= HARMLESS else score
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", OUTPUTS)
+@pytest.mark.parametrize("changes", [WRAPPERS, PIECES, MARKUP, ORDERS], ids=["wrappers", *"pmo"])
+def test_changed_outputs_are_never_wrong_in_silence(kind, changes):
+    metric, hypotheses, references = OUTPUTS[kind]
+    right = evaluate(metric, hypotheses, references).score  # as they are: no complaint
+    wrong = {}
+    for name, change in changes.items():
+        both = changes is MARKUP
+        score = wrong_in_silence(
+            metric, change(hypotheses), change(references) if both else references, right
+        )
+        if score is not None:
+            wrong[name] = score
+    assert wrong == {}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PIECES)
+def test_pieces_on_both_sides_stop(name):
+    metric, hypotheses, references = OUTPUTS["sentences"]
+    right = evaluate(metric, hypotheses, references).score
+    change = PIECES[name]
+    assert wrong_in_silence(metric, change(hypotheses), change(references), right) is None
+
+
+def told(hypotheses, references, **reading):
+    return [difference.text for difference in damages(hypotheses, references, Reading(**reading))]
+
+
+def test_the_message_names_the_string_and_how_many_lines_have_it():
+    lines = [f"PRED {row}: {line}" for row, line in enumerate(SENTENCES)]
+    (text,) = told(lines, SENTENCES)
+    assert text == "'PRED 0: ' before the text of 60 of 60 hypotheses, and of hardly any reference"
+    (text,) = told(SENTENCES, lines)
+    assert text.endswith("of 60 of 60 references, and of hardly any hypothesis")
+
+
+def test_strings_of_a_minority_and_of_both_sides_are_text():
+    few = [line if row % 3 else f"Note: {line}" for row, line in enumerate(SENTENCES)]
+    assert told(few, SENTENCES) == []
+    noted = [f"Note: {line}" for line in SENTENCES]
+    assert told(noted, noted) == []
+    assert told([f"note : {line}" for line in SENTENCES], noted) == []  # the same, tokenised
+    quoted = [f"“{line}”" for line in SENTENCES]  # other quotes than the references have
+    assert told(quoted, [f'"{line}"' for line in SENTENCES]) == []
+
+
+def test_a_system_that_repeats_itself_is_weak_and_not_wrapped():
+    assert told(["- it is"] * 60, SENTENCES) == []
+    assert told([f"The {line.split()[1]}" for line in SENTENCES], SENTENCES) == []
+
+
+def test_a_system_that_has_learned_nothing_is_in_order():
+    others = [sentence() for _ in range(60)]
+    assert told(others, SENTENCES) == []
+    other_actions = RNG.sample(ACTIONS, 300)
+    assert told([line.replace("I_RUN", "I_LOOK") for line in other_actions], ACTIONS) == []
+
+
+def test_json_may_be_the_task_and_markup_may_be_in_text():
+    lines = [f'{{"text": "{line}"}}' for line in SENTENCES]
+    assert told(lines, lines, whole=True) == []
+    tagged = [line.replace(" ", " <b>", 1).replace(",", "</b>,") for line in SENTENCES]
+    assert told(tagged, tagged) == []
