@@ -15,12 +15,8 @@ from cgbench.benchmark.measure.metrics.bins import Bin
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.intervals import FEWEST, percentile_interval, score_interval
-from cgbench.benchmark.score.comparison.paired_tests import (
-    CALIBRATED,
-    TESTS,
-    ComparedSystems,
-    SystemPair,
-)
+from cgbench.benchmark.score.comparison.paired_test import ComparedSystems, SystemPair
+from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED, TESTS
 from cgbench.benchmark.score.comparison.results import (
     Pair,
     Score,

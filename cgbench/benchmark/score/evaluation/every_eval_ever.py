@@ -220,7 +220,10 @@ def _samples(
                     "input": {"raw": sources[row], "reference": list(references[row])},
                     "output": {"raw": [] if outputs is None else [str(outputs[row])]},
                     "answer_attribution": [],
-                    "evaluation": {"score": rounded(float(score)), "is_correct": values.get("correct") == 1},
+                    "evaluation": {
+                        "score": rounded(float(score)),
+                        "is_correct": values.get("correct") == 1,
+                    },
                     "metadata": {"run": str(run)},
                 }
             )

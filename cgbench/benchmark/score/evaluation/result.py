@@ -4,10 +4,8 @@ with.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -20,14 +18,13 @@ from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.benchmark.score.forms.analyses import (
     AnalysisLayout,
-    analysis_blocks,
     example_columns,
     long_table,
     scores_as_json,
 )
 from cgbench.benchmark.score.forms.columns import COLUMNS
+from cgbench.benchmark.score.forms.output import FORMS
 from cgbench.benchmark.score.forms.rows import LONG, Row
-from cgbench.benchmark.score.forms.tables import tables_of
 from cgbench.benchmark.score.outputs.systems import System
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
@@ -42,7 +39,7 @@ from cgbench.plots import (
     save_figure,
 )
 from cgbench.requests import option, request
-from cgbench.tables import as_text, render
+from cgbench.tables import render
 
 if TYPE_CHECKING:
     import pandas
@@ -60,12 +57,8 @@ class EvaluationInputs:
     benchmark: str = "test set"
 
 
-FORMS: dict[str, Callable[[Evaluation, int, bool], str]] = {}
-"""The output formats: functions of an evaluation, the number of decimals, and whether to give
-reasons of errors.
-"""
 FormName: TypeAlias = Annotated[
-    str, Kind("name", "one of text, json, tsv, markdown, latex, html", lambda value: value in FORMS)
+    str, Kind("name", f"one of {', '.join(FORMS)}", lambda value: value in FORMS)
 ]
 
 
@@ -78,7 +71,7 @@ class ReportRequest:
         help="Output format",
         group="Output",
         flag="format",
-        metavar="[text|json|tsv|markdown|latex|html]",
+        metavar=f"[{'|'.join(FORMS)}]",
     )
     width: int | None = option(
         default=None,
@@ -349,26 +342,3 @@ def score_chart(
         decimals=decimals,
         **words,
     )
-
-
-def _json(evaluation: Evaluation, width: int, reasons: bool) -> str:
-    rows = evaluation.to_json()
-    return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
-
-
-def _tables(form: str, evaluation: Evaluation, width: int, reasons: bool) -> str:
-    """Tables and notes in one of the forms of :mod:`cgbench.tables`."""
-    one_line, more = form == "text", [further.scored for further in evaluation.more]
-    blocks = tables_of(evaluation.scored, width, reasons, one_line, more)
-    for of_metric in evaluation.by_metric:
-        blocks += analysis_blocks(of_metric.analyses, of_metric.layouts, width, one_line)
-    return as_text(blocks, form)
-
-
-FORMS |= {form: partial(_tables, form) for form in ("text", "markdown", "latex", "html")}
-FORMS |= {
-    "json": _json,
-    "tsv": lambda evaluation, width, reasons: render(
-        LONG, [row.cells() for row in evaluation.rows()], "tsv"
-    ),
-}

@@ -350,13 +350,19 @@ def check_page(page, evaluation, with_intervals, all_pairs, by):
             )
         elif f" by {by}" in chart.label:
             kinds.add("breakdown")
+            bins = len({row.bin for row in evaluation.rows if row.analysis == "bins"})
             rows = [
                 row for row in evaluation.rows if row.analysis == "bins" and row.figure == figure
             ]
             check_chart(
                 chart,
                 {
-                    f"{row.system}, {row.bin}": (row.value, row.ci_low, row.ci_high, "")
+                    f"{row.system}, {row.bin}" if bins > 1 else row.system: (
+                        row.value,
+                        row.ci_low,
+                        row.ci_high,
+                        "",
+                    )
                     for row in rows
                 },
             )
