@@ -13,9 +13,10 @@ from cgbench.errors import InputError, argument
 from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.config.methods import BowConfig, CRegConfig
 from cgbench.models.config.presets import Preset, load_preset
+from cgbench.models.hpd.settings import HPDSettings, settings_at
 from cgbench.reproduction.tables import Benchmark, PublishedSystem, all_benchmarks, find_table
 from cgbench.requests import KW_ONLY, option, request
-from cgbench.settings import did_you_mean
+from cgbench.settings import did_you_mean, make_settings
 from cgbench.steps import Step, StepOptions
 
 if TYPE_CHECKING:
@@ -118,7 +119,9 @@ class Run:
             config["form"] = benchmark.form
         if benchmark.empty_word:
             config["empty_word"] = benchmark.empty_word
-        if not system.preset:
+        if system.pipeline:
+            config["pipeline"] = {"name": system.pipeline, **asdict(hpd_settings(self))}
+        elif not system.preset:
             config["side"] = benchmark.side
         return Step(self.name, config, dict(inputs), REVISION)
 
@@ -305,6 +308,12 @@ def hub_name(name: str) -> str:
 def paper_preset(system: PublishedSystem) -> Preset:
     """Model and training of a system, as in its paper."""
     return load_preset(system.preset).replace(system.set)
+
+
+def hpd_settings(run: Run) -> HPDSettings:
+    """The settings of a run of HPD at its scale."""
+    settings: HPDSettings = make_settings(HPDSettings, run.system.pipeline_set, run.system.name)
+    return replace(settings, **settings_at(settings, run.scale, run.fraction))
 
 
 def schedule_changes(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from cgbench.models.checkpoints import read_config
 from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import shown_name
 from cgbench.reproduction import texts
+from cgbench.reproduction.hpd import hpd_figures, hpd_inputs
 from cgbench.reproduction.measured import Translated, measure_test
 from cgbench.reproduction.plan import ReproduceRequest, Run, plan
 from cgbench.reproduction.tables import Benchmark
@@ -83,7 +84,9 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
     for run in runs:
         if _text_of(run) in records:
             try:
-                steps.append((run, run.step(inputs_of(run, records[_text_of(run)]))))
+                inputs = inputs_of(run, records[_text_of(run)])
+                inputs |= hpd_inputs(run, out / DATA / run.benchmark.data)
+                steps.append((run, run.step(inputs)))
             except InputError as error:
                 failed.append(f"{run.name}: {error}")
                 say(failed[-1])
@@ -257,6 +260,8 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str) -> None
     cut = any(record["splits"][split]["rows"] > run.rows for split in run.benchmark.tests)
     if run.system.preset:
         figures = train_and_test(run, data, (sides[0], sides[1]), folder, device)
+    elif run.system.pipeline:
+        figures = hpd_figures(run, data, (sides[0], sides[1]), folder, folder / TEXT, device)
     else:
         figures = describe_test(run, data, sides[run.benchmark.side == "target"])
     # Record the scores with the settings that they are from.
@@ -355,11 +360,7 @@ def translate_test(
     from cgbench.models.ensemble import Ensemble
 
     source, target = (texts.read_side(run.benchmark, data, split, side) for side in sides)
-    rows = np.arange(len(source))
-    if 0 < run.rows < len(source):
-        # Evenly spaced complete groups of five, since CTER counts compounds in five contexts.
-        groups = np.arange(run.rows // 5) * (len(source) // 5) // (run.rows // 5)
-        rows = (groups[:, None] * 5 + np.arange(5)).ravel()
+    rows = texts.chosen_rows(run, len(source))
     sources, references = ([side[row] for row in rows.tolist()] for side in (source, target))
     path = folder / f"{split.replace('/', '.')}.hypotheses"
     if not path.is_file() and run.start and run.start.is_whole:

@@ -26,6 +26,8 @@ class PublishedSystem:
 
     :param preset: model and training; ``set``: changes of it, by dotted name. Without a preset
         nothing is trained, and the test text itself is measured.
+    :param pipeline: a method that trains several networks, instead of a preset: ``hpd``;
+        ``pipeline_set``: its settings.
     :param lexicon: method that learns its lexicon; ``lexicon_set``: settings of the method.
     :param lexicon_file: path of a lexicon in the prepared data to use instead.
     :param augment: settings of GECA, and ``ratio``, the share of new pairs in the training text.
@@ -42,6 +44,8 @@ class PublishedSystem:
 
     name: str
     preset: str = ""
+    pipeline: str = ""
+    pipeline_set: Mapping[str, Any] = field(default_factory=dict)
     set: Mapping[str, Any] = field(default_factory=dict)
     lexicon: str = ""
     lexicon_set: Mapping[str, Any] = field(default_factory=dict)

@@ -136,6 +136,16 @@ def read_split(benchmark: Benchmark, data: Path, split: str, sides: tuple[str, s
     return list(zip(*(read_side(benchmark, data, split, side) for side in sides), strict=True))
 
 
+def chosen_rows(run: Run, count: int) -> np.ndarray:
+    """The rows of a test of ``count`` rows that a run translates, depending on its scale."""
+    if not 0 < run.rows < count:
+        return np.arange(count)
+    # Evenly spaced complete groups of five, since CTER counts compounds in five contexts.
+    groups = np.arange(run.rows // 5) * (count // 5) // (run.rows // 5)
+    rows: np.ndarray = (groups[:, None] * 5 + np.arange(5)).ravel()
+    return rows
+
+
 def read_side(benchmark: Benchmark, data: Path, split: str, side: str) -> list[str]:
     """The lines of one file of a prepared split."""
     lines, empty = list(read_lines(data / f"{split}.{side}")), benchmark.empty_word

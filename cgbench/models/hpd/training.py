@@ -12,7 +12,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -32,36 +31,15 @@ from cgbench.models.hpd.queries import (
     with_subject_entities,
     without_subject_entities,
 )
+from cgbench.models.hpd.settings import HPDSettings
 from cgbench.models.hpd.sketch_parser import SketchParser
 from cgbench.models.special_ids import EOS, PAD
 from cgbench.progress import bar
-from cgbench.settings import option
 
 UNREPAIRED, REJECTED, GOLD = "", "repaired with rejected paths", "repaired with gold labels"
 REPAIRS = (UNREPAIRED, REJECTED, GOLD)
 SPECIALS = 4
 UNKNOWN = 3
-
-
-@dataclass(frozen=True)
-class HPDSettings:
-    """Settings of HPD; ``updates`` limits both trainings, for a test that everything runs."""
-
-    split: str = option(
-        "mcd1",
-        "Split of CFQ, which decides what a question that begins with an entity may be about: any"
-        " of its entities (mcd1), or that one",
-    )
-    width: int = option(512, "Width of the sketch parser", least=1)
-    classifier_width: int = option(200, "Width of the path classifier", least=2)
-    embedding: int = option(300, "Width of all embeddings", least=1)
-    parser_epochs: int = option(100, "Number of epochs of the sketch parser", least=1)
-    parser_batch: int = option(64, "Number of questions per batch of the sketch parser", least=1)
-    classifier_epochs: int = option(50, "Number of epochs of the path classifier", least=1)
-    classifier_batch: int = option(256, "Number of paths per batch of the path classifier", least=1)
-    learning_rate: float = option(1e-3, "Learning rate of Adam, for both", above=0)
-    clip_norm: float = option(1.0, "Maximum norm of the sketch parser's gradient", above=0)
-    updates: int = option(0, "Maximum number of updates of each network; 0: no limit", least=0)
 
 
 @dataclass(frozen=True)
@@ -365,15 +343,3 @@ def share_right(questions: Sequence[str], answers: Sequence[str], queries: Seque
     for question, answer, query in zip(questions, answers, queries, strict=True):
         right[question] = set(clauses_of(answer)) == set(clauses_of(query))
     return 100 * sum(right.values()) / max(len(right), 1)
-
-
-def settings_at(settings: HPDSettings, scale: str, fraction: float) -> dict[str, Any]:
-    """The settings that a scale of ``reproduce run`` changes."""
-    if scale == "smoke":
-        return {"updates": 4, "parser_batch": 8, "classifier_batch": 32}
-    if scale == "short":
-        return {
-            "parser_epochs": max(1, round(settings.parser_epochs * fraction)),
-            "classifier_epochs": max(1, round(settings.classifier_epochs * fraction)),
-        }
-    return {}

@@ -22,6 +22,9 @@ PAPERS = {
         "Lin et al. 2023, Learning to Compose Representations of Different Encoder Layers"
     ),
     "lrf": "Zheng et al. 2023, Layer-wise Representation Fusion for Compositional Generalization",
+    "hpd": (
+        "Guo et al. 2020, Hierarchical Poset Decoding for Compositional Generalization in Language"
+    ),
     "cgps": "Li et al. 2019, Compositional Generalization for Primitive Substitutions",
 }
 """Papers by the first word of a row's source."""

@@ -10,6 +10,7 @@ from cgbench.errors import InputError
 from cgbench.models.hpd import queries
 from cgbench.models.hpd.path_classifier import PathClassifier
 from cgbench.models.hpd.phrase_table import PhraseTable, fill, predicate_key
+from cgbench.models.hpd.settings import HPDSettings
 from cgbench.models.hpd.sketch_parser import SketchParser, training_table
 from cgbench.models.hpd.training import (
     GOLD,
@@ -18,7 +19,6 @@ from cgbench.models.hpd.training import (
     REPAIRS,
     UNREPAIRED,
     Example,
-    HPDSettings,
     covered_words,
     share_right,
 )
