@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.cter import Cter
+from cgbench.benchmark.score.comparison.found_differences import Differences
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.tiers import AllPairs, compare_all
-from cgbench.benchmark.score.evaluation.differences import (
-    Differences,
-    example_scores,
-    find_differences,
-)
+from cgbench.benchmark.score.evaluation.differences import example_scores, find_differences
 from cgbench.benchmark.score.evaluation.features import unit_of
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs, score_chart
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.benchmark.score.forms.analyses import ROWS, analysis_blocks
 from cgbench.benchmark.score.forms.columns import Decimals
 from cgbench.benchmark.score.forms.latex import STARS, bins_table, legend

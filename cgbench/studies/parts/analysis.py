@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.evaluation.analysis import Analysis
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.benchmark.score.forms.analyses import AnalysisLayout, Blocks
 from cgbench.benchmark.score.forms.as_json import as_json
 from cgbench.benchmark.score.forms.rows import Row, rows_of

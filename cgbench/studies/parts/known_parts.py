@@ -24,10 +24,10 @@ from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.results import Score
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.evaluation.example_sets import ExampleSet, MetricContext, read_test_set
 from cgbench.benchmark.score.evaluation.hypotheses import RELEASE, normalise_systems
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.outputs.systems import System, check_same_runs, same_systems
 from cgbench.errors import InputError, argument

@@ -39,8 +39,8 @@ from cgbench.benchmark.score.comparison.design import Clusters, Sampling
 from cgbench.benchmark.score.comparison.intervals import score_interval
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.results import SystemScores
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.variance import ExampleCovariance
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.studies.parts.folder import PartsFolder, Place
 from cgbench.studies.parts.own_translations import Outcomes
 

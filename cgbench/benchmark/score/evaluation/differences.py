@@ -19,7 +19,7 @@ import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,14 @@ from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.comparison import Comparison, compare_statistics
 from cgbench.benchmark.score.comparison.design import Clusters, Sampling
+from cgbench.benchmark.score.comparison.found_differences import (
+    Differences,
+    Example,
+    FoundDifference,
+)
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.significance import (
     LEVEL,
     false_discovery,
@@ -39,7 +45,6 @@ from cgbench.benchmark.score.comparison.significance import (
 )
 from cgbench.benchmark.score.evaluation.analysis import Analysis
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.forms import analyses
 from cgbench.benchmark.score.outputs.systems import System
@@ -54,53 +59,6 @@ FEWEST = 6
 SHOWN = 10
 COUNTS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 99), (100, 999), (1000, None))
 """Groups of words by their count in training: the least and the most of each."""
-
-
-@dataclass(frozen=True)
-class FoundDifference:
-    """An n-gram, a group of words or a kind of examples on which two systems are compared.
-
-    ``ours`` and ``theirs``: for an n-gram, how often each system has it right (mean of its runs),
-    otherwise a score. ``count``: number of examples with it. ``q_value``: the adjusted p-value.
-    """
-
-    what: str
-    count: int
-    ours: float
-    theirs: float
-    p_value: float | None
-    q_value: float | None = None
-
-
-@dataclass(frozen=True)
-class Example:
-    """An example with the scores of both systems, and their outputs if known."""
-
-    row: int
-    ours: float
-    theirs: float
-    texts: tuple[str, str] | None
-
-
-@dataclass(frozen=True)
-class Differences:
-    """Where ``system`` differs from ``against``.
-
-    ``ngrams``: n-grams (out of ``tested``) with a q-value below the level, smallest first.
-    ``shown``: the first in each direction, none part of another. ``examples``: the largest
-    differences in each direction. ``seeds_tested``: the n-grams also differ by more than the chance
-    of seeds; otherwise their q-values hold for these outputs only.
-    """
-
-    system: str
-    against: str
-    tested: int
-    ngrams: tuple[FoundDifference, ...]
-    words: tuple[FoundDifference, ...]
-    kinds: tuple[FoundDifference, ...]
-    examples: tuple[Example, ...]
-    shown: tuple[FoundDifference, ...] = ()
-    seeds_tested: bool = False
 
 
 def find_differences(

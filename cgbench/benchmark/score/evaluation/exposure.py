@@ -15,8 +15,9 @@ from cgbench.benchmark.measure.metrics.bins import lengths
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.results import SystemScores
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.evaluation.analysis import Analysis
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems, score
+from cgbench.benchmark.score.evaluation.scored import score
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.forms import analyses
 from cgbench.requests import changed

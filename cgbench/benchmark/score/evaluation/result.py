@@ -14,8 +14,8 @@ import numpy as np
 from cgbench.argument_types import AnyPath, Kind
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.benchmark.score.forms.analyses import (
     AnalysisLayout,
     example_columns,

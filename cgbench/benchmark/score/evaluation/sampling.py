@@ -16,11 +16,11 @@ from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.design import Clusters, Design, Sampling
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.variance import covariance_of_clusters, design_effects
 from cgbench.benchmark.score.evaluation.example_sets import ExampleSet, release_files
 from cgbench.benchmark.score.evaluation.features import FeatureInputs, table_column
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.errors import InputError, argument, warn
 from cgbench.text.joins import MISSING, spelled_alike
 

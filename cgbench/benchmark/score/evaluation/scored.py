@@ -3,27 +3,23 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from cgbench.benchmark.measure.metrics.bins import Feature, make_bins
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
 from cgbench.benchmark.measure.metrics.published import PublishedScore
 from cgbench.benchmark.score.comparison.comparison import (
     Comparison,
-    TestName,
     compare,
-    compare_statistics,
 )
 from cgbench.benchmark.score.comparison.design import Sampling
-from cgbench.benchmark.score.comparison.drop import ControlSet, Drop, drops
+from cgbench.benchmark.score.comparison.drop import ControlSet, drops
 from cgbench.benchmark.score.comparison.intervals import FEWEST
-from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED, TESTS
-from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
-from cgbench.benchmark.score.comparison.results import Pair, Score, SubsetScores, SystemScores
+from cgbench.benchmark.score.comparison.paired_tests import TESTS
+from cgbench.benchmark.score.comparison.results import Pair, Score
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.variance_components import FEWEST_UNITS
 from cgbench.benchmark.score.outputs.systems import System
@@ -40,70 +36,6 @@ class Binning:
 
     feature: Feature
     how: str | None = None
-
-
-@dataclass(frozen=True)
-class ScoredSystems:
-    """Everything a report needs: the results, their signature, and the options."""
-
-    metric: Metric
-    results: tuple[SystemScores, ...]
-    signature: Signature
-    baseline: str | None
-    test: TestName | None
-    by: str | None
-    more: tuple[dict[str, Any], ...]
-    """Further results of each system (CTER: ``by_type``, ``errors``, ``human``)."""
-    published: tuple[PublishedScore, ...] = ()
-    control: int | None = None
-    """Number of examples in the control set, if there is one."""
-    drops: Mapping[str, dict[str, Drop]] = field(default_factory=dict)
-    """The drop of each system from the control set to the test set, by score."""
-    generation: Mapping[str, list[Mapping[str, Any] | None]] = field(default_factory=dict)
-    """How the runs of a system were generated, if recorded."""
-    people: tuple[HumanMean, ...] = ()
-    """Mean human judgements, estimated with the scores."""
-    sampling: Sampling = field(default_factory=Sampling)
-    """The clusters, the design and the examples that count."""
-
-    @property
-    def star_test(self) -> str | None:
-        """The test that decides about stars."""
-        figures = [
-            estimate for result in self.results for estimate in result.whole.figures.values()
-        ]
-        tests: list[Score | Pair] = [
-            *figures,
-            *(pair for estimate in figures for pair in estimate.pairs),
-        ]
-        by_rule = any(test.p_calibrated is not None for test in tests)
-        return CALIBRATED if by_rule else self.test
-
-    def on(
-        self, sets: Sequence[np.ndarray] | None, comparison: Comparison
-    ) -> list[list[SubsetScores]]:
-        """The scores on other sets of examples (None: all), as of
-        :func:`~cgbench.benchmark.score.comparison.comparison.compare_statistics`."""
-        statistics = {result.system: result.statistics for result in self.results}
-        return compare_statistics(self.metric, self.sampling, statistics, comparison, sets)
-
-    @property
-    def clusters(self) -> str:
-        """The clusters, and how many independent examples the test set is worth; empty where there
-        are none.
-        """
-        clusters, name = self.sampling.clusters, self.metric.figures[0]
-        effects_of_systems = [result.whole.figures[name].design_effect for result in self.results]
-        effects = sorted(effect for effect in effects_of_systems if effect)
-        if clusters is None or not effects:
-            return ""
-        low, high = f"{effects[0]:.1f}", f"{effects[-1]:.1f}"
-        n = self.results[0].whole.examples
-        return (
-            f"clusters: {clusters.description()}; design effect"
-            f" {low if low == high else f'{low} to {high}'}: {n:,} examples count as"
-            f" {n / effects[-1]:,.0f} independent ones"
-        )
 
 
 def scoring_warnings(
@@ -386,11 +318,3 @@ def _made(system: System) -> str:
             f"{shared_settings}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"
         )
     return words[0] if len(set(words)) == 1 else ",".join(words)
-
-
-def describe(scored: ScoredSystems, result: SystemScores) -> str:
-    """The metric's description of the scores of a system with one run; empty for an estimate."""
-    if scored.sampling.design is not None:
-        return ""
-    metric, rows = scored.metric, scored.sampling.counted(np.arange(scored.metric.n))
-    return metric.describe(metric.collect(result.statistics[0], rows).sum(axis=0))

@@ -7,10 +7,11 @@ from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.results import SystemScores
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.evaluation.example_sets import ExampleSet
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.benchmark.score.evaluation.scored import Binning, ScoredSystems
+from cgbench.benchmark.score.evaluation.scored import Binning
 from cgbench.benchmark.score.outputs.systems import System
 from cgbench.text.columns import Column
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.forms.as_json import as_json, differences_as_json, row_as_json
 from cgbench.benchmark.score.forms.rows import Row, differences_rows, rows_of
 from cgbench.benchmark.score.forms.tables import differences_tables, table_of_rows, tables_of

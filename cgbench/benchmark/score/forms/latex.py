@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from itertools import chain
 
 from cgbench.benchmark.score.comparison.results import Tested
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.significance import MARKS
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems
 from cgbench.tables import Cell, Ready, fixed, latex_cell, render
 
 STARS = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from cgbench.benchmark.measure.metrics.published import PAPERS
+from cgbench.benchmark.score.comparison.found_differences import Differences, FoundDifference
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems, describe
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.tiers import ranks
-from cgbench.benchmark.score.evaluation.scored import ScoredSystems, describe
 from cgbench.benchmark.score.forms.columns import (
     HOLM,
     Column,
@@ -26,9 +26,6 @@ from cgbench.benchmark.score.forms.columns import (
 from cgbench.benchmark.score.forms.latex import bins_table, legend
 from cgbench.benchmark.score.forms.rows import Row, rows_of
 from cgbench.tables import Note, OutputTable, fixed, p_text, span
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.score.evaluation.differences import Differences, FoundDifference
 
 REASONS = 10  # of each kind in a table
 LONGEST = 60  # characters of a hypothesis in a table of text
