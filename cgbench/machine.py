@@ -4,6 +4,7 @@ into it beforehand.
 
 import contextlib
 import os
+import platform
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -123,3 +124,17 @@ def check_memory(stage: object, needed: float, remedy: str) -> None:
             f"{stage} needs about {needed / 1e9:,.1f} GB of memory but {free / 1e9:,.1f} GB are"
             f" free; {remedy}, or set {SETTING} (such as 32G) if it will fit"
         )
+
+
+def description() -> str:
+    """Processor, cores, memory and Python, for the record of a measurement."""
+    processor = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text().split("\n"):
+            if line.startswith("model name"):
+                processor = line.split(": ")[1].strip()
+                break
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    python = platform.python_version()
+    return f"{processor}, {usable_cores()} cores, {memory:.0f} GiB, Python {python}"

@@ -15,8 +15,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from scan import CGBENCH, best, machine
+from scan import CGBENCH, best
 from score import SYSTEMS, write_systems
+
+from cgbench.machine import description
 
 
 def main() -> None:
@@ -27,7 +29,7 @@ def main() -> None:
     parser.add_argument("--segments", type=int, default=10_000)
     parser.add_argument("--repeat", type=int, default=3)
     given = parser.parse_args()
-    print(f"{datetime.date.today()}, {machine()}\n")
+    print(f"{datetime.date.today()}, {description()}\n")
     print("| what | measured | goal |\n|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

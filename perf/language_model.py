@@ -15,7 +15,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scan import CGBENCH, best, head, machine, run
+from scan import CGBENCH, best, head, run
+
+from cgbench.machine import description
 
 PLAIN = Path(__file__).with_name("plain_lm.py")
 
@@ -101,7 +103,7 @@ def main() -> None:
         rows = measure(
             given.text, Path(folder), given.order, given.sample, given.lmplz, given.repeat
         )
-    print(f"{machine()}\n\n| what | measured |\n|---|---|")
+    print(f"{description()}\n\n| what | measured |\n|---|---|")
     for what, figures in rows:
         print(f"| {what} | {figures} |")
 

@@ -16,7 +16,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from scan import CGBENCH, best, head, machine, run
+from scan import CGBENCH, best, head, run
+
+from cgbench.machine import description
 
 METHODS = ("simple", "pmi", "ibm1", "ibm2")
 GOAL = "30 s"
@@ -96,7 +98,7 @@ def main() -> None:
         rows = measure(*sides, given.sample, given.repeat, work)
         where = f"{given.pairs:,} pairs, {places(*sides):,} places where two words meet"
     print(
-        f"{datetime.date.today()}, {machine()}; {where}\n\n| what | measured | goal"
+        f"{datetime.date.today()}, {description()}; {where}\n\n| what | measured | goal"
         " |\n|---|---|---|"
     )
     print("\n".join(rows))

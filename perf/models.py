@@ -17,9 +17,8 @@ import importlib
 
 import torch
 from model_work import Setting
-from scan import machine
 
-from cgbench.machine import usable_cores
+from cgbench.machine import description, usable_cores
 from cgbench.models.training.reproducible import reproducible
 
 PARTS = {
@@ -58,7 +57,8 @@ def main() -> None:
         for part in parts:
             module, function = PARTS[part]
             rows += getattr(importlib.import_module(module), function)(setting)
-    where = machine() if options.device == "cpu" else f"{torch.cuda.get_device_name()}, {machine()}"
+    gpu = "" if options.device == "cpu" else f"{torch.cuda.get_device_name()}, "
+    where = f"{gpu}{description()}"
     print(
         f"{datetime.date.today()}, {where}, torch {torch.__version__}, {options.threads} threads,"
         f" {precision}\n"

@@ -26,9 +26,10 @@ from scan import (
     Usage,
     best,
     best_scan,
-    machine,
     run,
 )  # isort: skip - load takes this folder off the path
+
+from cgbench.machine import description
 
 
 def overlap(test: tuple[Path, Path], corpus: list[Path]) -> list[str | Path]:
@@ -73,7 +74,7 @@ def measure(folder: Path, words: int, pairs: int, repeat: int) -> None:
     small, found = best(overlap(test, quarter), 1), best(overlap(test, corpus), repeat)
     read = json.loads(found.output)["corpus"]["words"]
     pool = best_scan(folder, corpus, folder / "work", 3000, repeat)
-    print(f"{datetime.date.today()}, {machine()}\n")
+    print(f"{datetime.date.today()}, {description()}\n")
     print("| what | measured |\n|---|---|")
     print(
         f"| `cgbench overlap`, {pairs:,} pairs, {read:,} words | {shown(found, read)};"
@@ -125,7 +126,7 @@ def loops(folder: Path, words: int, pairs: int) -> None:
         known.measure_block(block)
         note("scan: ids and least covers")
         read += len(found)
-    print(f"{datetime.date.today()}, {machine()}\n")
+    print(f"{datetime.date.today()}, {description()}\n")
     print(
         f"{read:,} words, {held / read:.0%} of them in the test text of {len(ids):,} words,"
         f" {len(automaton):,} states\n"

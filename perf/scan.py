@@ -15,7 +15,6 @@ import argparse
 import datetime
 import json
 import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.machine import usable_cores
+from cgbench.machine import description
 
 PLAIN = Path(__file__).with_name("plain.py")
 CGBENCH = [sys.executable, "-m", "cgbench"]
@@ -142,24 +141,6 @@ def make_small(folder: Path) -> None:
             (folder / f"{name}.{language}").write_text(text)
 
 
-def machine() -> str:
-    """Processor, cores, memory and Python."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        cpu = next(
-            (
-                line.split(": ")[1]
-                for line in info.read_text().split("\n")
-                if line.startswith("model name")
-            ),
-            cpu,
-        )
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = usable_cores()
-    return f"{cpu.strip()}, {cores} cores, {memory:.0f} GiB, Python {platform.python_version()}"
-
-
 def measure(corpora: Path, work: Path, sample: int, repeat: int) -> list[tuple[str, str, str]]:
     """All rows of the table: (what, measured, goal)."""
     train, pool = (
@@ -257,7 +238,7 @@ def main() -> None:
             corpora.mkdir()
             make_small(corpora)
         rows = measure(corpora, work, options.sample, options.repeat)
-    print(f"{datetime.date.today()}, {machine()}\n")
+    print(f"{datetime.date.today()}, {description()}\n")
     if options.small:
         print(
             "A small corpus: starting takes most of the time. The goals are for 4.5M pairs and 100M"

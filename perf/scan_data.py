@@ -15,9 +15,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scan import CGBENCH, machine, run
+from scan import CGBENCH, run
 
 from cgbench.data_recipes.scan import commands
+from cgbench.machine import description
 
 
 def interpret(command: str) -> list[str]:
@@ -87,7 +88,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     repeat = parser.parse_args().repeat
     rows = [generation(repeat), whole_set(repeat)]
-    print(f"{datetime.date.today()}, {machine()}\n\n| what | measured | goal |\n|---|---|---|")
+    print(f"{datetime.date.today()}, {description()}\n\n| what | measured | goal |\n|---|---|---|")
     print("\n".join(rows))
 
 

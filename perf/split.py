@@ -28,12 +28,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from scan import machine
 
 from cgbench.benchmark.build.splits.assignment import search
 from cgbench.benchmark.build.splits.request import SplitConfig
 from cgbench.benchmark.measure.divergence.elements import Elements, element_type, elements_of
 from cgbench.benchmark.measure.divergence.measure import divergences
+from cgbench.machine import description
 
 KIND = element_type("words", "count")
 DRAWN = 500
@@ -234,7 +234,7 @@ def main() -> None:
         return
     warm = elements_of(KIND, [("text", text(50, 20))])
     ours(warm, SplitConfig(method="dbca", divergence=0.5))  # compiles, where that has not been done
-    print(f"{datetime.date.today()}, {machine()}\n")
+    print(f"{datetime.date.today()}, {description()}\n")
     head = "| what | time | objective | atom divergence | compound divergence | train + test |"
     print(f"{head}\n|---|---|---|---|---|---|")
     if options.dbca:

@@ -15,7 +15,9 @@ import math
 import sys
 from pathlib import Path
 
-from scan import CGBENCH, machine, run
+from scan import CGBENCH, run
+
+from cgbench.machine import description
 
 PLAIN = Path(__file__).with_name("stats_plain.py")
 KEYS = ("examples", "degree", "novel_words")  # what the twin gives, too
@@ -63,7 +65,7 @@ def main() -> None:
             options.repeat,
             ("", ""),
         )
-    print(f"{datetime.date.today()}, {machine()}\n")
+    print(f"{datetime.date.today()}, {description()}\n")
     print("| what | measured | goal |\n|---|---|---|")
     print("\n".join(rows))
 

@@ -1,5 +1,5 @@
-"""A sample of perf/bitflips.py: one flipped bit a file of a finished workspace and its release, and
-what is said.
+"""A sample of lab/reliability_bitflips.py: one flipped bit per file of a finished workspace and its
+release, and what is printed.
 """
 
 import importlib.util
@@ -14,7 +14,7 @@ from cgbench.models.checkpoints import STATE
 pytestmark = (
     pytest.mark.slow
 )  # tests/unit/test_steps.py and tests/cli/test_verify.py damage files of each kind
-SCRIPT = Path(__file__).parents[2] / "perf" / "bitflips.py"
+SCRIPT = Path(__file__).parents[2] / "lab" / "reliability_bitflips.py"
 
 
 @pytest.fixture(scope="module")

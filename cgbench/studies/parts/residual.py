@@ -20,7 +20,7 @@ Test rows longer or shorter than all probes are never given, since a curve says 
 points. Where there is a control set, :class:`BeyondControl` compares the residuals of both.
 
 The variance is that of :mod:`variance`, by piece and by sentence; in its samples the curve is
-fitted by one Newton step from the fit to all probes. ``perf/composition.py`` simulates bias and
+fitted by one Newton step from the fit to all probes. ``lab/parts_residual.py`` simulates bias and
 coverage.
 """
 

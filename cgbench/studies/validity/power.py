@@ -11,8 +11,8 @@ Power is that of the calibrated test (:func:`.significance.calibrated_test`). Si
 by approximate randomisation. For binary examples its power is that of McNemar's exact test, summed
 exactly if few examples differ, else that of a normal variable. Several runs are tested with
 variance components: standard errors and degrees of freedom are drawn from chi-squares, since few
-runs estimate variances badly. ``perf/power_single.py`` compares this with simulated tests of single
-runs, ``perf/interval_coverage.py --only power`` with those of several runs.
+runs estimate variances badly. ``lab/power.py`` compares this with simulated tests of single
+runs, ``lab/intervals.py --only power`` with those of several runs.
 """
 
 import math

@@ -9,7 +9,7 @@ percentiles of resampled runs would hide that.
 
 Wilson's score interval (1927), with the effective number of examples as in survey statistics (Korn
 and Graubard 1998), keeps the range: the variance vanishes at 0 and 100, and the interval reaches
-neither unless the score does. ``perf/interval_coverage.py`` measures the coverage;
+neither unless the score does. ``lab/intervals.py`` measures the coverage;
 docs/reference/score.md has the results.
 """
 

@@ -16,7 +16,7 @@ Judged examples must be a random sample, in each stratum if there are strata. Li
 here, these are for the population that the examples are from, not for these examples alone. They
 stay within the scale of the judgements; those of right or wrong (0/1) are Wilson's, with the
 effective number of examples, and assume half a disagreement with the metric that was not seen.
-``perf/prediction_powered.py`` measures errors and coverage.
+``lab/prediction_powered.py`` measures errors and coverage.
 """
 
 import math

@@ -21,7 +21,7 @@ replacement), so the interval shrinks to the exact mean when all examples are as
 good models nearly always differ on a test set, so that claim says nothing about the models.
 
 The logarithm of the capital is convex in m, so a secant through two points where it is too small
-never lies above it: between points of the grid, bounds are rounded outwards. ``perf/sequential.py``
+never lies above it: between points of the grid, bounds are rounded outwards. ``lab/sequential.py``
 measures level and number of examples.
 """
 

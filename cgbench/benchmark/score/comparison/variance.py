@@ -12,7 +12,7 @@ clusters (Kish 1965).
 Two-way clusters (an example has a compound and a context) have the variance A + B - AB of Cameron,
 Gelbach and Miller (2011), where AB is that of examples that share both, but at least A and at least
 B (MacKinnon, Nielsen and Webb 2024). The degrees of freedom are Satterthwaite's (1946).
-``perf/clusters.py`` measures how often the tests reject.
+``lab/clusters.py`` measures how often the tests reject.
 """
 
 from __future__ import annotations

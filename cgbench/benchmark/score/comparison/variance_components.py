@@ -14,7 +14,7 @@ the seeds: Welch's (1947) for two systems whose seeds vary differently, with 3 /
 of 2. With many seeds this is Satterthwaite's (1946) formula. With two or three it rejects less
 often, because a small variance of seeds is then often luck. Both constants were chosen on the
 normal model so that the test rejects between 3.5 and 6% of equal systems at 5%, for two to ten runs
-per system and any share; ``perf/significance.py`` measures this and
+per system and any share; ``lab/significance.py`` measures this and
 docs/explanation/significance.md has the results.
 
 A p-value is below 0.05 exactly if the 95% interval excludes zero: both use the same t. For levels

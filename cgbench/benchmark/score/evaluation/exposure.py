@@ -26,7 +26,7 @@ EXPOSED = 0.5
 """Share of the new combinations in the corpus from which a pair is exposed."""
 FEWEST = 10
 """Minimum number of exposed pairs, and of the rest. With fewer, 95% intervals hold a planted
-difference in fewer than 90% of trials (``perf/exposure.py few``).
+difference in fewer than 90% of trials (``lab/consistency_exposure.py few``).
 """
 OTHERS, MOST_STRATA = 5, 20
 """Minimum number of other pairs in a stratum, and maximum number of strata."""

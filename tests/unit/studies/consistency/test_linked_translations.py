@@ -203,7 +203,7 @@ def test_intervals_cover_the_consistency_of_the_system(texts, least):
     held = sum(one.ci_low <= truth <= one.ci_high for one in found)
     assert (
         held >= least
-    )  # 19 and 57 expected; fewer has a probability of at most 1%; perf/consistency.py has a grid
+    )  # 19 and 57 expected; fewer has a probability of at most 1%; lab/consistency.py has a grid
 
 
 def score_of(rows, outputs):

@@ -1,4 +1,4 @@
-"""What ``cgbench power`` says, against closed forms and made-up pilots (perf/interval_coverage.py
+"""What ``cgbench power`` says, against closed forms and made-up pilots (lab/intervals.py
 simulates tests).
 """
 

@@ -1,4 +1,4 @@
-"""The kinds of noise that ``perf/noise`` plants: each changes what its name says, and nothing
+"""The kinds of noise that ``lab/noise`` plants: each changes what its name says, and nothing
 else.
 """
 
@@ -16,7 +16,7 @@ TARGET = "two men do not buy the red car"
 
 @pytest.fixture
 def planting(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[5] / "perf" / "noise"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[5] / "lab" / "noise"))
     import planting
 
     yield planting

@@ -267,7 +267,7 @@ def test_the_estimate_covers_a_planted_gain_and_the_plain_difference_does_not(ga
         naive.append(100 * (means[0] - means[1]))
     assert (
         inside >= 25
-    )  # of 28.5 expected; fewer has a probability of 1%; perf/exposure.py has a grid
+    )  # of 28.5 expected; fewer has a probability of 1%; lab/consistency_exposure.py has a grid
     assert abs(np.mean(naive) - 100 * gain) > 3  # the plain difference is that of lengths, too
 
 

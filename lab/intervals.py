@@ -1,7 +1,7 @@
 """How often 95% intervals hold the true figure, and whether stated power is that of the test, by
 simulation.
 
-    python perf/interval_coverage.py [--trials 400] [--only intervals|drops|power]
+    python lab/intervals.py [--trials 400] [--only intervals|drops|power]
 
 **Intervals**: a system answers examples, each of its own difficulty, in some runs (seeds), each of
 its own skill; the true figure is the mean over all examples and all runs that there could be. Exact

@@ -1,7 +1,7 @@
 """Bias and coverage of the effects of degree and uncertainty in four matched cells, on simulated
 systems.
 
-``python perf/four_cells.py [--repeat 200] [--candidates 1500 6000] [--seeds 1 3]`` prints a
+``python lab/validity.py [--repeat 200] [--candidates 1500 6000] [--seeds 1 3]`` prints a
 Markdown table. Candidates have lengths, word frequencies, a degree that falls with length and an
 uncertainty that rises with it. A system is right with a probability that falls with length, differs
 between sentences and seeds, and loses the costs of its kind at high degree and at high uncertainty,

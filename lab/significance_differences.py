@@ -1,7 +1,7 @@
 """Does `score --differences` claim n-grams for two equally good systems? docs/lab/significance.md
 has the table.
 
-    python perf/differences.py [FAMILIES]    # 200 families per cell
+    python lab/significance_differences.py [FAMILIES]    # 200 families per cell
 
 A family is a pair of systems on 300 sentences of 8 words, with the n-grams that the test compares.
 The systems are equally good on average, and their seeds differ:

@@ -1,12 +1,13 @@
 """Bias and coverage of the residual composition error that is judged by outputs alone, by kind of
 system.
 
-``python perf/own_parts_grid.py [--repeat 40] [--rows 200 800] [--jobs 2]`` prints a Markdown table.
-The kinds are those of ``parts_grid.py``, but here every system writes text: a piece of one to three
-words becomes as many words of letters as frequent as in English, in the order of the source or, in
-one sentence of three, turned around. A piece that fails is another piece's translation or, with
-synonyms and senses, always the same other words. The true cost is the share of the pieces of test
-rows that is expected to fail because of the composition only.
+    python lab/parts_own_outputs.py [--repeat 40] [--rows 200 800] [--jobs 2]
+
+Prints a Markdown table. The kinds are those of ``parts_grid.py``, but here every system writes
+text: a piece of one to three words becomes as many words of letters as frequent as in English, in
+the order of the source or, in one sentence of three, turned around. A piece that fails is another
+piece's translation or, with synonyms and senses, always the same other words. The true cost is the
+share of the pieces of test rows that is expected to fail because of the composition only.
 """
 
 import argparse

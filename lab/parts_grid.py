@@ -1,9 +1,9 @@
 """Bias and coverage of the residual composition error, and of its difference from the control set,
 by kind of system.
 
-``python perf/parts_grid.py [--repeat 40] [--rows 200 800]`` prints a Markdown table with a row per
+``python lab/parts_grid.py [--repeat 40] [--rows 200 800]`` prints a Markdown table with a row per
 kind and size. Every system errs on single pieces; only two kinds of system err because of the
-composition. ``perf/composition.py`` varies length, difficulty and whole sentences.
+composition. ``lab/parts_residual.py`` varies length, difficulty and whole sentences.
 """
 
 import argparse

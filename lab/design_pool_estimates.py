@@ -1,13 +1,13 @@
 """How often intervals of estimates for all candidates hold the truth, by design: repeated draws
 where all are known.
 
-    python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp   # 2,000 draws per cell
-    python perf/pool_estimates.py RELEASE --hyp A=all.hyp --metric bleu --size 100 --draws 200
-    python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp --runs 3 --cluster 15
+    python lab/design_pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp
+    python lab/design_pool_estimates.py RELEASE --hyp A=all.hyp --metric bleu --size 100 --draws 200
+    python lab/design_pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=b.hyp --runs 3 --cluster 15
 
-The hypotheses are translations of all candidates of the release (data/candidates-*.parquet), so the
-true score on the candidates and on the window is known. Every cell draws samples by a design and
-estimates the scores of all systems:
+By default, 2,000 draws per cell. The hypotheses are translations of all candidates of the release
+(data/candidates-*.parquet), so the true score on the candidates and on the window is known. Every
+cell draws samples by a design and estimates the scores of all systems:
 
 - ``random``: simple random sampling of all candidates;
 - ``proportional``, ``equal``, ``neyman``: stratified by uncertainty, up to ten strata; Neyman by
@@ -36,12 +36,12 @@ import datetime
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
-from scan import machine
 
 from cgbench.benchmark.candidates.inclusion import document_inclusion
-from cgbench.benchmark.candidates.strata import ALLOCATIONS, allocate, deviations_in, strata_of
+from cgbench.benchmark.candidates.strata import Allocation, allocate, deviations_in, strata_of
 from cgbench.benchmark.measure.metrics.bleu import Bleu, ChrF, sentence_chrf
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.release.data_tables import sides_of
@@ -54,6 +54,7 @@ from cgbench.benchmark.score.comparison.variance import (
     covariance_of_design,
 )
 from cgbench.benchmark.score.comparison.variance_components import Contrasts
+from cgbench.machine import description
 
 STRATA = 10
 SIZES = (60, 150, 400)
@@ -124,14 +125,16 @@ def designs(release: Release, own: np.ndarray, n: int, cluster: int) -> dict[str
     measure = release.configuration["uncertainty"]
     by, rank = (table[name].to_numpy() for name in (measure, "rank"))
     if cluster:
-        return {how: clustered(by, own, n, how, cluster) for how in ("random", *ALLOCATIONS)}
+        return {
+            how: clustered(by, own, n, how, cluster) for how in ("random", *get_args(Allocation))
+        }
     total = len(rank)
     inside = np.flatnonzero(np.isin(np.array(table["stage"].to_pylist()), ("window", "selected")))
     everyone, blocks = np.arange(total), strata_of(by, rank, STRATA)
     sizes, spread = np.bincount(blocks), deviations_in(blocks, own)
     one = np.zeros(total, np.int64)
     found = {"random": stratified("candidates", everyone, one, np.array([n]))}
-    for how in ALLOCATIONS:
+    for how in get_args(Allocation):
         found[how] = stratified("candidates", everyone, blocks, allocate(sizes, spread, n, how))
     if n > len(inside):
         return found
@@ -246,7 +249,7 @@ def main() -> None:
     ]
     own = np.array(sentence_chrf(table["hypothesis"].to_pylist(), references))
     inside = np.isin(np.array(table["stage"].to_pylist()), ("window", "selected"))
-    print(f"{datetime.date.today()}, {machine()}, {given.draws:,} draws per cell")
+    print(f"{datetime.date.today()}, {description()}, {given.draws:,} draws per cell")
     by = [table[one].to_numpy() for one in (release.configuration["uncertainty"], "rank")]
     blocks = strata_of(*by, STRATA)
     print(

@@ -1,8 +1,8 @@
 """The published cut and that of the preset `small`, of the same size on the same candidates:
 README's comparison.
 
-    python perf/noise/like_with_like.py RELEASE KINDS [RELEASE KINDS ...]
-    python perf/noise/like_with_like.py real.npz
+    python lab/noise/like_with_like.py RELEASE KINDS [RELEASE KINDS ...]
+    python lab/noise/like_with_like.py real.npz
 
 A release and its kinds: demo-1/release demo-1/corpus/pool.kinds. real.npz is from grid.measure: 5%
 planted 15 times, where the source stays.

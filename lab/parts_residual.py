@@ -1,10 +1,11 @@
 """Bias and coverage of the residual composition error, on simulated systems for which composition
 has a known cost.
 
-``python perf/composition.py [--repeat 200]`` prints a row per setting: the true residual, the mean
-estimate, the share of 95% intervals that contain the truth, and the mean of three simpler
-estimates: without holding probes back, without weights for pieces (of equal length and frequency
-alone), and with neither length nor frequency.
+    python lab/parts_residual.py [--repeat 200]
+
+Prints a row per setting: the true residual, the mean estimate, the share of 95% intervals that
+contain the truth, and the mean of three simpler estimates: without holding probes back, without
+weights for pieces (of equal length and frequency alone), and with neither length nor frequency.
 """
 
 import argparse

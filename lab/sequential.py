@@ -1,6 +1,6 @@
 """Level, power and number of examples of tests with a look after every value:
 
-    python perf/sequential.py level|power|documents [TRIALS]
+    python lab/sequential.py level|power|documents [TRIALS]
 
 ``level``: two equally good systems; the share of sequences that ever call one of them better, in
 percent. "Population": the claim about the models, with examples drawn from a population. "Test

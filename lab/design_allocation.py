@@ -1,7 +1,7 @@
 """Do intervals of a stratified sample hold where the ensemble makes no mistake? docs/lab/design.md
 has the table.
 
-    python perf/allocation.py [DRAWS]    # 800 draws per cell: 15 minutes
+    python lab/design_allocation.py [DRAWS]    # 800 draws per cell: 15 minutes
 
 Ten strata: in the five largest the ensemble's scores do not vary, and a system is wrong on a share
 of the examples.

@@ -1,7 +1,7 @@
 """How often the test of systems with several runs rejects a true null, and its power, over a grid.
 
-    python perf/significance.py single|means|normal|unequal|drops|shared|texts --out FILE [--trials
-    2000] python perf/significance.py table FILE
+    python lab/significance.py single|means|normal|unequal|drops|shared|texts --out FILE [--trials
+    2000] python lab/significance.py table FILE
 
 Two systems of equal accuracy answer n examples in several runs (training seeds); the true
 accuracies of runs have a standard deviation of their own. Answers are right or wrong: an example is

@@ -1,9 +1,9 @@
 """Does the estimate of what exposure gives hold a planted gain? A grid, by simulation.
 
-    python perf/exposure.py                     # 300 trials per cell
-    python perf/exposure.py --trials 50         # a quick look
-    python perf/exposure.py texts               # leaks planted in text, read by cgbench overlap
-    python perf/exposure.py few                 # 5 to 40 leaked pairs
+    python lab/consistency_exposure.py                 # 300 trials per cell
+    python lab/consistency_exposure.py --trials 50     # a quick look
+    python lab/consistency_exposure.py texts           # leaks in text, read by cgbench overlap
+    python lab/consistency_exposure.py few             # 5 to 40 leaked pairs
 
 Long pairs are harder, and are leaked more often (with a probability of length / 60, from 4 to 33
 words). A system is right with a probability of 0.65 - length / 80, plus the planted gain on a
@@ -23,7 +23,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scan import machine
 
 import cgbench
 from cgbench.benchmark.measure.metrics.bins import Feature
@@ -34,6 +33,7 @@ from cgbench.benchmark.score.evaluation import exposure
 from cgbench.benchmark.score.evaluation.exposure import compare_exposure
 from cgbench.benchmark.score.evaluation.scored import Binning
 from cgbench.benchmark.score.outputs.systems import System
+from cgbench.machine import description
 from cgbench.tables import render
 from cgbench.text.columns import Column
 
@@ -125,7 +125,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=300)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{datetime.date.today()}, {machine()}, {given.trials} trials per cell\n")
+    print(f"{datetime.date.today()}, {description()}, {given.trials} trials per cell\n")
     rows = []
     if given.what == "texts":
         for gain in (0.0, 0.2, 0.4):

@@ -1,7 +1,7 @@
 """A cut given degree, a plain one, and the one that the estimated noise chooses, by the share of
 planted noise.
 
-    python perf/noise/grid.py real.npz    # what :func:`measure` saved
+    python lab/noise/grid.py real.npz    # what :func:`measure` saved
 
 Every good candidate has a noisy version, so that noise of any share can be planted. On the demo, a
 quarter is misaligned and the source of the rest is garbled as in its pool; on real text, noise is

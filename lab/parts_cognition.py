@@ -1,7 +1,7 @@
 """CoGnition: do systems know the parts of the compounds that they get wrong? By human labels and by
 CTER.
 
-``python perf/parts_cognition.py FOLDER``: a folder with ``paper_results_NP.tsv.gz``,
+``python lab/parts_cognition.py FOLDER``: a folder with ``paper_results_NP.tsv.gz``,
 ``paper_results_VP.tsv.gz`` (row, source, compound, hypothesis, human_correct) and ``lexicon``. The
 pieces of a compound are the shorter compounds whose words it has in the same order; their rows are
 the probes.

@@ -1,6 +1,6 @@
 """Error and coverage of means from few judgements and a metric, over a grid.
 
-    python perf/prediction_powered.py
+    python lab/prediction_powered.py
 
 For each kind of metric, share of wrong examples and number of judgements: the root mean square
 error as a ratio of that of the judgements alone, the bias as a share of the standard error of

@@ -1,6 +1,6 @@
 """Kill a build at random moments and go on with it: is the release the same, byte by byte?
 
-    python perf/kills.py FOLDER [--kills 200] [--seed 1] [--jobs 2]
+    python lab/reliability_kills.py FOLDER [--kills 200] [--seed 1] [--jobs 2]
 
 FOLDER is made, as by ``bitflips.py``. The command alone is killed (SIGKILL): its workers have to
 end by themselves. A build that gets through is compared with the undisturbed one, and the next
@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bitflips import BUILD, WORK, build_words, make, release_bytes
+from reliability_bitflips import BUILD, WORK, build_words, make, release_bytes
 
 SAFETY = 1.1  # kills fall into so many times the seconds of an undisturbed build
 

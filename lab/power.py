@@ -1,7 +1,7 @@
 """Whether the power that ``cgbench power`` states for single runs is that of the test that is run,
 by simulation.
 
-    python perf/power_single.py [--trials 1000]
+    python lab/power.py [--trials 1000]
 
 Two systems answer N examples, right or wrong. On half of the examples, drawn anew in each trial,
 both go by the same luck, on the others each by its own. The true difference is the one at which

@@ -1,6 +1,6 @@
 """Texts of the demo corpus in which it is known why a test pair is hard: do known parts tell it?
 
-    python perf/parts_demo.py FOLDER --pairs 800 --seed 1
+    python lab/parts_demo.py FOLDER --pairs 800 --seed 1
 
 writes ``train``, ``valid``, ``test``, ``held-out`` and ``combinations`` (``.de``, ``.en``), and
 ``test.kinds``. See docs/lab/parts.md.

@@ -1,7 +1,7 @@
 """Flip random bits in the files of a finished workspace and its release: is each found, or without
 effect?
 
-    python perf/bitflips.py FOLDER [--flips 1000] [--seed 1] [--rebuild 10]
+    python lab/reliability_bitflips.py FOLDER [--flips 1000] [--seed 1] [--rebuild 10]
 
 FOLDER is made: a tiny demo corpus and a finished ``build-react`` of it. A flip is made in a copy of
 it (hard links), and what reads the flipped file is asked:

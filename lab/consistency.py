@@ -1,8 +1,8 @@
 """How well consistency agrees with people, and do its intervals and tests hold?
 docs/lab/consistency.md has the tables.
 
-    python perf/consistency.py people FOLDER    # FOLDER: the judgements of CoGnition
-    python perf/consistency.py cover            # 400 trials per cell
+    python lab/consistency.py people FOLDER    # FOLDER: the judgements of CoGnition
+    python lab/consistency.py cover            # 400 trials per cell
 
 ``people`` prints the area under the ROC curve (AUC) of every variant against the judgement of each
 output of the noun phrases (NP), on which the variant was chosen, and of the chosen one on the verb
@@ -21,11 +21,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from scan import machine
 from scipy.stats import rankdata
 
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
+from cgbench.machine import description
 from cgbench.studies.consistency.items import ItemRow, Tokens
 from cgbench.studies.consistency.linked_translations import Consistency
 from cgbench.tables import render
@@ -164,7 +164,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--trials", type=int, default=400)
     given = parser.parse_args()
-    print(f"{datetime.date.today()}, {machine()}\n")
+    print(f"{datetime.date.today()}, {description()}\n")
     people(given.folder) if given.what == "people" else cover(given.trials)
 
 

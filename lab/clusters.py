@@ -1,10 +1,10 @@
 """How often tests with clusters reject a true null, and how often intervals hold the truth: a grid,
 by simulation.
 
-    python perf/clusters.py means                    # 2,000 trials per cell, all cells
-    python perf/clusters.py texts                    # BLEU and CTER, 1,000 trials per cell
-    python perf/clusters.py documents                # 40 documents of five sentences, 10,000 trials
-    python perf/clusters.py means --trials 200       # a quick look
+    python lab/clusters.py means                    # 2,000 trials per cell, all cells
+    python lab/clusters.py texts                    # BLEU and CTER, 1,000 trials per cell
+    python lab/clusters.py documents                # 40 documents of five sentences, 10,000 trials
+    python lab/clusters.py means --trials 200       # a quick look
 
 Two systems are equally good. Their scores vary by example, by cluster and by seed. ``correlation``
 is the share of the variance that examples of a cluster have in common. Clusters have equal sizes,
@@ -22,7 +22,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scan import machine
 from scipy import special
 from significance import LEVELS, POOL, generated
 
@@ -32,6 +31,7 @@ from cgbench.benchmark.score.comparison.design import Clusters
 from cgbench.benchmark.score.comparison.intervals import score_interval
 from cgbench.benchmark.score.comparison.variance import ExampleCovariance, covariance_of_clusters
 from cgbench.benchmark.score.comparison.variance_components import Contrasts
+from cgbench.machine import description
 
 CLUSTERS = (5, 10, 20, 40, 200)
 CORRELATIONS = (0.0, 0.1, 0.3, 0.6)
@@ -262,7 +262,7 @@ def main() -> None:
     parser.add_argument("part", choices=["means", "texts", "documents"])
     parser.add_argument("--trials", type=int)
     given = parser.parse_args()
-    print(f"{datetime.date.today()}, {machine()}\n")
+    print(f"{datetime.date.today()}, {description()}\n")
     if given.part == "documents":
         return documents(given.trials or 10_000)
     print(

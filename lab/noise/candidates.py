@@ -1,4 +1,4 @@
-"""The candidates that perf/noise looks at: of the demo, and of real text with planted noise."""
+"""The candidates that lab/noise looks at: of the demo, and of real text with planted noise."""
 
 import gzip
 import random

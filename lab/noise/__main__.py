@@ -1,7 +1,7 @@
 """What tells noise from good pairs, and at what price: the figures of docs/lab/noise.md.
 
-    python perf/noise demo WORK [--seeds 1,2,3] [--reverse] [--jobs 2]
-    python perf/noise real WORK [--shared ../shared/data] [--reverse] [--updates 3000] [--members 2]
+    python lab/noise demo WORK [--seeds 1,2,3] [--reverse] [--jobs 2]
+    python lab/noise real WORK [--shared ../shared/data] [--reverse] [--updates 3000] [--members 2]
         [--candidates 4000] [--jobs 2]
 
 ``demo`` builds the demo once per seed, whose record of kinds says what is noise. ``real`` builds
