@@ -27,6 +27,7 @@ PARENTS = frozenset(
 NODES = frozenset({"FindManager", "FindTeamOf", "FindReports"})
 COPIED = ("PersonName", "String", "LocationKeyphrase")  # their literals are words of the utterance
 QUOTE = '"'
+SLOT = "__SLOT__"  # in a sketch, instead of a subtree
 NOT_CONTENT = frozenset({"(", ")", "#", '"'})
 PLACEHOLDER = "[0]"  # of a variable: a subtree with one is not complete
 
@@ -115,6 +116,11 @@ def matched_nodes(words: Sequence[str], match: Callable[[Node], bool]) -> list[N
     root = parse_program(words)
     nodes = _walk(root, words, False, None, match) or _walk(root, words, False, NODES, match)
     return [node for node in nodes if PLACEHOLDER not in words[node.start : node.end]]
+
+
+def subtrees_of(words: Sequence[str]) -> list[Node]:
+    """The subtrees that become slots of a sketch: all nodes that may be matched."""
+    return matched_nodes(words, lambda node: True)
 
 
 def _walk(

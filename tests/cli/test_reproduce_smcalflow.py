@@ -16,7 +16,7 @@ from cgbench.models.lexicons.spans import read_spans
 NAMES = ("Anna", "Bob", "Carla", "Dan")
 DAYS = ("monday", "friday")
 WORDS = ("meet", "with", "'", "s", "team", "on", *map(str.lower, NAMES), *DAYS)
-SYSTEMS = ("BERT2SEQ", "BERT2SEQ+SS")
+SYSTEMS = ("BERT2SEQ", "BERT2SEQ+SS", "C2F", "C2F+SS")
 
 
 def request_of(number, is_compositional):
@@ -94,4 +94,4 @@ def test_the_rows_train_decode_and_score(run, tmp_path, mirror):
     shown = run("reproduce", "show", out, "--scale", "smoke").stdout
     assert "BERT2SEQ+SS" in shown and "46.8" in shown
     # A BERT of other weights is another run; another kind of model is refused.
-    assert "2 of 2 runs are done" in run(*words).stderr
+    assert "4 of 4 runs are done" in run(*words).stderr

@@ -110,6 +110,7 @@ TABLE = [
     row("nsen", "original", encoder_layers=2, decoder_layers=2, max_length=16, form="original"),
     row("cgps", encoder_layers=1, decoder_layers=1, dropout=0.0, input_slots=20),
     row("bert2seq", target_width=10),
+    row("coarse_to_fine", target_width=10),
     row("bert2seq", "marks", decoder_layers=1, begin_source=True, norm="pre", target_width=10),
 ]
 

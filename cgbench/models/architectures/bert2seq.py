@@ -108,13 +108,13 @@ class Bert2Seq(PretrainedTransformer):
         self.pieces = source_size if config.copies else 0
         self.symbols = target_size - self.pieces
         super().__init__(config, source_size, target_size)
-        width, memory = config.width, config.source_width
+        width, source_width = config.width, config.source_width
         self.decoder_norm = nn.Identity()
         self.target_size = target_size
-        self.begin = Linear(memory, width)
-        self.attention = BilinearScore(width, memory)
-        self.mix = Linear(width + memory, width, bias=False)
-        self.copy = BilinearScore(width, memory)
+        self.begin = Linear(source_width, width)
+        self.attention = BilinearScore(width, source_width)
+        self.mix = Linear(width + source_width, width, bias=False)
+        self.copy = BilinearScore(width, source_width)
         self.generate = Linear(width, self.symbols + bool(self.pieces))
         # Until :meth:`connect`, no piece is spelt like a symbol.
         self.register_buffer("piece_targets", self.symbols + torch.arange(self.pieces))
@@ -168,7 +168,7 @@ class Bert2Seq(PretrainedTransformer):
         """Return what predicts the token after each of the ids that the decoder reads."""
         order, sizes, index = time_major(target.layout.lengths)
         state = self.begin_decoding(encoded, order, sizes.tolist())
-        return self.run(state, target.ids, order, sizes, index)[0]
+        return self.run(state, target.ids, sizes, index)[0]
 
     def decode_attending(self, encoded: EncodedPieces, target: Ragged) -> tuple[Any, Tensor]:
         """See :class:`Transformer`."""
@@ -179,13 +179,12 @@ class Bert2Seq(PretrainedTransformer):
         self,
         state: RecurrentState,
         ids: Tensor,
-        order: np.ndarray,
         sizes: np.ndarray,
         index: np.ndarray,
     ) -> tuple[CopyStates, list[Hidden]]:
-        """Decode sequences; ``order``, ``sizes`` and ``index`` are those of :func:`time_major`.
+        """Decode sequences; ``sizes`` and ``index`` are those of :func:`time_major`.
 
-        :param state: before the first step; its rows are the sequences in ``order``.
+        :param state: before the first step; its rows are the sequences, the longest first.
         :param ids: that the decoder reads, [N].
         :returns: what predicts each token, and the recurrent state after each step.
         """
@@ -235,18 +234,26 @@ class Bert2Seq(PretrainedTransformer):
     # The recurrence
 
     def begin_decoding(
-        self, encoded: EncodedPieces, order: np.ndarray, sizes: Any = ()
+        self,
+        encoded: EncodedPieces,
+        order: np.ndarray,
+        sizes: Any = (),
+        memory: SourceColumns | None = None,
     ) -> RecurrentState:
         """Return the state before the first step.
 
         :param order: the sentence of each row; ``sizes``: number of rows of each step, if known.
+        :param memory: of all sentences, if it is built already.
         """
         device = encoded.states.device
         first = encoded.states[to_device(encoded.layout.starts[order], device)]
         h = torch.tanh(self.begin(first))
         zeros = [torch.zeros_like(h)] * len(self.decoder)
-        memory = self.build_memory(encoded, order)
-        return RecurrentState(Hidden([h, *zeros[1:]], zeros, zeros[0]), memory, self.maps(sizes))
+        if memory is None:
+            columns = self.build_memory(encoded, order)
+        else:
+            columns = memory.select(to_device(order, device))
+        return RecurrentState(Hidden([h, *zeros[1:]], zeros, zeros[0]), columns, self.maps(sizes))
 
     def build_memory(self, encoded: EncodedPieces, order: np.ndarray) -> SourceColumns:
         """Return the memory of the sentences ``order``."""

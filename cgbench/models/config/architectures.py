@@ -512,6 +512,16 @@ class NSENConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
+class CoarseToFineConfig(Bert2SeqConfig):
+    """C2F (Yin et al., 2021): BERT2SEQ predicts a sketch with slots, then each slot's subtree."""
+
+    architecture: str = "coarse_to_fine"
+    tag_width: int = option(
+        32, "Number of learned values that tell the decoder that it is in a slot", least=1
+    )
+
+
+@dataclass(frozen=True)
 class HuggingFaceConfig(ModelConfig):
     """A fine-tuned encoder-decoder from transformers (T5, BART, Marian, NLLB ...).
 
@@ -653,6 +663,13 @@ ARCHITECTURES = {
         ".bert2seq",
         "Bert2Seq",
         "LSTM decoder over BERT that copies",
+        "Yin et al. 2021",
+    ),
+    "coarse_to_fine": Architecture(
+        CoarseToFineConfig,
+        ".coarse_to_fine",
+        "CoarseToFine",
+        "predicts a sketch, then the subtree of each slot",
         "Yin et al. 2021",
     ),
     "nsen": Architecture(

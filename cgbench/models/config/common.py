@@ -12,7 +12,7 @@ from cgbench.errors import InputError
 from cgbench.settings import option
 
 LENGTH = "training.max_updates"  # the setting that may be raised to extend a run
-Unit = Literal["subwords", "words", "characters", "programs"]
+Unit = Literal["subwords", "words", "characters", "programs", "sketches"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 Norm = Literal["pre", "post"]
 
@@ -335,7 +335,8 @@ class TextConfig:
         "subwords",
         "Unit of a token: ``subwords`` of words, ``words`` separated by white space,"
         " ``characters``, blanks included, or ``programs`` (words, but those of string literals are"
-        " pieces of the source's tokeniser, which can be copied; only over a pre-trained encoder)",
+        " pieces of the source's tokeniser, which can be copied; only over a pre-trained encoder)"
+        " or ``sketches`` (programs, with subtrees in the slots of a sketch)",
     )
     merges: int = option(
         10_000,

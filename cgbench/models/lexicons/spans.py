@@ -70,8 +70,11 @@ def word_spans(pairs: Sequence[tuple[str, str]]) -> list[list[Span]]:
     return [[Span(j, j + 1, i, i + 1) for i, j in sorted(pair)] for pair in _links(pairs)]
 
 
-def program_spans(pairs: Sequence[tuple[str, str]]) -> list[list[Span]]:
-    """A span for each subtree of a program that is linked to source words."""
+def program_spans(pairs: Sequence[tuple[str, str]], highest: bool = False) -> list[list[Span]]:
+    """A span for each subtree of a program that is linked to source words.
+
+    :param highest: do not search below a subtree without source words, as for sketches.
+    """
     programs = [words_of(program) for _, program in pairs]
     contents = [content_words(words) for words in programs]
     canonical = [
@@ -79,20 +82,24 @@ def program_spans(pairs: Sequence[tuple[str, str]]) -> list[list[Span]]:
         for (utterance, _), words, content in zip(pairs, programs, contents, strict=True)
     ]
     return [
-        subtree_spans(words, content, linked)
+        subtree_spans(words, content, linked, highest)
         for words, content, linked in zip(programs, contents, _links(canonical), strict=True)
     ]
 
 
 def subtree_spans(
-    words: Sequence[str], content: Sequence[int], linked: set[tuple[int, int]]
+    words: Sequence[str],
+    content: Sequence[int],
+    linked: set[tuple[int, int]],
+    highest: bool = False,
 ) -> list[Span]:
     """The spans of one program.
 
     :param words: of the program; ``content``: positions of those that are aligned.
     :param linked: pairs of a source word and an index into ``content``.
+    :param highest: see :func:`program_spans`.
     """
-    matcher = SubtreeMatcher(words, content, boxes_of(linked))
+    matcher = SubtreeMatcher(words, content, boxes_of(linked), highest)
     nodes = matched_nodes(words, matcher)
     return [
         Span(node.first, node.end, *matcher.source_of[node])
@@ -134,8 +141,14 @@ class SubtreeMatcher:
     have no gap of :data:`WIDEST_GAP` words.
     """
 
-    def __init__(self, words: Sequence[str], content: Sequence[int], boxes: Sequence[Box]) -> None:
-        self._words, self._boxes = words, boxes
+    def __init__(
+        self,
+        words: Sequence[str],
+        content: Sequence[int],
+        boxes: Sequence[Box],
+        highest: bool = False,
+    ) -> None:
+        self._words, self._boxes, self._highest = words, boxes, highest
         self._content = np.asarray(content, np.int64)
         self.source_of: dict[Node, tuple[int, int]] = {}
 
@@ -144,7 +157,7 @@ class SubtreeMatcher:
         source = self._source(node.first, node.end) or self._source(node.start, node.end)
         if source:
             self.source_of[node] = source
-        return source is not None
+        return source is not None or self._highest
 
     def _source(self, start: int, end: int) -> tuple[int, int] | None:
         first, last = np.searchsorted(self._content, (start, end)).tolist()

@@ -15,7 +15,8 @@ import numpy as np
 from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
 from cgbench.models.text.places import Places, consecutive
 from cgbench.models.text.tokenized import TokenizerSide
-from cgbench.text.program_trees import program_symbols, program_tokens
+from cgbench.text.plain_text import words_of
+from cgbench.text.program_trees import SLOT, program_symbols, program_tokens, subtrees_of
 
 CONTINUES = "##"  # the start of a piece within a word
 
@@ -103,3 +104,67 @@ class ProgramSide:
             ]
             self._words[word] = targets
         return self._words[word]
+
+
+class SketchSide(ProgramSide):
+    """Programs as a sketch, and for each of its slots a mark and the subtree.
+
+    The id of the mark is that of the piece ``<pad>``, which no source has.
+    """
+
+    def __init__(self, symbols: Sequence[str], source: TokenizerSide) -> None:
+        super().__init__(symbols, source)
+        self.slot, self.mark = self._ids.get(SLOT, -1), len(self.symbols) + PAD
+
+    def encode(self, lines: Iterable[str]) -> list[np.ndarray]:
+        """See :class:`ProgramSide`."""
+        return [np.array([*self._tokens(line)[0], EOS], np.int32) for line in lines]
+
+    def places(self, line: str) -> Places:
+        """See :class:`ProgramSide`; the slot of a subtree is a token of its first word."""
+        tokens, words = self._tokens(line)
+        sketch = tokens.index(self.mark) if self.mark in tokens else len(tokens)
+        return Places([tuple(sorted(word)) for word in words], sketch)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """See :class:`ProgramSide`."""
+        sequences: list[list[int]] = [[]]
+        for id_ in map(int, ids):
+            if id_ == EOS:
+                break
+            if id_ == self.mark:
+                sequences.append([])
+            else:
+                sequences[-1].append(id_)
+        sketch, *subtrees = (super(SketchSide, self).decode(sequence) for sequence in sequences)
+        for subtree in subtrees:
+            sketch = sketch.replace(SLOT, subtree, 1)
+        return sketch
+
+    def _tokens(self, line: str) -> tuple[list[int], list[list[int]]]:
+        """The ids of a line, and the positions of each of its words among them."""
+        words = words_of(line)
+        ids = self._words_of(line)
+        places: list[list[int]] = [[] for _ in words]
+        tokens: list[int] = []
+        nodes = subtrees_of(words) if self.slot >= 0 else []
+        # The sketch; then each subtree after a mark.
+        position = 0
+        for node in nodes:
+            self._add(tokens, places, ids, range(position, node.start))
+            places[node.start].append(len(tokens))
+            tokens.append(self.slot)
+            position = node.end
+        self._add(tokens, places, ids, range(position, len(words)))
+        for node in nodes:
+            tokens.append(self.mark)
+            self._add(tokens, places, ids, range(node.start, node.end))
+        return tokens, places
+
+    @staticmethod
+    def _add(
+        tokens: list[int], places: list[list[int]], ids: list[list[int]], words: range
+    ) -> None:
+        for word in words:
+            places[word].extend(range(len(tokens), len(tokens) + len(ids[word])))
+            tokens.extend(ids[word])

@@ -25,8 +25,8 @@ from cgbench.models.config.common import UNITS, TextConfig
 from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
 from cgbench.models.text.bpe import END_OF_WORD, alphabet, learn_merges, splitter
 from cgbench.models.text.places import Places, consecutive
-from cgbench.text.plain_text import word_bytes
-from cgbench.text.program_trees import program_symbols
+from cgbench.text.plain_text import word_bytes, words_of
+from cgbench.text.program_trees import SLOT, program_symbols, subtrees_of
 from cgbench.text.streams import read_lines
 
 FILE = "subwords.json"
@@ -80,15 +80,17 @@ class Subwords:
             from cgbench.models.text.tokenized import TokenizerSide
 
             self._source = TokenizerSide(tokenizer)
-        if unit == "programs":
+        self.is_program = unit in ("programs", "sketches")
+        if self.is_program:
             if tokenizer is None:
                 raise InputError(
-                    "text.unit=programs: needs the tokeniser of a pre-trained encoder"
+                    f"text.unit={unit}: needs the tokeniser of a pre-trained encoder"
                     f" ({argument('init')})"
                 )
-            from cgbench.models.text.programs import ProgramSide
+            from cgbench.models.text.programs import ProgramSide, SketchSide
 
-            self._target: Any = ProgramSide(target, self._source)
+            kind = ProgramSide if unit == "programs" else SketchSide
+            self._target: Any = kind(target, self._source)
         else:
             self._target = self._source if both else _Side(target, _SPLITTERS[unit], pieces)
         self.source: list[str] = self._source.tokens
@@ -177,14 +179,21 @@ class Subwords:
         """As :meth:`source_places`, for target lines."""
         return [self._target.places(line) for line in lines]
 
+    @property
+    def slot(self) -> int:
+        """The id of a slot in sketches; -1 if there are none."""
+        return int(getattr(self._target, "slot", -1))
+
     def as_decoded(self, line: str) -> str:
         """A target line as :meth:`decode_target` writes it, where this changes words."""
-        return str(self._target.as_decoded(line)) if self.unit == "programs" else line
+        return str(self._target.as_decoded(line)) if self.is_program else line
 
     def targets_of_pieces(self) -> np.ndarray:
         """See :meth:`.programs.ProgramSide.targets_of_pieces`."""
-        if self.unit != "programs":
-            raise InputError(f"model.copies=true: needs text.unit=programs, not {self.unit}")
+        if not self.is_program:
+            raise InputError(
+                f"model.copies=true: needs text.unit=programs or sketches, not {self.unit}"
+            )
         pieces: np.ndarray = self._target.targets_of_pieces()
         return pieces
 
@@ -192,7 +201,7 @@ class Subwords:
         """Return the text of target ids up to </s>, words separated by spaces, without special
         tokens but ``<unk>``.
         """
-        if self.both or self.unit == "programs":
+        if self.both or self.is_program:
             return str(self._target.decode(ids))
         pieces = []
         for id_ in ids:
@@ -212,7 +221,7 @@ class Subwords:
         if self.both:
             return to_json({"format": 4, "tokenizer": self.tokenizer})
         if self.tokenizer is not None:
-            target = self._target.symbols if self.unit == "programs" else self.target
+            target = self._target.symbols if self.is_program else self.target
             fields = {"unit": self.unit, "merges": self.merges, "target": target}
             return to_json({"format": 3, **fields, "tokenizer": self.tokenizer})
         fields = {"source": self.source, "target": self.target}
@@ -275,11 +284,17 @@ def _symbols(line: str) -> list[bytes]:
     return [symbol.encode() for symbol in program_symbols(line)]
 
 
+def _symbols_of_sketches(line: str) -> list[bytes]:
+    slots = [SLOT] if subtrees_of(words_of(line)) else []
+    return [*_symbols(line), *(slot.encode() for slot in slots)]
+
+
 _SPLITTERS: dict[str, Callable[[str], list[bytes]]] = {
     "subwords": word_bytes,
     "words": word_bytes,
     "characters": _characters,
     "programs": _symbols,
+    "sketches": _symbols_of_sketches,
 }
 
 

@@ -153,7 +153,7 @@ def guides_of(
     if method.spans == "words":
         return SpanGuides(lines, subwords, word_spans(pairs), False, marks)
     if method.spans == "programs":
-        return SpanGuides(lines, subwords, program_spans(pairs), True, marks)
+        return SpanGuides(lines, subwords, program_spans(pairs, subwords.slot >= 0), True, marks)
     path = Path(method.spans)
     spans = read_spans(path)
     if len(spans) != len(pairs):
