@@ -16,6 +16,12 @@ CSORDAS = {
     "begin_source": True,
     "initialization": "csordas",
 }
+TENSOR2TENSOR = {
+    "positions": "timing",
+    "norm": "pre",
+    "attention_bias": False,
+    "initialization": "tensor2tensor",
+}
 TWO_LAYERS = {
     "encoder_layers": 2,
     "decoder_layers": 2,
@@ -41,6 +47,8 @@ FORMS = {
             "embedding_dropout": False,
         },
     ),
+    "universal, basic": ("universal", {**TWO_LAYERS, **TENSOR2TENSOR, "step_signals": True}),
+    "evolved": ("evolved", {**TWO_LAYERS, **ONE_LAYER, **TENSOR2TENSOR, "joint_heads": 4}),
     **{name: (name, TWO_LAYERS) for name in ("composition", "lrf", "transformer_accu", "dlcl")},
     "dangle": ("dangle", {**DANGLE, "positions": "relative"}),
     "dangle, encoder only": (
@@ -57,6 +65,7 @@ FORMS = {
     "r_dangle, interval": ("r_dangle", {**DANGLE, "interval": 2}),
     "lstm": ("lstm_lexicon", {**ONE_LAYER, "width": 48}),
     "lstm, lexicon": ("lstm_lexicon", {**ONE_LAYER, "width": 48, "lexicon": "uniform"}),
+    "lstm_attention": ("lstm_attention", {**ONE_LAYER, "width": 48}),
     "syntactic attention": (
         "syntactic_attention",
         {**ONE_LAYER, "width": 64, "syntax_width": 24, "meaning_width": 24},
