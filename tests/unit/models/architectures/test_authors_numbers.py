@@ -9,9 +9,9 @@ stored.
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
+from waves import wave
 
 from cgbench.models.architectures.evolved import SeparableConvolution
 from cgbench.models.architectures.transformer import Encoded
@@ -47,12 +47,6 @@ CONFIGS = {
         },
     ),
 }
-
-
-def wave(shape, index):
-    """The rule of all weights and inputs."""
-    numbers = 0.5 * np.sin(1.7 * index + 0.37 * np.arange(np.prod(shape)))
-    return torch.from_numpy(numbers.reshape(shape).astype(np.float32))
 
 
 class Filler:
