@@ -372,7 +372,7 @@ def test_older_settings_are_left_out_with_a_warning(run, copied):
     ("words", "said"),
     [
         (("run", "lexicon-9"), "did you mean"),
-        (("run", "r-dangle-6"), "pre-trained weights"),
+        (("run", "r-dangle-6"), "start from a pre-trained model"),
         (("run", "devil-4"), "cannot be run: settings"),
         (("run", "lexicon-8", "--systems", "Human"), "cannot be run: human answers"),
         (("run", "lexicon-8", "--systems", "LSTM+Lex Simpel"), "did you mean"),
