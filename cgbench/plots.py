@@ -24,11 +24,10 @@ from cgbench.tables import fixed, span
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """The palette of Okabe and Ito (2008) without its yellow, which is too light on white. The pages
 have it on dark paper too, with white for black."""
-GREY = "#59636e"
 MARKERS = "osD^vPX*<>"
 SPREAD = 0.4  # of the distance between two labels, for the points of all systems
 FEW = 5
-"""Points of fewer examples are grey and not joined."""
+"""Points of fewer examples are hollow and not joined."""
 LONG = 8  # characters of a label; longer ones are slanted
 MOST_LETTERS = 18  # of a name
 COLUMN = 3.3  # inches: the width of a column of a paper
@@ -91,14 +90,15 @@ class Mark(NamedTuple):
     """Part of a chart: an ``interval``, a ``line``, the ``dot`` of a value; in rows also the
     ``start`` of a dumbbell, a circle, and a smaller one for each ``run``.
 
-    ``points`` are pairs of a place on the axis of labels or rows, and a value; ``colour`` is None
-    for grey.
+    ``points`` are pairs of a place on the axis of labels or rows, and a value; ``is_hollow``: of
+    fewer than :data:`FEW` examples.
     """
 
     shape: str
     points: Sequence[tuple[float, float]]
-    colour: int | None
+    colour: int
     words: str = ""
+    is_hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,13 @@ class Chart:
         other.
         """
         series, dots = self.series[index], []
+        colour = series.colour_at(index)
         has_intervals = any(isfinite(low) for series in self.series for low in series.low)
         shift = SPREAD * ((index + 0.5) / len(self.series) - 0.5) if has_intervals else 0.0
         decimals, sign = max(2, self.decimals), "+" * self.signed
         for label, value in enumerate(series.values):
             place = index if self.rows else (self.places[label] if self.places else label) + shift
-            colour = None if self.counts and self.counts[label] < FEW else series.colour_at(index)
+            is_hollow = bool(self.counts) and self.counts[label] < FEW
             low, high = (series.low[label], series.high[label]) if series.low else (nan, nan)
             runs = series.runs[label] if series.runs and len(series.runs[label]) > 1 else ()
             words = f"{series.name}, {self.labels[label]}" if len(self.labels) > 1 else series.name
@@ -163,12 +164,12 @@ class Chart:
                 words += "; runs: " + ", ".join(fixed(run, decimals) for run in runs)
             if isfinite(value):
                 shape = "start" if self.rows and label + 1 < len(self.labels) else "dot"
-                dots.append(Mark(shape, [(place, value)], colour, words))
-        solid = [dot.points[0] for dot in dots if dot.colour is not None]
+                dots.append(Mark(shape, [(place, value)], colour, words, is_hollow))
+        solid = [dot.points[0] for dot in dots if not dot.is_hollow]
         if self.joined and len(solid) > 1:
-            yield Mark("line", solid, series.colour_at(index))
+            yield Mark("line", solid, colour)
         if self.rows:
-            yield from (Mark("run", [(index, run)], series.colour_at(index)) for run in runs)
+            yield from (Mark("run", [(index, run)], colour) for run in runs)
         yield from dots
 
     def value_text(self, series: Series) -> str:
@@ -264,11 +265,11 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
                     *((point[::-1] if chart.rows else point) for point in mark.points), strict=True
                 ),
                 linewidth=1,
-                color=GREY if mark.colour is None else colour,
+                color=colour,
                 markersize=4,
                 label=legend,
                 marker=shapes.get(mark.shape, MARKERS[number % len(MARKERS)]),
-                fillstyle="none" if mark.shape in ("start", "run") else "full",
+                fillstyle="none" if mark.is_hollow or mark.shape in ("start", "run") else "full",
             )
             legend = "_"  # once per series
         if chart.rows:

@@ -15,12 +15,14 @@ import numpy as np
 from markupsafe import Markup
 
 from cgbench.errors import printable
-from cgbench.plots import COLOURS, Chart, Series, finite_range, short_names, shorten
+from cgbench.plots import COLOURS, Chart, Mark, Series, finite_range, short_names, shorten
 
 WIDTH = 440
 HISTOGRAM = 68  # its height
 RADIUS = {"dot": 3.2, "start": 4.0, "run": 2.4}
 LARGEST_DOT = 14.0  # radius of a dot for many points
+WIDTH_OF_LETTER = 7.2
+HALF_END = 3.5  # of the short line at an end of an interval
 STEPS = [factor * 10.0**power for power in range(-12, 300) for factor in (1, 2, 2.5, 5)]
 """Distances of ticks."""
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
@@ -50,53 +52,71 @@ class Scale:
 
 def draw(chart: Chart) -> Markup:
     """A chart with its marks, names and axes, and the values of rows."""
+    return draw_rows(chart) if chart.rows else draw_lines(chart)
+
+
+def draw_rows(chart: Chart) -> Markup:
+    """Each series as a row, with its name to the left and its value to the right."""
     names = short_names([series.name for series in chart.series])
-    room = 7.2 * max(map(len, names), default=0)
-    if chart.rows:
-        notes = 5.5 * max((len(series.note) for series in chart.series), default=0)
-        x, y = Scale(*chart.scale(), 14 + room, WIDTH - 46 - notes), Scale(0, 1, 14, 33)
-        heights, bottom = [float(row) for row in range(len(names))], y(len(names))
-        elements, height = _x_axis(x, 6, bottom, chart.value_name), bottom + 34
-        elements += [_line([(x(0), 6), (x(0), bottom)], "median")] if chart.signed else []
-    else:
-        x, y = (
-            Scale(-0.5, len(chart.labels) - 0.5, 44, WIDTH - 8 - room),
-            Scale(*chart.scale(), 210, 20),
-        )
-        heights, (elements, bottom) = chart.name_heights(), _labels(chart, x)
-        label = _text(x.end, bottom + 14, chart.label_name, "label", text_anchor="end")
-        elements, height = [*elements, *_y_axis(y, x.end, chart.value_name), label], bottom + 20
-    for index, (series, name, at_height) in enumerate(
-        zip(chart.series, names, heights, strict=True)
-    ):
-        colour, name_y = series.colour_at(index), y(at_height) + 4
-        dashes = (
-            "" if chart.rows else DASHES[sum(divmod(colour, len(COLOURS))) % len(DASHES)]
-        )  # others for each use
+    room_for_names = WIDTH_OF_LETTER * max(map(len, names), default=0)
+    room_for_notes = 5.5 * max((len(series.note) for series in chart.series), default=0)
+    x = Scale(*chart.scale(), 14 + room_for_names, WIDTH - 46 - room_for_notes)
+    y = Scale(0, 1, 14, 33)
+    bottom = y(len(names))
+    elements = _x_axis(x, 6, bottom, chart.value_name)
+    if chart.signed:
+        elements.append(_line([(x(0), 6), (x(0), bottom)], "median"))
+    for index, (series, name) in enumerate(zip(chart.series, names, strict=True)):
         for mark in chart.marks(index):
-            points = [
-                (x(value), y(place)) if chart.rows else (x(place), y(value))
-                for place, value in mark.points
-            ]
-            class_ = f"{mark.shape} {'few' if mark.colour is None else _class(colour)}"
-            if mark.shape in RADIUS:
-                (at, up), radius = points[0], RADIUS[mark.shape]
-                elements.append(
-                    _element("circle", title=mark.words, cx=at, cy=up, r=radius, class_=class_)
-                )
-            else:
-                elements.append(
-                    _line(points, class_, stroke_dasharray=dashes if mark.shape == "line" else "")
-                )
-        if chart.rows:
-            elements.append(
-                _text(x.start - 8, name_y, name, "tick", series.name, text_anchor="end")
-            )
-            value = chart.value_text(series) or "–"  # noqa: RUF001
-            elements.append(_text(WIDTH - 2, name_y, value, "value", text_anchor="end"))
-        else:
-            elements.append(_text(x.end + 4, name_y, name, f"name {_class(colour)}", series.name))
-    return _svg(elements, height, chart.title)
+            points = [(x(value), y(row)) for row, value in mark.points]
+            elements += _mark(mark, points, end=(0.0, HALF_END))
+        name_y = y(index) + 4
+        elements.append(_text(x.start - 8, name_y, name, "tick", series.name, text_anchor="end"))
+        value = chart.value_text(series) or "–"  # noqa: RUF001
+        elements.append(_text(WIDTH - 2, name_y, value, "value", text_anchor="end"))
+    return _svg(elements, bottom + 34, chart.title)
+
+
+def draw_lines(chart: Chart) -> Markup:
+    """Each series as points over the labels, which a line may join, with its name at the end."""
+    names = short_names([series.name for series in chart.series])
+    room_for_names = WIDTH_OF_LETTER * max(map(len, names), default=0)
+    x = Scale(-0.5, len(chart.labels) - 0.5, 44, WIDTH - 8 - room_for_names)
+    y = Scale(*chart.scale(), 210, 20)
+    elements, bottom = _labels(chart, x)
+    elements += _y_axis(y, x.end, chart.value_name)
+    elements.append(_text(x.end, bottom + 14, chart.label_name, "label", text_anchor="end"))
+    for index, (series, name, height) in enumerate(
+        zip(chart.series, names, chart.name_heights(), strict=True)
+    ):
+        colour = series.colour_at(index)
+        use = sum(divmod(colour, len(COLOURS)))  # a colour that is used again has other dashes
+        for mark in chart.marks(index):
+            points = [(x(place), y(value)) for place, value in mark.points]
+            elements += _mark(mark, points, end=(HALF_END, 0.0), dashes=DASHES[use % len(DASHES)])
+        class_ = f"name {_class(colour)}"
+        elements.append(_text(x.end + 4, y(height) + 4, name, class_, series.name))
+    return _svg(elements, bottom + 20, chart.title)
+
+
+def _mark(
+    mark: Mark, points: Sequence[tuple[float, float]], end: tuple[float, float], dashes: str = ""
+) -> list[Markup]:
+    """The elements of a mark at these points.
+
+    :param end: half of the short line at each end of an interval. ``dashes``: of lines.
+    """
+    class_ = f"{mark.shape} {_class(mark.colour)}{' few' if mark.is_hollow else ''}"
+    if mark.shape in RADIUS:
+        (x, y), radius = points[0], RADIUS[mark.shape]
+        return [_element("circle", title=mark.words, cx=x, cy=y, r=radius, class_=class_)]
+    if mark.shape == "line":
+        return [_line(points, class_, stroke_dasharray=dashes)]
+    ends = [
+        _line([(x - end[0], y - end[1]), (x + end[0], y + end[1])], f"end {_class(mark.colour)}")
+        for x, y in points
+    ]
+    return [_line(points, class_), *ends]
 
 
 def histograms(

@@ -145,6 +145,7 @@ def test_intervals():
         [float(run.get("cx")) for run in of_class(chart, "run")],
     )
     assert chart.get("viewBox") == "0 0 440 86"
+    assert len(of_class(chart, "end")) == 2
     assert low[0] < runs[0] < float(of_class(chart, "dot")[0].get("cx")) < runs[1] < high[0]
 
 
@@ -186,10 +187,14 @@ def test_names_that_are_cut_stay_different():
     assert len(set(short)) == len(names) and short[2] == "short" and short[0].endswith("e-seed-1")
 
 
-def test_points_of_few_examples_are_grey_and_not_joined():
+def test_points_of_few_examples_are_hollow_in_their_colour_and_not_joined():
     series = Series("one", [30.0, 20.0, 10.0], [29.0, 19.0, 9.0], [31.0, 21.0, 11.0])
     drawn = parsed(Chart(["a", "b", "c"], [series], counts=(9, 4, 5)))
-    assert [dot.get("class") for dot in drawn.iter("circle")] == ["dot c0", "dot few", "dot c0"]
+    assert [dot.get("class") for dot in drawn.iter("circle")] == [
+        "dot c0",
+        "dot c0 few",
+        "dot c0",
+    ]
     (line,) = of_class(drawn, "line")
     assert len(points(line)) == 2
 

@@ -270,7 +270,7 @@ def test_many_systems_are_sorted_and_the_best_are_drawn(exact):
     assert re.findall("<summary>(s[0-9]+) against s1", html) == order[1:7]
 
 
-def test_categories_have_a_colour_per_system_and_say_what_is_grey(tmp_path):
+def test_categories_have_a_colour_per_system_and_say_what_is_hollow(tmp_path):
     """Points of categories are not joined, so no dashes tell apart two systems of one colour."""
     systems = {
         f"s{number}": REFERENCES[:number] + ["wrong"] * (40 - number) for number in range(1, 10)
@@ -285,7 +285,7 @@ def test_categories_have_a_colour_per_system_and_say_what_is_grey(tmp_path):
     chart = re.search(r'aria-label="exact \(%\) by column:kind".*?</svg>', html, re.DOTALL)[0]
     colours = re.findall(r'class="name (c\d)"', chart)
     assert len(set(colours)) == len(colours) == 7
-    assert "Bars: 95% intervals; grey: fewer than 5 examples." in html
+    assert "Bars: 95% intervals; hollow: fewer than 5 examples." in html
 
 
 def test_an_evaluation_put_together_by_hand(exact):

@@ -247,7 +247,7 @@ class Evaluation:
         note = f"Bars: 95% intervals over examples{seeds}; {metric.n:,} examples."
         if scored.by:
             few = any(len(bin.rows) < FEW for bin, _ in scored.results[0].bins)
-            note += f" Grey: fewer than {FEW} examples." if few else ""
+            note += f" Hollow: fewer than {FEW} examples." if few else ""
             subsets_of = [result.parts[1:] for result in scored.results]
         else:
             note += " Circles: seeds." if seeds else ""
