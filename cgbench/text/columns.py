@@ -15,7 +15,8 @@ from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.limits import MOST_LINES
 from cgbench.text.plain_text import words_of
-from cgbench.text.rows import Table, cell_text, is_number
+from cgbench.text.rows import SEGMENT_FORMS, Table, cell_text, is_number
+from cgbench.text.segments import ID
 from cgbench.text.streams import (
     COMPRESSED,
     NUMBERED,
@@ -202,10 +203,12 @@ def _open_column(
     if name is not None and name not in names:
         raise InputError(f"{path}: no column {name!r}{did_you_mean(name, names)}")
     # If the only cell of the first row is a sentence, it is not a header: it would be lost.
-    alone = len(names) == 1 and not (of_texts and kind in NUMBERED and len(words_of(names[0])) > 1)
-    column = name or next(
-        (role for role in (*roles, *(names if alone else ())) if role in names), None
-    )
+    is_sentence = of_texts and kind in NUMBERED and len(words_of(names[0])) > 1 if names else False
+    only = [name for name in names if kind not in SEGMENT_FORMS or name != ID]
+    if kind in SEGMENT_FORMS and "hypothesis" in roles:
+        roles = (*roles, "target")  # in translators' files, what a system wrote
+    usual = (*roles, *(only if len(only) == 1 and not is_sentence else ()))
+    column = name or next((role for role in usual if role in names), None)
     if column is None:
         texts = [
             name for name in names if not name.lower().endswith("id")
@@ -217,7 +220,7 @@ def _open_column(
             "its first row has"
             if kind in NUMBERED
             else "it has"
-            if kind == "parquet"
+            if kind == "parquet" or kind in SEGMENT_FORMS
             else "its first object has"
         )
         raise InputError(

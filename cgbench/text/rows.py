@@ -1,4 +1,4 @@
-"""The rows of a table: TSV, CSV, JSON (also .gz, .zst) or Parquet.
+"""The rows of a table: TSV, CSV, JSON, files of translators (also .gz, .zst) or Parquet.
 
 TSV has no quotes: a tab ends a field, a newline ends a row. In CSV (RFC 4180) a quoted field may
 contain commas, quotes and newlines. ``.jsonl`` has one object per line, ``.json`` the same or an
@@ -18,8 +18,9 @@ from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.text.limits import limit
 from cgbench.text.plain_text import MARK
-from cgbench.text.streams import CHUNK, form, open_bytes, read_lines
+from cgbench.text.streams import CHUNK, SEGMENTS, form, open_bytes, read_lines
 
+SEGMENT_FORMS = frozenset(suffix[1:] for suffix in SEGMENTS)
 LARGEST_ARRAY = 256 << 20  # bytes of a JSON array; Python objects take about ten times as many
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -55,6 +56,11 @@ class Table:
             names = [name for _, row in first for name in row]
             self.nested = [name for _, row in first for name in _translation(row)]
             self._read = partial(_read_objects, chain(first, objects))
+        elif kind in SEGMENT_FORMS:
+            from cgbench.text.segments import read_segments, rows_of
+
+            names, segments = read_segments(path)
+            self._read = partial(rows_of, segments)
         else:
             tabs = kind != "csv"
             lines = (

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 COMPRESSED = (".gz", ".zst")
-TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
+SEGMENTS = (".sgm", ".sgml", ".xml", ".tmx", ".xlf", ".xliff", ".po")
+"""Files of translators, read as tables with one row per segment (``segments.py``)."""
+TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet", *SEGMENTS)
 NUMBERED = ("tsv", "csv")
 """Forms of tables whose columns may be given by number if there is no header."""
 STDIN = "-"
@@ -32,8 +34,8 @@ PAD = 16
 
 
 def form(path: Path) -> str:
-    """``plain``, ``tsv``, ``csv``, ``jsonl``, ``json`` or ``parquet``, by the name without ``.gz``
-    or ``.zst``.
+    """``plain``, or the suffix of a table (:data:`TABLES`) without its period, by the name without
+    ``.gz`` or ``.zst``.
     """
     name = path.with_suffix("") if path.suffix in COMPRESSED else path
     return name.suffix[1:] if name.suffix in TABLES else "plain"

@@ -155,6 +155,32 @@ def corpora():
     yield Target("augment geca", "tsv", {"t.tsv": data}, "t.tsv", how, (*augment, "{}/t.tsv"))
 
 
+def _translators_files():
+    """The English text as each of the formats of translators."""
+    lines = [line.replace("&", "and") for line in ENGLISH.splitlines()]
+    numbered = list(enumerate(lines, 1))
+    segments = "\n".join(f'<seg id="{row}">{line}</seg>' for row, line in numbered)
+    units = "\n".join(
+        f'<trans-unit id="{row}"><source>x</source><target>{line}</target></trans-unit>'
+        for row, line in numbered
+    )
+    variants = "\n".join(
+        f'<tu><tuv xml:lang="target"><seg>{line}</seg></tuv></tu>' for line in lines
+    )
+    quoted = (line.replace('"', r"\"") for line in lines)
+    entries = "\n\n".join(f'msgid "m{row}"\nmsgstr "{line}"' for row, line in enumerate(quoted, 1))
+    texts = {
+        "sgm": f'<tstset><doc docid="d" sysid="target">\n{segments}\n</doc>'
+        '<doc docid="d" sysid="b"><seg id="1">x</seg></doc></tstset>',
+        "xml": '<dataset><doc id="d"><src lang="en"><p><seg id="1">x</seg></p></src>'
+        f'<hyp system="target"><p>\n{segments}\n</p></hyp></doc></dataset>',
+        "tmx": f"<tmx><body>{variants}</body></tmx>",
+        "xliff": f"<xliff><file><body>{units}</body></file></xliff>",
+        "po": f"{entries}\n",
+    }
+    return {kind: text.encode() for kind, text in texts.items()}
+
+
 def columns():
     """Single columns, as score reads them."""
     lines = ENGLISH.encode()
@@ -174,6 +200,11 @@ def columns():
         column = "2" if kind == "tsv" else "target"
         words = (*score, "--hyp", f"a={{}}/h.{kind}:{column}")
         yield Target("score exact", kind, {"r": lines, f"h.{kind}": data}, f"h.{kind}", how, words)
+    for kind, data in _translators_files().items():
+        words = (*score, "--hyp", f"a={{}}/h.{kind}:target")
+        yield Target(
+            "score exact", kind, {"r": lines, f"h.{kind}": data}, f"h.{kind}", m.text, words
+        )
     table = b"kind\tscore\n" + b"".join(b"k%d\t%d.5\n" % (n % 2, n) for n in range(12))
     files = {"r": lines, "h": lines, "t.tsv": table}
     words = (
