@@ -222,10 +222,11 @@ def _kept(recipe: Recipe, out: Path, form: str) -> dict[str, Any] | None:
     if not (out / RECORD).is_file():
         return None
     record = read_set_record(out, recipe.name)
-    if (other := record.get("form", "")) != form:
+    existing_form = record.get("form", "")
+    if existing_form != form:
+        in_form = f"the form {existing_form}" if existing_form else "its own form"
         raise InputError(
-            f"{out}: contains {recipe.name} in {f'the form {other}' if other else 'its own form'};"
-            f" give another {argument('out')}"
+            f"{out}: contains {recipe.name} in {in_form}; give another {argument('out')}"
         )
     current = record["revision"] == recipe.revision and record["version"] == __version__
     # missing or generated files may be available now

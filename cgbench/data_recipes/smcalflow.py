@@ -55,7 +55,7 @@ def read_aligned_spans(path: Path) -> Iterator[str]:
             spans = []
             for entry in parse_json(line, f"{path}, row {row}")["alignments"]:
                 target, source = (
-                    "-".join(str(int(number)) for number in entry[f"{side}_tokens_idx"])
+                    "-".join(str(int(index)) for index in entry[f"{side}_tokens_idx"])
                     for side in ("target", "source")
                 )
                 spans.append(f"{target}:{source}")

@@ -150,13 +150,14 @@ def _unpublished(
 ) -> Iterator[Line]:
     """Scores without a published counterpart: our own systems and variants."""
     published = {(line.benchmark, line.best or line.system) for line in lines}
-    for (benchmark, system), own in runs.items():
-        for metric in own[0].figures if (benchmark, system) not in published else ():
-            if ":" not in metric and all(metric in run.figures for run in own):
-                summary = _summary([run.figures[metric] for run in own])
-                yield Line(
-                    "", benchmark, system, metric, *summary, len(own), _schedule(own), "", ""
-                )
+    for (benchmark, system), seeds in runs.items():
+        if (benchmark, system) in published:
+            continue
+        for metric in seeds[0].figures:
+            if ":" not in metric and all(metric in run.figures for run in seeds):
+                summary = _summary([run.figures[metric] for run in seeds])
+                schedule = _schedule(seeds)
+                yield Line("", benchmark, system, metric, *summary, len(seeds), schedule, "", "")
 
 
 def _line(

@@ -213,8 +213,8 @@ def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) ->
         return False
     names = {name for split in benchmark.splits for name in record["splits"][split]["files"]}
     lexicon_files = {system.lexicon_file for system in benchmark.systems.values()}
-    wanted = names | (lexicon_files & record["files"].keys())
-    return first_damaged(folder, {name: record["files"][name] for name in wanted}) is None
+    names |= lexicon_files & record["files"].keys()
+    return first_damaged(folder, {name: record["files"][name] for name in names}) is None
 
 
 def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[str]:
@@ -376,9 +376,9 @@ def translate_test(
         translations = ensemble.translate(sources, run.system.beam, progress=True, **limit)
         write_atomic(path, "".join(f"{item.text}\n" for item in translations))
     hypotheses = list(read_lines(path))
-    others = [name for name in run.benchmark.splits if name != split]
+    other_splits = [name for name in run.benchmark.splits if name != split]
     return Translated(
-        run.benchmark, data, split, sides, rows, sources, references, hypotheses, others
+        run.benchmark, data, split, sides, rows, sources, references, hypotheses, other_splits
     )
 
 

@@ -276,14 +276,9 @@ def _swapped(train: CorpusSample, corpora: Sequence[CorpusSample]) -> list[Findi
 
     def is_crossed(sample: CorpusSample, side: int) -> bool:
         """Whether a side has the words of the other side of the training text."""
-        text, (same, other) = (
-            sample.profiles[side],
-            (
-                train.profiles[side],
-                train.profiles[1 - side],
-            ),
-        )
-        return covered(text, other) > covered(text, same) + 0.15
+        text = sample.profiles[side]
+        same_side, other_side = train.profiles[side], train.profiles[1 - side]
+        return covered(text, other_side) > covered(text, same_side) + 0.15
 
     if not (crossed := [sample for sample, sides in _faults(long, is_crossed) if len(sides) == 2]):
         return []

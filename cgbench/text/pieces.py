@@ -201,5 +201,6 @@ def _matches(
 ) -> tuple[int, int]:
     """How many units of hypotheses match, and how many there are."""
     texts = list(map(units, hypotheses))
-    matches = sum((text & other).total() for text, other in zip(texts, references, strict=True))
+    pairs = zip(texts, references, strict=True)
+    matches = sum((text & reference).total() for text, reference in pairs)
     return matches, sum(map(Counter.total, texts))

@@ -118,14 +118,14 @@ def _grouped(query: Query, form: str) -> str:
         by_subject[subject][relation].append(target)
         in_order[subject].append(f"{relation} {target}")
     if form == "f1":
-        groups = [f"{subject} {{ {' . '.join(rest)} }}" for subject, rest in in_order.items()]
+        groups = [f"{subject} {{ {' . '.join(edges)} }}" for subject, edges in in_order.items()]
         return " ".join([query.kind, *groups])
     arrange = sorted if form == "f3" else list
     groups = []
     for subject in arrange(by_subject):
         targets = by_subject[subject]
-        rest = [f"{relation} {{ {' '.join(targets[relation])} }}" for relation in arrange(targets)]
-        groups.append(f"{subject} {{ {' '.join(rest)} }}")
+        edges = [f"{relation} {{ {' '.join(targets[relation])} }}" for relation in arrange(targets)]
+        groups.append(f"{subject} {{ {' '.join(edges)} }}")
     return " ".join([query.kind, *groups])
 
 

@@ -125,7 +125,7 @@ COLUMNS = (
 
 def scan_parts(scans: Sequence[Path]) -> list[Path]:
     """The files of several scans, in order."""
-    return [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))]
+    return [file for scan in scans for file in sorted(scan.glob("part-*.parquet"))]
 
 
 def read_parts(files: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:

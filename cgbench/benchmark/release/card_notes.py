@@ -56,9 +56,9 @@ def add_results(path: Path, lines: Mapping[str, str]) -> bool:
         results = "".join(
             f"- **{name}.** {text}\n" for name, text in sorted({**dict(old), **new_lines}.items())
         )
-        part = marked_part("validity", f"### What makes it hard\n\n{results}")
-        new = _PART.sub(lambda block: part if block["name"] == "validity" else block[0], card)
-        if part not in new:
+        section = marked_part("validity", f"### What makes it hard\n\n{results}")
+        new = _PART.sub(lambda block: section if block["name"] == "validity" else block[0], card)
+        if section not in new:
             return False
         if new != card:
             write_atomic(path, new)

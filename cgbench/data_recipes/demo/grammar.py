@@ -192,24 +192,26 @@ def phrase_text(phrase: NounPhrase, side: int, case: int) -> str:
 
 def _texts(clause: Clause, side: int) -> dict[str, Any]:
     """What fills the parts of a rule, by the name of the part."""
-    verb, number = clause["verb"], -1 if "subject" in clause and clause["subject"].plural else 0
+    verb = clause["verb"]
+    is_plural = "subject" in clause and clause["subject"].plural
     texts = defaultdict[str, Any](str, zip(VERB_FORMS, verb.forms[0] + verb.forms[1], strict=True))
     cases = {
         "subject": 0,
         "person": DATIVE,
         "object": DATIVE if verb.kind == "dative" else ACCUSATIVE,
     }
-    for slot, part in clause.items():
-        if isinstance(part, Word):
-            texts[slot] = part.forms[side][0]
-        elif isinstance(part, NounPhrase):
-            name = "pronoun" if part.determiner in ("who", "that") else slot
-            texts[name] = phrase_text(part, side, cases.get(slot, 0))
-        elif isinstance(part, dict):
-            texts[slot] = _texts(part, side)
+    for slot, phrase in clause.items():
+        if isinstance(phrase, Word):
+            texts[slot] = phrase.forms[side][0]
+        elif isinstance(phrase, NounPhrase):
+            name = "pronoun" if phrase.determiner in ("who", "that") else slot
+            texts[name] = phrase_text(phrase, side, cases.get(slot, 0))
+        elif isinstance(phrase, dict):
+            texts[slot] = _texts(phrase, side)
     # every rule may name the parts of the ones before
+    form = -1 if is_plural else 0
     rules = [
-        (name, forms.split("/")[number])
+        (name, forms.split("/")[form])
         for name, forms in zip(TENSE, clause["tense"][2:], strict=True)
     ]
     rules.append(("middle", row("frame", verb.kind)[1 + side]))

@@ -112,7 +112,7 @@ def count_kinds(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, i
 
     scan = release.step("scan-1")
     assert scan is not None  # just made or kept
-    known = [line for part in read_parts(scan_parts([scan])) for line in part["line"].tolist()]
+    known = [line for rows in read_parts(scan_parts([scan])) for line in rows["line"].tolist()]
     table = release.table().select(["line", "stage"]).to_pydict()
     candidates = [line - 1 for line in table["line"]]
     stages = {

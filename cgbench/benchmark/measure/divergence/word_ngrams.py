@@ -84,12 +84,12 @@ def words_and_ngrams(
 
     begins, numbers = dict[int, np.ndarray](), dict[int, np.ndarray]()
     firsts, count = list[np.ndarray](), 0
-    for order, (places, of_places) in enumerate(
+    for order, (starts, ngrams) in enumerate(
         number_ngrams(ids, np.array(lengths, np.int64), max(orders)), 1
     ):
         if order in orders:
-            begins[order], numbers[order] = places, of_places + count
-            firsts.append(first_places(places, of_places))
+            begins[order], numbers[order] = starts, ngrams + count
+            firsts.append(first_places(starts, ngrams))
             count += len(firsts[-1])
     listed = NgramNames(
         words, ids, np.concatenate(firsts), np.repeat(list(orders), list(map(len, firsts)))

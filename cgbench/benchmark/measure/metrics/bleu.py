@@ -132,10 +132,9 @@ class SacreMetric(Metric):
             self.check_hypotheses(run)
         prepared = [[self._prepare(hypothesis) for hypothesis in run] for run in runs]
         jobs = self.jobs if self.n * (len(runs) + 1) >= WORTH_A_PROCESS[self.kind] else 1
-        parts_wanted = max(
-            4 * jobs if jobs > 1 else 1, math.ceil(self.n * (len(runs) + 1) / _TOGETHER)
-        )
-        bounds = np.linspace(0, self.n, parts_wanted + 1).astype(int).tolist()
+        blocks_per_job = 4 * jobs if jobs > 1 else 1
+        block_count = max(blocks_per_job, math.ceil(self.n * (len(runs) + 1) / _TOGETHER))
+        bounds = np.linspace(0, self.n, block_count + 1).astype(int).tolist()
         tasks = (
             (self.references[low:high], [run[low:high] for run in prepared])
             for low, high in pairwise(bounds)
@@ -148,12 +147,12 @@ class SacreMetric(Metric):
             results = list(Local(jobs).map(extract, tasks))
         else:
             results = list(map(extract, tasks))
-        found = [np.concatenate([result[run] for result in results]) for run in range(len(runs))]
+        statistics = [np.concatenate(blocks) for blocks in zip(*results, strict=True)]
         if self.preset == "lexicon":
-            for statistics in found:
-                totals = statistics[:, 2 + self._metric.max_ngram_order :]
+            for run_statistics in statistics:
+                totals = run_statistics[:, 2 + self._metric.max_ngram_order :]
                 np.maximum(totals, 1, out=totals)
-        return found
+        return statistics
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """sacrebleu's score of each row of sums, to the last bit; most rows are vectorised."""

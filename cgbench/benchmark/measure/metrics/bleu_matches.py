@@ -76,8 +76,8 @@ def bleu_statistics(
         texts, of_texts, counts = _counts(ngrams[0], np.maximum(lengths[0] - n, 0), different)
         known, most = _most(owners[texts] * different + of_texts, counts)
         for ids, sizes, run_statistics in zip(ngrams[1:], lengths[1:], statistics, strict=True):
-            rows, said, counts = _counts(ids, np.maximum(sizes - n, 0), different)
-            keys = rows * different + said
+            rows, of_hypotheses, counts = _counts(ids, np.maximum(sizes - n, 0), different)
+            keys = rows * different + of_hypotheses
             positions = np.searchsorted(known, keys)
             matched = np.append(known, -1)[positions] == keys
             clipped = np.minimum(counts, np.append(most, 0)[positions])

@@ -76,7 +76,7 @@ class Grammar:
         lines = list(read_lines(path))
         rows: dict[str, list[tuple[str, list[str]]]] = {kind: [] for kind in _COLUMNS}
         for where, kind, values in _rows(path, lines):
-            if kind == "type" and values in (others for _, others in rows[kind]):
+            if kind == "type" and values in (earlier for _, earlier in rows[kind]):
                 raise InputError(f"{where}: the type {values[0]!r} is defined twice")
             rows[kind].append((where, values))
         types = [name for _, (name,) in rows["type"]]

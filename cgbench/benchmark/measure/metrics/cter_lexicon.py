@@ -38,12 +38,13 @@ class Atoms:
     sha256: str
 
     @classmethod
-    def read(cls, given: str, grammar: Grammar | None = None) -> Atoms:
+    def read(cls, name_or_file: str, grammar: Grammar | None = None) -> Atoms:
         """Read ``cognition``, or a file, with the types of ``grammar`` (default: CoGnition's).
 
         :raises InputError: a row is malformed.
         """
-        path = shipped("atoms_cognition.tsv") if given == "cognition" else Path(given)
+        is_shipped = name_or_file == "cognition"
+        path = shipped("atoms_cognition.tsv") if is_shipped else Path(name_or_file)
         grammar = grammar or cognition()
         types: dict[str, str] = {}
         forms: dict[tuple[str, ...], str] = {}
@@ -67,13 +68,8 @@ class Atoms:
                 )
         if not types:
             raise InputError(f"{path}: no atoms")
-        return cls(
-            "cognition" if given == "cognition" else path.name,
-            types,
-            forms,
-            grammar,
-            content_hash(rows),
-        )
+        name = "cognition" if is_shipped else path.name
+        return cls(name, types, forms, grammar, content_hash(rows))
 
     def names(self, compound: str) -> list[str]:
         """The names of the atoms of a compound, longest match first; a word that is not an atom is
@@ -85,11 +81,10 @@ class Atoms:
         longest = max(map(len, self.forms))
         names = []
         while words:
-            size = next(
-                (size for size in range(longest, 1, -1) if tuple(words[:size]) in self.forms), 1
-            )
-            names.append(self.forms.get(tuple(words[:size]), words[0]))
-            words = words[size:]
+            lengths = range(longest, 1, -1)
+            length = next((n for n in lengths if tuple(words[:n]) in self.forms), 1)
+            names.append(self.forms.get(tuple(words[:length]), words[0]))
+            words = words[length:]
         return names
 
 

@@ -72,7 +72,7 @@ class ExactMatch(Metric):
         texts = (
             self._normal(text.partition(END)[0] if self.cut_end else text) for text in hypotheses
         )
-        right = [bool(text) and text in self.references[place] for place, text in enumerate(texts)]
+        right = [bool(text) and text in self.references[row] for row, text in enumerate(texts)]
         return np.stack([np.array(right, np.float64), np.ones(self.n)], axis=1)
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:

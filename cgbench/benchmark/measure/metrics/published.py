@@ -69,11 +69,11 @@ def published_scores(benchmark: str, metric: str) -> list[PublishedScore]:
         raise InputError(
             f"{argument('published')}: no {metric} is in the table of published results"
         )
-    wanted = benchmark.casefold()
-    exact = [row for row in rows if row.benchmark.casefold() == wanted]
-    found = exact or [row for row in rows if row.benchmark.casefold().startswith(wanted)]
-    if not wanted or not found:
+    name = benchmark.casefold()
+    exact = [row for row in rows if row.benchmark.casefold() == name]
+    scores = exact or [row for row in rows if row.benchmark.casefold().startswith(name)]
+    if not name or not scores:
         raise InputError(
             f"{argument('published', benchmark)}: no such benchmark{did_you_mean(benchmark, names)}"
         )
-    return found
+    return scores

@@ -112,10 +112,9 @@ def make_metric(name: str, texts: ExampleTexts, options: Mapping[str, Any]) -> M
     :raises InputError: there is no such metric, or an option is unknown or invalid.
     """
     kind = metric_class(name)
-    known, others = kind.options()
-    if not others and (
-        strange := [option_name for option_name in options if option_name not in known]
-    ):
+    known, accepts_any = kind.options()
+    unknown = [option for option in options if option not in known]
+    if unknown and not accepts_any:
         has = f"there is {', '.join(known)}" if known else "it has none"
-        raise InputError(f"{name} has no option {strange[0]}; {has}")
+        raise InputError(f"{name} has no option {unknown[0]}; {has}")
     return kind.make(texts, **options)

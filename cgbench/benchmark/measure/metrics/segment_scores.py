@@ -141,8 +141,7 @@ class SegmentScores(Metric):
         """
         self.check_hypotheses(hypotheses)
         values = scores_of(hypotheses, self.name)
-        kept = self._kept
-        bad = np.flatnonzero(kept & (np.abs(values) > BEYOND))
+        bad = np.flatnonzero(self._kept & (np.abs(values) > BEYOND))
         if len(bad):
             raise InputError(
                 f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]} is too large a score; give"
@@ -150,7 +149,7 @@ class SegmentScores(Metric):
             )
         if self.least is not None:
             values = (values >= self.least).astype(np.float64)
-        return np.where(kept[:, None], np.stack([values, np.ones(self.n)], axis=1), 0.0)
+        return np.where(self._kept[:, None], np.stack([values, np.ones(self.n)], axis=1), 0.0)
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
         """The rows that are not left out."""
