@@ -45,8 +45,8 @@ def sequence(change):
     return draw
 
 
-def trained(task, form, updates, width=64):
-    """The share of whole test sequences that a model gets right."""
+def trained(task, form, updates, width):
+    """The share of whole test sequences that a model gets right after ``updates``."""
     torch.manual_seed(0)
     generator = np.random.default_rng(1)
     config = ARCHITECTURES["nsen"].config(
@@ -77,11 +77,14 @@ TASKS = {
     "reversal": sequence(lambda symbols: symbols[::-1]),
     "sorting": sequence(sorted),
 }
+SCHEDULES = {"addition": (1500, 64), "reversal": (1000, 48), "sorting": (1000, 48)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["tensor2tensor", "original"])
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [*((name, "tensor2tensor") for name in TASKS), ("reversal", "original")],
+)
 def test_learns_the_tasks_of_its_paper(name, form):
     task = Task(name, SIZE, TASKS[name], TASKS[name])
-    assert trained(task, form, updates=1500) > 0.8
+    assert trained(task, form, *SCHEDULES[name]) > 0.9
