@@ -7,6 +7,7 @@ from click.shell_completion import CompletionItem
 
 from cgbench import __version__
 from cgbench.commands.command import Group
+from cgbench.commands.lines import warnings_as_lines
 from cgbench.extensions import all_of_packages, load_from_package, of_packages, of_studies
 
 COMMANDS = {
@@ -72,7 +73,7 @@ def load(name: str) -> click.Command | None:
         case "export":
             from cgbench.commands.export import export_command
 
-            return export_command
+            return export_command()
         case "score":
             from cgbench.commands.score import score_group
 
@@ -195,7 +196,9 @@ def summaries() -> dict[str, dict[str, str]]:
     groups = {group: dict(commands) for group, commands in COMMANDS.items()}
     for name, study in of_studies("commands").items():
         groups.setdefault(study.group, {})[name] = study.summary
-    for name, command in all_of_packages("commands", click.Command, "a command of click"):
+    with warnings_as_lines():  # help is printed before a command runs
+        added = dict(all_of_packages("commands", click.Command, "a command of click"))
+    for name, command in added.items():
         groups.setdefault(ADDED, {})[name] = command.get_short_help_str(1000).rstrip(".")
     return groups
 

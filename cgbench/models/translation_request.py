@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import File, Files, Kind, Model, Text, are_pairs
 from cgbench.models.server_options import ServerOptions
+from cgbench.models.servers.kinds import kind_of
 from cgbench.requests import KW_ONLY, option, request
 from cgbench.steps import hash_value
 
@@ -202,7 +203,7 @@ class TranslateRequest:
     @property
     def is_server(self) -> bool:
         """Whether a server translates."""
-        return str(self.system or "").startswith("openai:")
+        return kind_of(str(self.system or "")) is not None
 
     @property
     def is_memory(self) -> bool:

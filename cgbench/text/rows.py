@@ -19,6 +19,7 @@ from cgbench.files import parse_json
 from cgbench.text.limits import limit
 from cgbench.text.plain_text import MARK
 from cgbench.text.streams import CHUNK, SEGMENTS, form, open_bytes, read_lines
+from cgbench.text.table_formats import added_format, is_added
 
 SEGMENT_FORMS = frozenset(suffix[1:] for suffix in SEGMENTS)
 LARGEST_ARRAY = 256 << 20  # bytes of a JSON array; Python objects take about ten times as many
@@ -61,6 +62,11 @@ class Table:
 
             names, segments = read_segments(path)
             self._read = partial(rows_of, segments)
+        elif is_added(kind):
+            objects = enumerate(map(dict, added_format(kind).rows(path)), 1)
+            first = list(islice(objects, 1))
+            names = [name for _, row in first for name in row]
+            self._read = partial(_read_objects, chain(first, objects))
         else:
             tabs = kind != "csv"
             lines = (

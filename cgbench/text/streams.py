@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 from cgbench.errors import InputError, require
 from cgbench.text.limits import ZSTD_WINDOW, Budget, check_line, check_lines, limit
 from cgbench.text.plain_text import not_utf8, skip_mark
+from cgbench.text.table_formats import is_added
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,11 +35,11 @@ PAD = 16
 
 
 def form(path: Path) -> str:
-    """``plain``, or the suffix of a table (:data:`TABLES`) without its period, by the name without
-    ``.gz`` or ``.zst``.
+    """``plain``, or the suffix of a table (:data:`TABLES`, or a format that another package adds)
+    without its period, by the name without ``.gz`` or ``.zst``.
     """
     name = path.with_suffix("") if path.suffix in COMPRESSED else path
-    return name.suffix[1:] if name.suffix in TABLES else "plain"
+    return name.suffix[1:] if name.suffix in TABLES or is_added(name.suffix[1:]) else "plain"
 
 
 def split_name(text: str | Path) -> tuple[Path, str | None]:

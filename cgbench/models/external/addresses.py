@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cgbench.errors import InputError, argument
 from cgbench.models.servers.address import read_options
+from cgbench.models.servers.kinds import kind_of
 from cgbench.models.servers.prompt_templates import SLOTS, SOURCE, template_in
 from cgbench.settings import did_you_mean
 
@@ -47,7 +48,7 @@ def parse_address(text: str) -> Address:
     name_and_options, seed = text, None
     if sampled := name_and_options.startswith("mc:"):
         name_and_options = name_and_options.removeprefix("mc:")
-    if name_and_options.startswith("openai:"):
+    if kind_of(name_and_options) is not None:
         raise InputError(
             f"{text}: a server returns no distributions, so it can only translate (cgbench"
             f" translate {argument('system')}); write {FORM}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cgbench.errors import InputError, printable
+from cgbench.models.servers.kinds import OPENAI, ServerKind, kind_of
 from cgbench.settings import make_settings, option
 from cgbench.text.web import check_url
 
@@ -14,8 +15,6 @@ FORM = (
     "openai:URL?model=NAME, where URL is the part before /chat/completions"
     " (http://localhost:8000/v1)"
 )
-KEYS = ("CGBENCH_API_KEY", "OPENAI_API_KEY")
-"""Environment variables for the server's API key, which is never written to a file."""
 ENDPOINTS = {"chat": "chat/completions", "completions": "completions"}
 SENT = ("model", "temperature", "top_p", "seed", "max_tokens", "max_completion_tokens")
 
@@ -47,7 +46,7 @@ class ServerSettings:
     )
     timeout: float = option(120.0, "Timeout of a request, in seconds", least=1, most=86_400)
     key: str = option(
-        "", f"Environment variable with the key, or none [default: {' or '.join(KEYS)}]"
+        "", f"Environment variable with the key, or none [default: {' or '.join(OPENAI.keys)}]"
     )
 
 
@@ -55,16 +54,18 @@ class ServerSettings:
 class Server(ServerSettings):
     """A server.
 
-    ``text``: its address with the settings; ``url``: the part before ``/chat/completions``.
+    ``text``: its address with the settings; ``url``: the part before ``/chat/completions``;
+    ``kind``: how it is asked.
     """
 
     text: str
     url: str
+    kind: ServerKind = OPENAI
 
     @property
     def identity(self) -> dict[str, Any]:
         """Everything known of the server that answers depend on."""
-        return {"kind": "openai", "url": f"{self.url}/{ENDPOINTS[self.endpoint]}", **self.sampling}
+        return {"kind": self.kind.name, "url": f"{self.url}/{ENDPOINTS[self.endpoint]}", **self.sampling}
 
     @property
     def sampling(self) -> dict[str, Any]:
@@ -80,7 +81,7 @@ class Server(ServerSettings):
         :raises InputError: it has invalid characters, or would be sent over the network without
             encryption.
         """
-        names = KEYS if not self.key else () if self.key == "none" else (self.key,)
+        names = self.kind.keys if not self.key else () if self.key == "none" else (self.key,)
         name = next((name for name in names if os.environ.get(name)), None)
         if name is None:
             if self.key not in ("", "none"):
@@ -94,7 +95,7 @@ class Server(ServerSettings):
                 f"{self.text}: the key in {name} would be sent unencrypted; use https, or choose"
                 f" with ?key=none or ?key={name}"
             )
-        return {"Authorization": f"Bearer {key}"}
+        return self.kind.headers(key)
 
 
 def _is_here(url: str) -> bool:
@@ -119,9 +120,10 @@ def read_options(text: str, query: str) -> dict[str, str]:
 
 
 def parse_server(text: str) -> Server:
-    """Parse ``openai:URL?model=NAME``."""
-    url, sign, query = text.removeprefix("openai:").partition("?")
-    check_url(url, printable(text), FORM, f"; set {KEYS[0]}")
+    """Parse ``openai:URL?model=NAME``, or the address of another kind of server."""
+    kind = kind_of(text) or OPENAI
+    url, sign, query = text.removeprefix(f"{kind.name}:").partition("?")
+    check_url(url, printable(text), FORM, f"; set {kind.keys[0]}")
     if not query.isprintable():
         raise InputError(f"{printable(text)}: contains unprintable characters")
     try:
@@ -130,4 +132,4 @@ def parse_server(text: str) -> Server:
         raise InputError(f"{text}: {error}") from None
     if not settings.model:
         raise InputError(f"{text}: no model is named; write {FORM}")
-    return Server(text=text, url=url.rstrip("/"), **vars(settings))
+    return Server(text=text, url=url.rstrip("/"), kind=kind, **vars(settings))

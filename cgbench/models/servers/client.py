@@ -259,9 +259,10 @@ class Client:
         used: Usage | None = Usage()
         reason = "refused"
         try:
+            kind = self.server.kind
             reply = post_json(
-                f"{self.server.url}/{request.endpoint}",
-                request.body,
+                f"{self.server.url}/{kind.path(request)}",
+                kind.body(request),
                 headers,
                 seconds=self.server.timeout,
             )
@@ -293,7 +294,11 @@ class Client:
     def _read(self, reply: Reply) -> Any:
         """Parse a reply; the server's refusal of a prompt by its filter is an answer."""
         if reply.status < 400:
-            return reply.json()
+            raw = reply.json()
+            try:
+                return self.server.kind.reply(raw)
+            except (LookupError, TypeError, AttributeError):
+                raise BadAnswerError("a reply of another form") from None
         if reply.status == 400:
             with contextlib.suppress(NoReply):
                 if is_filtered(raw := reply.json()):

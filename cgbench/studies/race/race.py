@@ -41,6 +41,7 @@ from cgbench.models.servers.client import BudgetError, Client
 from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, read_answer
 from cgbench.models.servers.journal import cost_of, journal_path
+from cgbench.models.servers.kinds import kind_of
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
 from cgbench.studies.race.request import RaceRequest
@@ -184,9 +185,10 @@ class Race:
         for run_number, (text, price) in enumerate(
             zip(map(str, addresses), itertools.cycle(prices)), 1
         ):
-            name, sign, address = text.partition("=openai:")
-            server = parse_server(f"openai:{address}" if sign else text)
-            system = name if sign else server.model
+            name, _, address = text.partition("=")
+            is_named = kind_of(address) is not None
+            server = parse_server(address if is_named else text)
+            system = name if is_named else server.model
             output = self.folder / f"{run_number}-{re.sub(r'[^A-Za-z0-9.-]+', '_', system)}"
             translation = TranslateRequest(
                 [], system=server.text, output=output, prompting=self.request.prompting

@@ -8,8 +8,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts, Metric
-from cgbench.errors import InputError, argument, warn
-from cgbench.extensions import Loader, load_from_package, of_packages, of_studies
+from cgbench.errors import InputError, argument
+from cgbench.extensions import (
+    Loader,
+    all_of_packages,
+    load_from_package,
+    of_packages,
+    of_studies,
+)
 from cgbench.settings import did_you_mean
 
 if TYPE_CHECKING:
@@ -86,15 +92,8 @@ def metric_class(name: str) -> type[Metric]:
 
 def metric_names() -> list[str]:
     """The names of all metrics; warns of those of other packages that cannot be loaded."""
-    names = [*METRICS, *of_studies("metrics")]
-    for name in _of_packages():
-        try:
-            metric_class(name)
-        except InputError as error:
-            warn(f"{error.message}; it is left out")
-        else:
-            names.append(name)
-    return names
+    loaded = all_of_packages("metrics", Metric, "a subclass of cgbench.Metric")
+    return [*METRICS, *of_studies("metrics"), *(name.lower() for name, _ in loaded)]
 
 
 def _of_packages() -> dict[str, EntryPoint]:

@@ -75,9 +75,9 @@ class ExportRequest(ShotsOptions):
     )
 
     @staticmethod
-    def added_fields() -> dict[str, Field]:
-        """The options that the targets of studies add, by name."""
-        return added_options()
+    def added_fields(packages: bool = False) -> dict[str, Field]:
+        """The options that the targets of studies, and of other packages, add, by name."""
+        return added_options(packages)
 
 
 @accepts(ExportRequest)

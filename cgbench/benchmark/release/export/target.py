@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cgbench.errors import InputError, argument
-from cgbench.extensions import load_from_package, of_packages, of_studies
+from cgbench.extensions import all_of_packages, load_from_package, of_packages, of_studies
 from cgbench.requests import Field, leaves_of
 from cgbench.settings import did_you_mean
 
@@ -86,15 +86,24 @@ def find_target(to: str) -> ExportTarget:
         names = [*TARGETS, *of_studies("exports"), *points]
         raise InputError(f"{argument('to', to)}: no such target{did_you_mean(to, names)}")
     try:
-        loaded = load_from_package("exports", points[to], object, "an export target")
+        return _target(load_from_package("exports", points[to], object, "an export target"))
     except InputError as error:
         raise InputError(f"{argument('to', to)}: {error.message}") from None
+
+
+def _target(loaded: Any) -> ExportTarget:
     return loaded if isinstance(loaded, ExportTarget) else ExportTarget.of_function(loaded)
 
 
-def added_options() -> dict[str, Field]:
-    """The options that the targets of studies add, by name."""
+def added_options(packages: bool = False) -> dict[str, Field]:
+    """The options that the targets of studies add, by name.
+
+    :param packages: also those of targets of other packages; warns of those that cannot be loaded.
+    """
     targets = [load() for load in of_studies("exports").values()]
+    if packages:
+        loaded = all_of_packages("exports", object, "an export target")
+        targets += [_target(target) for _, target in loaded]
     return {name: field for target in targets for name, field in target.option_fields.items()}
 
 
