@@ -3,8 +3,8 @@
 from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import File, Files, Kind, Model, Text, are_pairs
+from cgbench.models.server_kinds import kind_of
 from cgbench.models.server_options import ServerOptions
-from cgbench.models.servers.kinds import kind_of
 from cgbench.requests import KW_ONLY, option, request
 from cgbench.steps import hash_value
 

@@ -20,7 +20,7 @@ import cgbench
 from cgbench.requests import Field, fields_of, leaves_of
 
 FOLDER = Path(__file__).parents[1] / "reference"
-_BEGIN = "<!-- (request|settings|presets|api|columns)(?:: ([\\w.]+))? -->\n"
+_BEGIN = "<!-- (request|settings|presets|api|columns|features)(?:: ([\\w.]+))? -->\n"
 MARK = re.compile(f"{_BEGIN}(?:(?:(?!{_BEGIN}).)*<!-- end -->\n)?", re.DOTALL)
 PAGES = sorted(
     path.relative_to(FOLDER).as_posix()
@@ -52,7 +52,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def written(page: str) -> str:
     """A page with everything between its marks made again."""
-    makers = {"request": table, "settings": settings, "presets": presets, "api": api, "columns": columns}
+    makers = {
+        "request": table,
+        "settings": settings,
+        "presets": presets,
+        "api": api,
+        "columns": columns,
+        "features": features,
+    }
 
     def fill(match: re.Match[str]) -> str:
         mark = match[0].partition("\n")[0]
@@ -145,6 +152,19 @@ def columns() -> str:
 
     rows = [[f"`{column.name}`", column.head, column.meaning] for column in COLUMNS]
     return _markdown(["column", "head in tables", "meaning"], rows)
+
+
+def features() -> str:
+    """The features of ``--by``: those of cgbench, and of its metrics."""
+    from cgbench.benchmark.measure.metrics.registry import METRICS, metric_class
+    from cgbench.benchmark.score.evaluation.features import BUILT_IN, needed_by
+
+    rows = [(f"`{feature.name}`", feature.help, needed_by(feature)) for feature in BUILT_IN]
+    rows.append(("`column:NAME`", "numbers or labels of a table", "`--table`"))
+    for metric in METRICS:
+        for name, unit in metric_class(metric).feature_units.items():
+            rows.append((f"`{name}`", f"of compounds{f', in {unit}' if unit else ''}", metric))
+    return _markdown(("`--by`", "The value of an example", "Needs"), rows)
 
 
 def api(thing: Any) -> str:

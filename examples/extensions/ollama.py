@@ -3,7 +3,7 @@
 Source: the API reference of Ollama (``/api/chat``).
 """
 
-from cgbench.models.servers.kinds import ServerKind
+from cgbench.models.server_kinds import ServerKind
 
 
 def body(request):

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cgbench.errors import InputError, argument
+from cgbench.models.server_kinds import kind_of
 from cgbench.models.servers.address import read_options
-from cgbench.models.servers.kinds import kind_of
 from cgbench.models.servers.prompt_templates import SLOTS, SOURCE, template_in
 from cgbench.settings import did_you_mean
 

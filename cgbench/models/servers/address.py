@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cgbench.errors import InputError, printable
-from cgbench.models.servers.kinds import OPENAI, ServerKind, kind_of
+from cgbench.models.server_kinds import OPENAI, ServerKind, kind_of
 from cgbench.settings import make_settings, option
 from cgbench.text.web import check_url
 
@@ -65,7 +65,8 @@ class Server(ServerSettings):
     @property
     def identity(self) -> dict[str, Any]:
         """Everything known of the server that answers depend on."""
-        return {"kind": self.kind.name, "url": f"{self.url}/{ENDPOINTS[self.endpoint]}", **self.sampling}
+        url = f"{self.url}/{ENDPOINTS[self.endpoint]}"
+        return {"kind": self.kind.name, "url": url, **self.sampling}
 
     @property
     def sampling(self) -> dict[str, Any]:

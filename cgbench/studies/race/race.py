@@ -34,6 +34,7 @@ from cgbench.errors import InputError, argument, warn
 from cgbench.extensions import check_study
 from cgbench.files import check_output, write_atomic, write_json
 from cgbench.locks import locked
+from cgbench.models.server_kinds import kind_of
 from cgbench.models.server_options import Price
 from cgbench.models.servers.address import parse_server
 from cgbench.models.servers.answers import AnswerReading, count, read_choice, warnings_of
@@ -41,7 +42,6 @@ from cgbench.models.servers.client import BudgetError, Client
 from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, read_answer
 from cgbench.models.servers.journal import cost_of, journal_path
-from cgbench.models.servers.kinds import kind_of
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
 from cgbench.studies.race.request import RaceRequest

@@ -415,6 +415,6 @@ def needed_by(feature: ExampleFeature) -> str:
     needed = [f"`--{feature.needs.argument}`"] if feature.needs else []
     if feature.columns:
         columns = " or ".join(f"`{column}`" for column in feature.columns)
-        needed += ["`--release`", f"a table with {columns}"]
+        needed.append(f"a table with {columns}")
     further = [f"`--{name}`" for name in feature.uses if name != "min_count"]
     return ", or ".join(needed) + "".join(f"; optionally {name}" for name in further)

@@ -137,7 +137,7 @@ def test_a_folder_made_for_another_test_set_is_refused(tmp_path):
         with pytest.raises(
             InputError, match="made for another test set: its (source|target) has other words"
         ):
-            evaluate("bleu", REFERENCES, **texts, **given)
+            evaluate("bleu", REFERENCES, accept_text=True, **texts, **given)
 
 
 def test_case_is_ignored_where_the_metric_ignores_it(tmp_path):
@@ -384,7 +384,10 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
         ({"probe_systems": None}, "give probe_systems"),
         ({"probe_systems": ["a"]}, "probes: hypotheses has 1 lines"),
         ({"probe_systems": {"other": ["a"] * 8}}, "name the systems in both"),
-        ({"probe_systems": [["a b"] * 8, ["a b"] * 8]}, "give the same seeds in the same order"),
+        (
+            {"probe_systems": [["a b"] * 8, ["a b"] * 8], "accept_text": True},
+            "give the same seeds in the same order",
+        ),
         (
             {"references": REFERENCES[1:], "systems": REFERENCES[1:]},
             "made for a test set of 20 rows",

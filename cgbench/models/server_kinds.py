@@ -1,7 +1,7 @@
 """Kinds of servers: how a request is posted, and how its reply is read.
 
-Requests and replies have the fields of OpenAI's interface everywhere in cgbench. A kind whose server
-has other fields translates between both. Other packages register further kinds as
+Requests and replies have the fields of OpenAI's interface everywhere in cgbench. A kind whose
+server has other fields translates between both. Other packages register further kinds as
 ``cgbench.servers`` (:mod:`cgbench.extensions`), by the word that their addresses begin with.
 """
 
@@ -9,15 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from cgbench.errors import InputError
 from cgbench.extensions import load_from_package, of_packages
 
-if TYPE_CHECKING:
-    from cgbench.models.servers.exchange import Request
-
 Json = Mapping[str, Any]
+
+
+class Request(Protocol):
+    """A request (:class:`~cgbench.models.servers.exchange.Request`)."""
+
+    @property
+    def body(self) -> Json:
+        """Its fields in OpenAI's interface: ``messages`` or ``prompt``, ``model`` and settings."""
+
+    @property
+    def endpoint(self) -> str:
+        """``chat/completions`` or ``completions``."""
+
+    @property
+    def limit(self) -> int | None:
+        """The maximum number of tokens of a choice; None without a limit."""
 
 
 def bearer(key: str) -> dict[str, str]:
