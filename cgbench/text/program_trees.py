@@ -104,14 +104,15 @@ def content_words(words: Sequence[str]) -> list[int]:
     ]
 
 
-def matched_nodes(words: Sequence[str], match: Callable[[Node], bool]) -> list[Node]:
+def matched_nodes(words: Sequence[str], match: Callable[[Node, bool], bool]) -> list[Node]:
     """The highest nodes that ``match``, in order: of the children of :data:`PARENTS`, or, if none
     of these does, of :data:`NODES`.
 
     As in the authors' code, the value of ``:event`` does not count as a child, and a node with a
     variable is left out.
 
-    :param match: called in order, from above, with the nodes that may be matched.
+    :param match: called in order, from above, with each node that may be matched, and whether the
+        name of its argument belongs to it (for children of :data:`PARENTS`).
     """
     root = parse_program(words)
     nodes = _walk(root, words, False, None, match) or _walk(root, words, False, NODES, match)
@@ -120,7 +121,7 @@ def matched_nodes(words: Sequence[str], match: Callable[[Node], bool]) -> list[N
 
 def subtrees_of(words: Sequence[str]) -> list[Node]:
     """The subtrees that become slots of a sketch: all nodes that may be matched."""
-    return matched_nodes(words, lambda node: True)
+    return matched_nodes(words, lambda node, with_argument: True)
 
 
 def _walk(
@@ -128,9 +129,9 @@ def _walk(
     words: Sequence[str],
     is_candidate: bool,
     names: frozenset[str] | None,
-    match: Callable[[Node], bool],
+    match: Callable[[Node, bool], bool],
 ) -> list[Node]:
-    if is_candidate and (names is None or node.name in names) and match(node):
+    if is_candidate and (names is None or node.name in names) and match(node, names is None):
         return [node]
     below = names is not None or node.name in PARENTS
     matched: list[Node] = []

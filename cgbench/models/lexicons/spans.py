@@ -152,9 +152,10 @@ class SubtreeMatcher:
         self._content = np.asarray(content, np.int64)
         self.source_of: dict[Node, tuple[int, int]] = {}
 
-    def __call__(self, node: Node) -> bool:
-        """Whether a node is aligned; first with the name of its argument, then without."""
-        source = self._source(node.first, node.end) or self._source(node.start, node.end)
+    def __call__(self, node: Node, with_argument: bool) -> bool:
+        """Whether a node is aligned; perhaps first with the name of its argument."""
+        source = self._source(node.first, node.end) if with_argument else None
+        source = source or self._source(node.start, node.end)
         if source:
             self.source_of[node] = source
         return source is not None or self._highest

@@ -135,7 +135,7 @@ PROGRAM = words_of(
 
 
 def test_the_tree_of_a_program():
-    nodes = matched_nodes(PROGRAM, lambda node: True)
+    nodes = matched_nodes(PROGRAM, lambda node, with_argument: True)
     assert [" ".join(PROGRAM[node.first : node.end]) for node in nodes] == [
         ":attendees ( FindTeamOf :recipient ( Me ) )",
         ":start ( ?= ( Tomorrow ) )",
@@ -144,9 +144,11 @@ def test_the_tree_of_a_program():
     assert parse_program(PROGRAM).end == len(PROGRAM)
     # Without such a parent, the named nodes; never one with a variable.
     other = ["(", "Yield", "(", "FindManager", ":recipient", "(", "Me", ")", ")", ")"]
-    assert [node.name for node in matched_nodes(other, lambda node: True)] == ["FindManager"]
+    assert [node.name for node in matched_nodes(other, lambda node, with_argument: True)] == [
+        "FindManager"
+    ]
     variable = ["(", "Yield", "(", "FindManager", ":recipient", "[0]", ")", ")"]
-    assert matched_nodes(variable, lambda node: True) == []
+    assert matched_nodes(variable, lambda node, with_argument: True) == []
 
 
 def test_a_subtree_gets_the_source_words_of_its_boxes():
@@ -174,6 +176,14 @@ def test_a_subtree_gets_the_source_words_of_its_boxes():
     # The source words of an earlier subtree are taken.
     shared = {(3, words.index("FindTeamOf")), (3, words.index("Tomorrow"))}
     assert len(subtree_spans(PROGRAM, content, shared)) == 1
+
+
+def test_named_nodes_are_matched_without_their_argument():
+    """As in the authors' code; the argument still belongs to the span of the target."""
+    program = ["(", "Yield", ":output", "(", "FindManager", ":recipient", "(", "Me", ")", ")", ")"]
+    content = content_words(program)
+    linked = {(0, 0), (0, 1), (2, 2)}  # the first source word with "Yield :output"
+    assert subtree_spans(program, content, linked) == [Span(2, 10, 2, 3)]
 
 
 def test_links_of_words_are_spans():
