@@ -17,7 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from cgbench import __version__
 from cgbench.errors import printable
@@ -152,7 +152,9 @@ def _source(text: str) -> str:
 
 def _finalize(value: Any) -> Any:
     if isinstance(value, Cell):
-        return f"{value}{BEST}" if value.is_best else str(value)
+        mark = value.mark + BEST * value.is_best
+        number = escape(printable(value.number))
+        return number + Markup('<span class="mark">{}</span>').format(mark) if mark else number
     return printable(value, "\n\t") if type(value) is str else value
 
 

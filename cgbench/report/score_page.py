@@ -1,42 +1,24 @@
 """``cgbench score --report``: the page of scores."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.score.comparison.found_differences import Differences
-from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.significance import LEVEL
-from cgbench.benchmark.score.comparison.tiers import AllPairs, compare_all
 from cgbench.benchmark.score.evaluation.differences import example_scores, find_differences
-from cgbench.benchmark.score.evaluation.features import unit_of
-from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs, score_chart
+from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.benchmark.score.forms.analyses import ROWS, analysis_blocks
-from cgbench.benchmark.score.forms.columns import Decimals
-from cgbench.benchmark.score.forms.latex import STARS, bins_table, legend
-from cgbench.benchmark.score.forms.rows import rows_of
 from cgbench.benchmark.score.forms.tables import (
     differences_tables,
-    drop_blocks,
-    reasons_table,
-    systems_table,
-    without_equal_p,
 )
 from cgbench.errors import InputError
 from cgbench.plots import FEW as FEW_OF_BIN
-from cgbench.plots import Chart, Series, shorten
-from cgbench.report import charts
 from cgbench.report.page import (
-    BEST,
-    MOST_EXAMPLES,
-    NONE,
-    as_table,
-    page_table,
     page_tables,
     render_page,
 )
@@ -46,24 +28,23 @@ from cgbench.report.score_data import (
     base_of,
     breakdowns,
     drawn,
-    most_telling,
-    never_right,
-    outputs,
     ranked,
     with_intervals,
 )
-from cgbench.tables import Cell, OutputTable, fixed
-from cgbench.text.profile import is_unspaced
-
-FEW = 20
-"""No more different scores than these: examples are right or wrong, and have no distribution."""
-COMPOUNDS = 100
-MOST_OUTPUTS = 40_000
-"""Systems with many seeds have fewer examples on the page."""
-DRAWN = 24
-"""Bins of a chart; a table has any number."""
-DOTS = 1_500
-"""Points of a scatter plot that are drawn as dots; more are drawn as shades."""
+from cgbench.report.score_sections import (
+    DOTS,
+    breakdown,
+    chart_of_systems,
+    compounds_of,
+    details_of,
+    distributions,
+    drop_of,
+    examples_data,
+    forest,
+    matrix_of_pairs,
+    places,
+    table_of_systems,
+)
 
 
 def score_page(
@@ -76,456 +57,254 @@ def score_page(
         library.
     :raises InputError: the evaluation was put together by hand, without what it was made from.
     """
-    inputs = evaluation.inputs
-    if inputs is None:
-        raise InputError("a report needs an evaluation that cgbench.evaluate made")
-    # Scores with intervals and tests that were not asked for, and in bins.
-    evaluations = [
-        replace(ordered, scored=with_intervals(ordered, ordered.inputs or inputs))
-        for ordered in map(ranked, evaluation.by_metric)
-    ]
-    evaluation, of_metrics = evaluations[0], [metric.scored for metric in evaluations]
-    scored, systems, metrics = (
-        evaluation.scored,
-        evaluation.systems,
-        [scored.metric for scored in of_metrics],
-    )
-    of_figures = [(scored, figure) for scored in of_metrics for figure in scored.metric.figures]
-    names = ", ".join(metric.name for metric in metrics)
-    binned, *binned_more = [breakdowns(metric, metric.inputs or inputs) for metric in evaluations]
-    results, references = scored.results[:MOST_LINES], inputs.references
-    compared = {result.system for result in results}
-    differences: Sequence[Differences] = [
-        pair for pair in evaluation.differences if pair.system in compared
-    ]
-    if not differences and len(systems) > 1:
-        differences = find_differences(
-            replace(scored, results=results),
-            systems[:MOST_LINES],
-            references,
-            inputs.features,
-            inputs.comparison,
-        )
-    # Scores of single examples, and what the head of the page warns of.
-    scores = [
-        example_scores(metric.scored.metric, metric.systems, metric.scored.results)
-        for metric in evaluations
-    ]
-    examples = _examples(evaluation, inputs, scores[0], binned)
-    distributions = list(map(_distribution, of_metrics, scores))
-    lines = [str(warning) for warning in evaluation.warned] if notes is None else list(notes)
-    if evaluation.more:
-        lines.append(
-            "Differences, examples and plots of one system against another are by"
-            f" {scored.metric.name}."
-        )
-    if (shown := len(examples["rows"])) < (n := scored.metric.n):
-        lines.append(
-            f"{shown:,} of {n:,} examples are listed: those on which the systems differ most."
-        )
-    others = [
-        table
-        for name, result in evaluation.analyses.items()
-        if evaluation.layouts.get(name, ROWS).section is None
-        for table in page_tables(
-            analysis_blocks({name: result}, evaluation.layouts, _places(scored), False), name
-        )
-    ]
-    titled = ", ".join(system.name for system in systems[:4]) + " and others" * (len(systems) > 4)
-    # The variables of the template.
-    context = {
-        "title": f"{names}: {titled}",
-        "notes": [("", line) for line in lines],
-        "facts": [
-            *(
-                ("metric", f"{m.name}, {'lower' if m.lower_is_better else 'higher'} is better")
-                for m in metrics
-            ),
-            ("examples", f"{scored.metric.n:,}"),
-            *(
-                [("clusters", scored.clusters.removeprefix("clusters: "))]
-                if scored.clusters
-                else []
-            ),
-            *(
-                [("estimate", scored.sampling.design.description())]
-                if scored.sampling.design
-                else []
-            ),
-            *(("signature", f"{metric.metric.name}|{metric.signature}") for metric in of_metrics),
-        ],
-        "systems": [_systems_table(*of_figure) for of_figure in of_figures],
-        "charts": [_systems_chart(*of_figure) for of_figure in of_figures],
-        "forests": (
-            [_forest(*of_figure) for of_figure in of_figures] if scored.baseline is not None else []
-        ),
-        "baseline": scored.baseline,
-        "level": LEVEL,
-        "compared_with": systems[base_of(scored)].name,
-        "few": len(systems) <= MOST_LINES,
-        "rows_drawn": drawn(scored, MOST_ROWS),
-        "few_examples": FEW_OF_BIN,
-        "lines_drawn": drawn(scored, MOST_LINES),
-        "details": [details for metric in of_metrics if (details := _details(metric))],
-        "drops": (
-            [_drops(scored, figure) for figure in scored.metric.figures] if scored.drops else []
-        ),
-        "control_examples": scored.control,
-        "sections": [
-            layout.section(evaluation, _places(scored))
-            for layout in evaluation.layouts.values()
+    page = ScorePage(evaluation, command, notes)
+    variables = {"page": page, "title": page.title, "notes": page.notes}
+    return render_page("scores.html", variables, page.examples)
+
+
+class ScorePage:
+    """What the template shows of an evaluation: a property for each variable.
+
+    Intervals, tests of all pairs and bins are there even if they were not requested.
+    """
+
+    few_examples = FEW_OF_BIN
+    level = LEVEL
+
+    def __init__(
+        self, evaluation: Evaluation, command: str = "", warnings: Sequence[str] | None = None
+    ) -> None:
+        """Arguments as for :func:`score_page`."""
+        if evaluation.inputs is None:
+            raise InputError("a report needs an evaluation that cgbench.evaluate made")
+        self.inputs, self.command, self._warnings = evaluation.inputs, command, warnings
+        # One evaluation per metric, the systems in the order of the page.
+        self._evaluations = [
+            replace(ordered, scored=with_intervals(ordered, ordered.inputs or self.inputs))
+            for ordered in map(ranked, evaluation.by_metric)
+        ]
+        self.evaluation = self._evaluations[0]
+        self.scored = self.evaluation.scored
+        self._of_metrics = [of_metric.scored for of_metric in self._evaluations]
+        self._of_figures = [
+            (scored, figure) for scored in self._of_metrics for figure in scored.metric.figures
+        ]
+
+    # The head of the page.
+
+    @cached_property
+    def title(self) -> str:
+        """The metrics and the first systems."""
+        metrics = ", ".join(scored.metric.name for scored in self._of_metrics)
+        names = [system.name for system in self.evaluation.systems]
+        return f"{metrics}: {', '.join(names[:4])}{' and others' * (len(names) > 4)}"
+
+    @cached_property
+    def notes(self) -> list[tuple[str, str]]:
+        """Warnings, and what the page leaves out."""
+        lines = list(self._warnings or ())
+        if self._warnings is None:
+            lines = [str(warning) for warning in self.evaluation.warned]
+        if self.evaluation.more:
+            lines.append(
+                "Differences, examples and plots of one system against another are by"
+                f" {self.scored.metric.name}."
+            )
+        listed, n = len(self.examples["rows"]), self.scored.metric.n
+        if listed < n:
+            lines.append(
+                f"{listed:,} of {n:,} examples are listed: those on which the systems differ most."
+            )
+        return [("", line) for line in lines]
+
+    @cached_property
+    def facts(self) -> list[tuple[str, str]]:
+        """The metrics, the examples and the signatures."""
+        facts = []
+        for scored in self._of_metrics:
+            better = "lower" if scored.metric.lower_is_better else "higher"
+            facts.append(("metric", f"{scored.metric.name}, {better} is better"))
+        facts.append(("examples", f"{self.scored.metric.n:,}"))
+        if self.scored.clusters:
+            facts.append(("clusters", self.scored.clusters.removeprefix("clusters: ")))
+        if self.scored.sampling.design:
+            facts.append(("estimate", self.scored.sampling.design.description()))
+        signatures = [f"{scored.metric.name}|{scored.signature}" for scored in self._of_metrics]
+        return [*facts, *(("signature", signature) for signature in signatures)]
+
+    # Systems.
+
+    @cached_property
+    def systems(self) -> list[dict[str, Any]]:
+        """A table of the systems for each score."""
+        return [table_of_systems(*of_figure) for of_figure in self._of_figures]
+
+    @cached_property
+    def charts(self) -> list[tuple[Any, str]]:
+        """A chart of the systems for each score, with its caption."""
+        return [chart_of_systems(*of_figure) for of_figure in self._of_figures]
+
+    @cached_property
+    def forests(self) -> list[tuple[Any, str]]:
+        """A chart of the differences from the baseline for each score, with its caption."""
+        if self.scored.baseline is None:
+            return []
+        return [forest(*of_figure) for of_figure in self._of_figures]
+
+    @cached_property
+    def details(self) -> list[dict[str, Any]]:
+        """What the scores are made of."""
+        return [details for scored in self._of_metrics if (details := details_of(scored))]
+
+    @cached_property
+    def compared_with(self) -> str:
+        """The system that others are compared with."""
+        return self.evaluation.systems[base_of(self.scored)].name
+
+    @cached_property
+    def few(self) -> bool:
+        """Whether there are so few systems that sections need not be folded."""
+        return len(self.evaluation.systems) <= MOST_LINES
+
+    @cached_property
+    def rows_drawn(self) -> str:
+        """Which systems are in charts with a row for each."""
+        return drawn(self.scored, MOST_ROWS)
+
+    @cached_property
+    def lines_drawn(self) -> str:
+        """Which systems are in charts with a line for each."""
+        return drawn(self.scored, MOST_LINES)
+
+    @cached_property
+    def pairs(self) -> list[dict[str, Any]]:
+        """The matrix of all pairs for each metric."""
+        return [matrix for scored in self._of_metrics if (matrix := matrix_of_pairs(scored))]
+
+    # The control set, bins and analyses.
+
+    @cached_property
+    def drops(self) -> list[tuple[dict[str, Any], Any]]:
+        """The drop from the control set, as a table and a chart for each score."""
+        if not self.scored.drops:
+            return []
+        return [drop_of(self.scored, figure) for figure in self.scored.metric.figures]
+
+    @cached_property
+    def control_examples(self) -> int | None:
+        """The number of examples in the control set."""
+        return self.scored.control
+
+    @cached_property
+    def _binned(self) -> list[list[ScoredSystems]]:
+        """The systems in the bins of each feature, by metric."""
+        return [
+            breakdowns(evaluation, evaluation.inputs or self.inputs)
+            for evaluation in self._evaluations
+        ]
+
+    @cached_property
+    def breakdowns(self) -> list[dict[str, Any]]:
+        """A chart and a table for each feature and score."""
+        tables = []
+        for features in self._binned:
+            for feature_number, scored in enumerate(features):
+                for figure in scored.metric.figures:
+                    subsets = [subset for row in scored.results for _, subset in row.bins]
+                    # CTER aggregate is undefined where bins divide groups.
+                    if any(subset.figures[figure].value is not None for subset in subsets):
+                        tables.append(breakdown(scored, figure, feature_number))
+        return tables
+
+    @cached_property
+    def sections(self) -> list[Any]:
+        """The sections of analyses that have one."""
+        layouts = self.evaluation.layouts.values()
+        return [
+            layout.section(self.evaluation, places(self.scored))
+            for layout in layouts
             if layout.section is not None
-        ],
-        "pairs": [tables for scored in of_metrics if (tables := _pairs(scored))],
-        "breakdowns": [
-            _breakdown(of_feature, figure, feature_number)
-            for features in (binned, *binned_more)
-            for feature_number, of_feature in enumerate(features)
-            for figure in of_feature.metric.figures
-            # CTER aggregate is undefined where bins divide groups.
-            if any(
-                subset.figures[figure].value is not None
-                for row in of_feature.results
-                for _, subset in row.bins
+        ]
+
+    @cached_property
+    def analyses(self) -> list[dict[str, Any]]:
+        """The tables of all other analyses."""
+        tables, layouts = [], self.evaluation.layouts
+        for name, result in self.evaluation.analyses.items():
+            if layouts.get(name, ROWS).section is None:
+                blocks = analysis_blocks({name: result}, layouts, places(self.scored), False)
+                tables += page_tables(blocks, name)
+        return tables
+
+    @cached_property
+    def differences(self) -> list[tuple[str, list[dict[str, Any]]]]:
+        """Where systems differ from the baseline: a title and tables for each."""
+        results = self.scored.results[:MOST_LINES]
+        compared = {result.system for result in results}
+        pairs: Sequence[Differences] = [
+            pair for pair in self.evaluation.differences if pair.system in compared
+        ]
+        if not pairs and len(self.evaluation.systems) > 1:
+            pairs = find_differences(
+                replace(self.scored, results=results),
+                self.evaluation.systems[:MOST_LINES],
+                self.inputs.references,
+                self.inputs.features,
+                self.inputs.comparison,
             )
-        ],
-        "histograms": [picture for pictures in distributions for picture in pictures[:1]],
-        "scatters": distributions[0][1:],  # whose rectangles list examples by the first metric
-        "dots": scored.metric.n <= DOTS,
-        "differences": [
+        return [
             (f"{pair.system} against {pair.against}", page_tables(differences_tables([pair], 1)))
-            for pair in differences
-        ],
-        "analyses": others,
-        "compounds": _compounds(evaluation),
-        "examples": examples,
-        "command": command,
-        "signatures": [
-            f"{metric.metric.name}|{metric.signature.format(short=short)}"
-            for metric in of_metrics
+            for pair in pairs
+        ]
+
+    @cached_property
+    def compounds(self) -> list[dict[str, Any]]:
+        """CTER's reasons, and compounds that are never right, by system."""
+        return compounds_of(self.evaluation)
+
+    # Single examples.
+
+    @cached_property
+    def _example_scores(self) -> list[Sequence[np.ndarray]]:
+        """The score of each example, ``[runs, n]`` per system, by metric."""
+        return [
+            example_scores(of_metric.scored.metric, of_metric.systems, of_metric.scored.results)
+            for of_metric in self._evaluations
+        ]
+
+    @cached_property
+    def _distributions(self) -> list[list[tuple[Any, str]]]:
+        return list(map(distributions, self._of_metrics, self._example_scores))
+
+    @cached_property
+    def histograms(self) -> list[tuple[Any, str]]:
+        """The distribution of the scores of single examples, by metric."""
+        return [picture for pictures in self._distributions for picture in pictures[:1]]
+
+    @cached_property
+    def scatters(self) -> list[tuple[Any, str]]:
+        """Each system against the baseline, by the first metric: rectangles in them list examples
+        by that metric.
+        """
+        return self._distributions[0][1:]
+
+    @cached_property
+    def dots(self) -> bool:
+        """Whether each example is a dot."""
+        return self.scored.metric.n <= DOTS
+
+    @cached_property
+    def examples(self) -> dict[str, Any]:
+        """The data of the table of examples."""
+        return examples_data(self.evaluation, self.inputs, self._example_scores[0], self._binned[0])
+
+    # The end of the page.
+
+    @cached_property
+    def signatures(self) -> list[str]:
+        """The long and the short signature of each metric."""
+        return [
+            f"{scored.metric.name}|{scored.signature.format(short=short)}"
+            for scored in self._of_metrics
             for short in (False, True)
-        ],
-    }
-    return render_page("scores.html", context, examples)
-
-
-def _places(scored: ScoredSystems) -> int:
-    """Decimals in tables."""
-    return max(2, scored.metric.width)
-
-
-def _systems_table(scored: ScoredSystems, figure: str) -> dict[str, Any]:
-    table = without_equal_p(systems_table(scored, list(rows_of(scored)), _places(scored), [figure]))
-    # The runs of a page are seeds; the number of examples is in its head.
-    hidden = {"n"} if any(result.runs > 1 for result in scored.results) else {"n", "runs"}
-    columns = [column for column, name in enumerate(table.head) if name not in hidden]
-    head, *rows = [[line[column] for column in columns] for line in (table.head, *table.rows)]
-    # What the marks and columns mean.
-    name = scored.metric.axis(figure)
-    caption = name
-    if any(isinstance(cell, Cell) and cell.is_best for row in rows for cell in row):
-        caption += f"; {BEST.strip()}: the best, and not significantly worse than it"
-    if scored.baseline is not None:
-        scores = [result.whole.figures[figure] for result in scored.results]
-        caption += (
-            f"; Δ: difference from {scored.baseline}; p: {scored.test} test;"
-            f" {legend(scored, scores)}"
-        )
-    return page_table(
-        OutputTable(["seeds" if name == "runs" else name for name in head], rows), name, caption
-    )
-
-
-def _systems_chart(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
-    """The scores of the systems as a chart, with its caption."""
-    scores = [result.whole.figures[figure] for result in scored.results]
-    name = scored.metric.axis(figure)
-    caption = [name, *["bar: 95% interval"] * any(score.ci_low is not None for score in scores)]
-    caption += ["circles: seeds"] * any(len(score.runs) > 1 for score in scores)
-    subsets = [[result.whole] for result in scored.results[:MOST_ROWS]]
-    title = f"{name} of each system"
-    chart = score_chart(scored, figure, subsets, title=title, decimals=_places(scored))
-    return charts.draw(chart), "; ".join(caption)
-
-
-def _forest(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
-    """The difference of each system from the baseline, with intervals and stars, as a chart with
-    its caption.
-    """
-    scores = [result.whole.figures[figure] for result in scored.results]
-    names = [result.system for result in scored.results]
-    series = [
-        Series.of_difference(system, score, colour=index)
-        for index, (system, score) in enumerate(zip(names, scores, strict=True))
-        if score.difference is not None and index < MOST_ROWS
-    ]
-    name = scored.metric.axis(figure)
-    chart = Chart(
-        [""],
-        series,
-        title=f"{name}: difference from {scored.baseline}",
-        value_name=f"{name}: difference from {shorten(scored.baseline or '')}",
-        rows=True,
-        signed=True,
-        decimals=Decimals.of(scores, _places(scored)).differences,
-    )
-    caption = f"Difference from {scored.baseline}; bar: 95% interval, not adjusted"
-    if any(score.significant is not None for score in scores):
-        caption += f"; {legend(scored, scores)}"
-    return charts.draw(chart), caption
-
-
-def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
-    """What each system loses from the control set to the test set, as a table and as a chart."""
-    name, label = scored.metric.axis(figure), scored.metric.label(figure)
-    table, _ = drop_blocks(scored, list(rows_of(scored)), _places(scored))
-    table = without_equal_p(table)
-    rows = [line[1:] for line in table.rows if line[0] == label]
-    caption = (
-        f"{name}; drop: control set minus test set; Δ: difference from the drop of the baseline"
-    )
-    title = f"{name} lost from the control set to the test set"
-    marks = [
-        Series.of(result.system, [scored.drops[result.system][figure]])
-        for result in scored.results[:MOST_ROWS]
-    ]
-    chart = Chart([""], marks, title, f"{name} lost", rows=True, decimals=_places(scored))
-    return page_table(
-        OutputTable(table.head[1:], rows), f"{name}, control set", caption
-    ), charts.draw(chart)
-
-
-def _pairs(scored: ScoredSystems) -> dict[str, Any] | None:
-    """The matrix of differences, best system first, and the tiers; None if a system has no
-    score.
-    """
-    names = [result.system for result in scored.results]
-    pairs = compare_all(scored.metric, names, [result.whole for result in scored.results])
-    if pairs is None:
-        return None
-    tests = list(pairs.pairs.values())
-    decimals = Decimals.of(tests, _places(scored)).differences
-    largest = max((abs(pair.difference or 0.0) for pair in tests), default=0) or 1
-    sign = -1 if scored.metric.lower_is_better else 1
-
-    def cell(system: int, against: int) -> tuple[str, str]:
-        if system == against:
-            return "", ""
-        pair, difference = pairs.pairs[system, against], pairs.difference(system, against)
-        text = Cell(fixed(difference, decimals, "+"), pair.mark)
-        return text, charts.shade(sign * difference / largest) if pair.significant else ""
-
-    head = ["", *(names[system] for system in pairs.order)]
-    rows = [
-        [names[system], *(cell(system, against) for against in pairs.order)]
-        for system in pairs.order
-    ]
-    matrix = as_table(f"All pairs, {scored.metric.name}", _pairs_caption(scored, pairs), head, rows)
-    return {
-        "matrix": matrix,
-        "tiers": [[names[system] for system in tier] for tier in pairs.tiers],
-        "metric": scored.metric.name,
-    }
-
-
-def _pairs_caption(scored: ScoredSystems, pairs: AllPairs) -> str:
-    """What the matrix shows, and which tests its marks are adjusted for."""
-    caption = (
-        f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first."
-    )
-    if not pairs.tiers:
-        return f"{caption} There are too few examples for a test."
-    systems = len(scored.results)
-    count = systems * (systems - 1) // 2
-    test = scored.star_test or CALIBRATED
-    caption += f" Coloured: {STARS} ({test} test"
-    caption += f", p adjusted for all {count} pairs)." if count > 1 else ")."
-    if scored.baseline is not None and systems > 2:
-        caption += (
-            f" The stars of the table above are adjusted for the {systems - 1} differences from"
-            f" {scored.baseline} only, so a difference may have a star there and none here."
-        )
-    return caption
-
-
-def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[str, Any]:
-    """The bins of a feature from left to right and a line per system, as a chart and as a table.
-
-    :param feature_number: counted from 0; the heads of the table link to the examples of their
-        bins.
-    """
-    name, by, width = scored.metric.axis(figure), scored.by or "", scored.metric.width
-    unit = unit_of(by, scored.metric)
-    label = f"{by} ({unit})" if unit else by
-    caption = f"{name} by {label}"
-    chart = score_chart(
-        scored, figure, [result.parts[1:] for result in scored.results], label, title=caption
-    )
-    rows = [["examples", *(f"{count:,}" for count in chart.counts)]]
-    for series in chart.series:
-        values = [None if math.isnan(value) else value for value in series.values]
-        rows.append([series.name, *(fixed(value, _places(scored), none=NONE) for value in values)])
-    table = as_table(caption, caption, [by, *chart.labels], rows, bins_table(scored, figure, width))
-    drawn = (
-        charts.draw(replace(chart, series=chart.series[:MOST_LINES]))
-        if len(chart.labels) <= DRAWN
-        else ""
-    )
-    return table | {"number": feature_number, "chart": drawn}
-
-
-def _details(scored: ScoredSystems) -> dict[str, Any] | None:
-    """The parts of a figure, means over seeds: brevity penalty, length ratio and precisions of
-    BLEU.
-    """
-    metric, rows, head = scored.metric, [], ["system"]
-    if scored.sampling.design is not None:  # parts of the sample, not of the estimate
-        return None
-    for result in scored.results:
-        runs = [
-            metric.details(metric.collect(of_run, np.arange(metric.n)).sum(axis=0))
-            for of_run in result.statistics
         ]
-        head = ["system", *runs[0]]
-        means = [(name, float(np.mean([run[name] for run in runs]))) for name in runs[0]]
-        rows.append(
-            [result.system, *(f"{value:.{1 if '%' in name else 3}f}" for name, value in means)]
-        )
-    return (
-        as_table("Parts", f"Parts of {metric.name}, means of seeds", head, rows)
-        if len(head) > 1
-        else None
-    )
-
-
-def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[tuple[Any, str]]:
-    """Scores of single examples: histograms of all systems, then each system against the
-    baseline.
-    """
-    names = [result.system for result in scored.results[:MOST_LINES]]
-    means = np.array([of_runs.mean(axis=0) for of_runs in scores[:MOST_LINES]])
-    means = means[:, np.isfinite(means).all(axis=0)]
-    if len(np.unique(means)) <= FEW:
-        return []
-    name, base, none = scored.metric.name, base_of(scored), (np.zeros(0), np.zeros(0))
-    title = f"{name} of single examples"
-    rounded = np.round(means, max(1, scored.metric.width)).tolist()
-    series = [
-        Series(shorten(system), values) for system, values in zip(names, rounded, strict=True)
-    ]
-    pictures = [
-        (charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")
-    ]
-    for index, system in enumerate(names):
-        if index != base:
-            points = (means[base], means[index])
-            behind, dots = (none, points) if means.shape[1] <= DOTS else (points, none)
-            title = f"{system} against {names[base]}"
-            chart = charts.scatter(
-                behind, dots, (shorten(names[base]), shorten(system)), title, pair=f"{index} {base}"
-            )
-            pictures.append((chart, title))
-    return pictures
-
-
-def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """A system's reasons and the compounds it never gets right."""
-    metric, by_system = evaluation.scored.metric, []
-    if not isinstance(metric, Cter):
-        return []
-    rows = list(rows_of(evaluation.scored))
-    for index, system in enumerate(evaluation.systems[:MOST_ROWS]):
-        never = never_right(evaluation, index)
-        head = ["compound", "type", "rows", "commonest reason"]
-        of_compounds = as_table(
-            f"Never right, {system.name}",
-            "Wrong in every context and seed",
-            head,
-            never[:COMPOUNDS],
-        )
-        reasons = page_table(
-            reasons_table(rows, system.name),
-            f"Reasons, {system.name}",
-            "The commonest, in all seeds",
-        )
-        by_system.append(
-            {
-                "system": system.name,
-                "reasons": reasons,
-                "never": of_compounds,
-                "all_never": len(never),
-                "compounds": len(set(metric.compounds)),
-            }
-        )
-    return by_system
-
-
-def _examples(
-    evaluation: Evaluation,
-    inputs: EvaluationInputs,
-    scores: Sequence[np.ndarray],
-    binned: Sequence[ScoredSystems],
-) -> dict[str, Any]:
-    """The data of the table of examples: every system's outputs and score, of which two are side by
-    side.
-    """
-    metric, means = evaluation.scored.metric, np.array([of_runs.mean(axis=0) for of_runs in scores])
-    texts: dict[str, Sequence[str]] = {"source": inputs.sources} if inputs.sources else {}
-    texts |= {"compound": metric.compounds} if isinstance(metric, Cter) else {}
-    texts |= (
-        {"reference": [example[0] for example in inputs.references]} if inputs.references else {}
-    )
-    bins_of: list[list[str]] = [[] for _ in range(metric.n)]
-    groups = []
-    for feature_number, of_feature in enumerate(binned):
-        bins = [
-            (f"{feature_number}.{index}", bin)
-            for index, (bin, _) in enumerate(of_feature.results[0].bins)
-        ]
-        groups.append((of_feature.by, [(name, bin.label) for name, bin in bins]))
-        for name, bin in bins:
-            for index in bin.rows.tolist():
-                bins_of[index].append(name)
-    # A row per example: number, scores, outputs, bins, texts.
-    rows = [
-        [
-            index + 1,
-            [round(float(score), 2) for score in means[:, index]],
-            outputs(evaluation, scores, index),
-            bins_of[index],
-            *(column[index] for column in texts.values()),
-        ]
-        for index in most_telling(
-            means, min(MOST_EXAMPLES, MOST_OUTPUTS // sum(map(len, scores)))
-        ).tolist()
-    ]
-    # The columns of two systems side by side, and filters of each.
-    names, base = [system.name for system in evaluation.systems], base_of(evaluation.scored)
-    first = 1 if len(names) > 1 and not base else 0
-    columns: list[dict[str, Any]] = [{"name": "number", "label": "no."}]
-    columns.append({"score": "a", "label": names[first], "digits": 1, "down": True, "range": True})
-    if len(names) > 1:
-        columns.append(columns[1] | {"score": "b", "label": names[base], "role": "against"})
-        columns.append(columns[1] | {"score": "difference", "label": "difference"})
-        columns[1]["role"] = "system"
-    less = metric.lower_is_better and not isinstance(
-        metric, Cter
-    )  # of CTER, a row is right (100) or wrong
-    return {
-        "kind": "scores",
-        "fields": ["number", "scores", "outputs", "bins", *texts],
-        "rows": rows,
-        "columns": columns,
-        "groups": groups,
-        # the examples on which the first system is furthest ahead; of one system, its worst
-        "sort": [3, not less] if len(names) > 1 else [1, less],
-        "searched": [*texts, "outputs"],
-        "systems": names,
-        "pair": [first, base],
-        "unspaced": is_unspaced(
-            [row[-1] if inputs.references else row[2][0][0][0] for row in rows]
-        ),
-        "brush": [2, 1] if len(names) > 1 else None,
-        "several": any(len(system.runs) > 1 for system in evaluation.systems),
-        "less": less,
-    }

@@ -205,7 +205,13 @@ def scores_file(tmp_path_factory):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = cgbench.evaluate(
-            "bleu", systems, lines, sources=worse, by="length", breakdown={"differences": True}
+            "bleu",
+            systems,
+            lines,
+            sources=worse,
+            by="length",
+            breakdown={"differences": True},
+            accept_text=True,
         )
     path = tmp_path_factory.mktemp("browser") / "scores.html"
     path.write_text(score_page(found, command="cgbench score bleu"), encoding="utf-8")

@@ -26,7 +26,7 @@ SYSTEMS = {
 def written(path, systems, references, metric="exact", **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = cgbench.evaluate(metric, systems, references, **options)
+        found = cgbench.evaluate(metric, systems, references, **{"accept_text": True, **options})
     path.write_text(score_page(found, command="cgbench score exact"), encoding="utf-8")
     return path
 
@@ -202,3 +202,36 @@ def test_hostile_text_shows_as_text(opened, tmp_path):
         assert words_of(reference) == words_of(printable(text))
     assert page.locator("h1").inner_text().startswith("exact: <img src=x")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+CONTRAST = """(selector) => {
+  const light = (colour) => {
+    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+    const linear = parts.map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const paper = light(getComputedStyle(document.body).backgroundColor);
+  return [...document.querySelectorAll(selector)].map((mark) => {
+    const style = getComputedStyle(mark), ink = light(style.stroke);
+    const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+    return style.opacity === "1" ? ratio : 0;
+  });
+}"""
+
+
+def test_intervals_can_be_seen_and_marks_do_not_move_decimals(opened, page_file):
+    """Three systems have the first three colours, which have a contrast of 3 on paper."""
+    page = opened(page_file)
+    for selector in ("svg .interval", "svg .end"):
+        ratios = page.evaluate(CONTRAST, selector)
+        assert ratios and min(ratios) >= 3
+    ends = page.evaluate("""() => {
+      const row = document.querySelector("table.figures tbody");
+      return [...row.rows].map((cells) => {
+        const text = document.createRange();
+        text.selectNodeContents(cells.cells[1].firstChild);
+        return [cells.cells[1].textContent, text.getBoundingClientRect().right];
+      });
+    }""")
+    assert any("★" in text for text, _ in ends) and not all("★" in text for text, _ in ends)
+    assert len({round(right) for _, right in ends}) == 1

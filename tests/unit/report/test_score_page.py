@@ -12,7 +12,7 @@ import cgbench
 from cgbench.benchmark.score.comparison.tiers import compare_all
 from cgbench.benchmark.score.evaluation.differences import example_scores
 from cgbench.errors import InputError
-from cgbench.report import score_page as module
+from cgbench.report import score_sections as module
 from cgbench.report.score_data import (
     breakdowns,
     most_telling,
@@ -251,7 +251,7 @@ def test_many_systems_are_sorted_and_the_best_are_drawn(exact):
     systems = {
         f"s{number}": REFERENCES[:number] + ["wrong"] * (40 - number) for number in range(1, 31)
     }
-    many = quietly("exact", systems, REFERENCES, paired=True)
+    many = quietly("exact", systems, REFERENCES, paired=True, accept_text=True)
     order = [result.system for result in ranked(many).results]
     assert (
         order == ["s1", *(f"s{number}" for number in range(30, 1, -1))] and ranked(exact) is exact
@@ -280,7 +280,14 @@ def test_categories_have_a_colour_per_system_and_say_what_is_hollow(tmp_path):
         + "\n"
     )
     html = score_page(
-        quietly("exact", systems, REFERENCES, by="column:kind", table=tmp_path / "kinds.tsv")
+        quietly(
+            "exact",
+            systems,
+            REFERENCES,
+            by="column:kind",
+            table=tmp_path / "kinds.tsv",
+            accept_text=True,
+        )
     )
     chart = re.search(r'aria-label="exact \(%\) by column:kind".*?</svg>', html, re.DOTALL)[0]
     colours = re.findall(r'class="name (c\d)"', chart)

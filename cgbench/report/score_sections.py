@@ -1,0 +1,376 @@
+"""The tables and charts of the score page, one function each."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.measure.metrics.cter import Cter
+from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
+from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
+from cgbench.benchmark.score.comparison.tiers import AllPairs, compare_all
+from cgbench.benchmark.score.evaluation.features import unit_of
+from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs, score_chart
+from cgbench.benchmark.score.forms.columns import Decimals
+from cgbench.benchmark.score.forms.latex import STARS, bins_table, legend
+from cgbench.benchmark.score.forms.rows import rows_of
+from cgbench.benchmark.score.forms.tables import (
+    drop_blocks,
+    reasons_table,
+    systems_table,
+    without_equal_p,
+)
+from cgbench.plots import Chart, Series, shorten
+from cgbench.report import charts
+from cgbench.report.page import (
+    BEST,
+    MOST_EXAMPLES,
+    NONE,
+    as_table,
+    page_table,
+)
+from cgbench.report.score_data import (
+    MOST_LINES,
+    MOST_ROWS,
+    base_of,
+    most_telling,
+    never_right,
+    outputs,
+)
+from cgbench.tables import Cell, OutputTable, fixed
+from cgbench.text.profile import is_unspaced
+
+FEW = 20
+"""No more different scores than these: examples are right or wrong, and have no distribution."""
+COMPOUNDS = 100
+MOST_OUTPUTS = 40_000
+"""Systems with many seeds have fewer examples on the page."""
+DRAWN = 24
+"""Bins of a chart; a table has any number."""
+DOTS = 1_500
+"""Points of a scatter plot that are drawn as dots; more are drawn as shades."""
+
+
+def places(scored: ScoredSystems) -> int:
+    """Decimals in tables."""
+    return max(2, scored.metric.width)
+
+
+def table_of_systems(scored: ScoredSystems, figure: str) -> dict[str, Any]:
+    """The systems with a score, whose marks the caption explains."""
+    table = without_equal_p(systems_table(scored, list(rows_of(scored)), places(scored), [figure]))
+    # The runs of a page are seeds; the number of examples is in its head.
+    hidden = {"n"} if any(result.runs > 1 for result in scored.results) else {"n", "runs"}
+    columns = [column for column, name in enumerate(table.head) if name not in hidden]
+    head, *rows = [[line[column] for column in columns] for line in (table.head, *table.rows)]
+    # What the marks and columns mean.
+    name = scored.metric.axis(figure)
+    caption = name
+    if any(isinstance(cell, Cell) and cell.is_best for row in rows for cell in row):
+        caption += f"; {BEST.strip()}: the best system, or not significantly worse than the best"
+    if scored.baseline is not None:
+        scores = [result.whole.figures[figure] for result in scored.results]
+        caption += (
+            f"; Δ: difference from {scored.baseline}; p: {scored.test} test;"
+            f" {legend(scored, scores)}"
+        )
+    return page_table(
+        OutputTable(["seeds" if name == "runs" else name for name in head], rows), name, caption
+    )
+
+
+def chart_of_systems(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
+    """The scores of the systems as a chart, with its caption."""
+    scores = [result.whole.figures[figure] for result in scored.results]
+    name = scored.metric.axis(figure)
+    caption = [name, *["bar: 95% interval"] * any(score.ci_low is not None for score in scores)]
+    caption += ["circles: seeds"] * any(len(score.runs) > 1 for score in scores)
+    subsets = [[result.whole] for result in scored.results[:MOST_ROWS]]
+    title = f"{name} of each system"
+    chart = score_chart(scored, figure, subsets, title=title, decimals=places(scored))
+    return charts.draw(chart), "; ".join(caption)
+
+
+def forest(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
+    """The difference of each system from the baseline, with intervals and stars, as a chart with
+    its caption.
+    """
+    scores = [result.whole.figures[figure] for result in scored.results]
+    names = [result.system for result in scored.results]
+    series = [
+        Series.of_difference(system, score, colour=index)
+        for index, (system, score) in enumerate(zip(names, scores, strict=True))
+        if score.difference is not None and index < MOST_ROWS
+    ]
+    name = scored.metric.axis(figure)
+    chart = Chart(
+        [""],
+        series,
+        title=f"{name}: difference from {scored.baseline}",
+        value_name=f"{name}: difference from {shorten(scored.baseline or '')}",
+        rows=True,
+        signed=True,
+        decimals=Decimals.of(scores, places(scored)).differences,
+    )
+    caption = f"Difference from {scored.baseline}; bar: 95% interval, not adjusted"
+    if any(score.significant is not None for score in scores):
+        caption += f"; {legend(scored, scores)}"
+    return charts.draw(chart), caption
+
+
+def drop_of(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
+    """What each system loses from the control set to the test set, as a table and as a chart."""
+    name, label = scored.metric.axis(figure), scored.metric.label(figure)
+    table, _ = drop_blocks(scored, list(rows_of(scored)), places(scored))
+    table = without_equal_p(table)
+    rows = [line[1:] for line in table.rows if line[0] == label]
+    caption = (
+        f"{name}; drop: control set minus test set; Δ: difference from the drop of the baseline"
+    )
+    title = f"{name} lost from the control set to the test set"
+    marks = [
+        Series.of(result.system, [scored.drops[result.system][figure]])
+        for result in scored.results[:MOST_ROWS]
+    ]
+    chart = Chart([""], marks, title, f"{name} lost", rows=True, decimals=places(scored))
+    return page_table(
+        OutputTable(table.head[1:], rows), f"{name}, control set", caption
+    ), charts.draw(chart)
+
+
+def matrix_of_pairs(scored: ScoredSystems) -> dict[str, Any] | None:
+    """The matrix of differences, best system first, and the tiers; None if a system has no
+    score.
+    """
+    names = [result.system for result in scored.results]
+    pairs = compare_all(scored.metric, names, [result.whole for result in scored.results])
+    if pairs is None:
+        return None
+    tests = list(pairs.pairs.values())
+    decimals = Decimals.of(tests, places(scored)).differences
+    largest = max((abs(pair.difference or 0.0) for pair in tests), default=0) or 1
+    sign = -1 if scored.metric.lower_is_better else 1
+
+    def cell(system: int, against: int) -> tuple[str, str]:
+        if system == against:
+            return "", ""
+        pair, difference = pairs.pairs[system, against], pairs.difference(system, against)
+        text = Cell(fixed(difference, decimals, "+"), pair.mark)
+        return text, charts.shade(sign * difference / largest) if pair.significant else ""
+
+    head = ["", *(names[system] for system in pairs.order)]
+    rows = [
+        [names[system], *(cell(system, against) for against in pairs.order)]
+        for system in pairs.order
+    ]
+    matrix = as_table(f"All pairs, {scored.metric.name}", _pairs_caption(scored, pairs), head, rows)
+    return {
+        "matrix": matrix,
+        "tiers": [[names[system] for system in tier] for tier in pairs.tiers],
+        "metric": scored.metric.name,
+    }
+
+
+def _pairs_caption(scored: ScoredSystems, pairs: AllPairs) -> str:
+    """What the matrix shows, and which tests its marks are adjusted for."""
+    caption = (
+        f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first."
+    )
+    if not pairs.tiers:
+        return f"{caption} There are too few examples for a test."
+    systems = len(scored.results)
+    count = systems * (systems - 1) // 2
+    test = scored.star_test or CALIBRATED
+    caption += f" Coloured: {STARS} ({test} test"
+    caption += f", p adjusted for all {count} pairs)." if count > 1 else ")."
+    if scored.baseline is not None and systems > 2:
+        caption += (
+            f" The stars of the table above are adjusted for the {systems - 1} differences from"
+            f" {scored.baseline} only, so a difference may have a star there and none here."
+        )
+    return caption
+
+
+def breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[str, Any]:
+    """The bins of a feature from left to right and a line per system, as a chart and as a table.
+
+    :param feature_number: counted from 0; the heads of the table link to the examples of their
+        bins.
+    """
+    name, by, width = scored.metric.axis(figure), scored.by or "", scored.metric.width
+    unit = unit_of(by, scored.metric)
+    label = f"{by} ({unit})" if unit else by
+    caption = f"{name} by {label}"
+    chart = score_chart(
+        scored, figure, [result.parts[1:] for result in scored.results], label, title=caption
+    )
+    rows = [["examples", *(f"{count:,}" for count in chart.counts)]]
+    for series in chart.series:
+        values = [None if math.isnan(value) else value for value in series.values]
+        rows.append([series.name, *(fixed(value, places(scored), none=NONE) for value in values)])
+    table = as_table(caption, caption, [by, *chart.labels], rows, bins_table(scored, figure, width))
+    drawn = (
+        charts.draw(replace(chart, series=chart.series[:MOST_LINES]))
+        if len(chart.labels) <= DRAWN
+        else ""
+    )
+    return table | {"number": feature_number, "chart": drawn}
+
+
+def details_of(scored: ScoredSystems) -> dict[str, Any] | None:
+    """The parts of a figure, means over seeds: brevity penalty, length ratio and precisions of
+    BLEU.
+    """
+    metric, rows, head = scored.metric, [], ["system"]
+    if scored.sampling.design is not None:  # parts of the sample, not of the estimate
+        return None
+    for result in scored.results:
+        runs = [
+            metric.details(metric.collect(of_run, np.arange(metric.n)).sum(axis=0))
+            for of_run in result.statistics
+        ]
+        head = ["system", *runs[0]]
+        means = [(name, float(np.mean([run[name] for run in runs]))) for name in runs[0]]
+        rows.append(
+            [result.system, *(f"{value:.{1 if '%' in name else 3}f}" for name, value in means)]
+        )
+    return (
+        as_table("Parts", f"Parts of {metric.name}, means of seeds", head, rows)
+        if len(head) > 1
+        else None
+    )
+
+
+def distributions(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[tuple[Any, str]]:
+    """Scores of single examples: histograms of all systems, then each system against the
+    baseline.
+    """
+    names = [result.system for result in scored.results[:MOST_LINES]]
+    means = np.array([of_runs.mean(axis=0) for of_runs in scores[:MOST_LINES]])
+    means = means[:, np.isfinite(means).all(axis=0)]
+    if len(np.unique(means)) <= FEW:
+        return []
+    name, base, none = scored.metric.name, base_of(scored), (np.zeros(0), np.zeros(0))
+    title = f"{name} of single examples"
+    rounded = np.round(means, max(1, scored.metric.width)).tolist()
+    series = [
+        Series(shorten(system), values) for system, values in zip(names, rounded, strict=True)
+    ]
+    pictures = [
+        (charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")
+    ]
+    for index, system in enumerate(names):
+        if index != base:
+            points = (means[base], means[index])
+            behind, dots = (none, points) if means.shape[1] <= DOTS else (points, none)
+            title = f"{system} against {names[base]}"
+            chart = charts.scatter(
+                behind, dots, (shorten(names[base]), shorten(system)), title, pair=f"{index} {base}"
+            )
+            pictures.append((chart, title))
+    return pictures
+
+
+def compounds_of(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """A system's reasons and the compounds it never gets right."""
+    metric, by_system = evaluation.scored.metric, []
+    if not isinstance(metric, Cter):
+        return []
+    rows = list(rows_of(evaluation.scored))
+    for index, system in enumerate(evaluation.systems[:MOST_ROWS]):
+        never = never_right(evaluation, index)
+        head = ["compound", "type", "rows", "commonest reason"]
+        of_compounds = as_table(
+            f"Never right, {system.name}",
+            "Wrong in every context and seed",
+            head,
+            never[:COMPOUNDS],
+        )
+        reasons = page_table(
+            reasons_table(rows, system.name),
+            f"Reasons, {system.name}",
+            "The commonest, in all seeds",
+        )
+        by_system.append(
+            {
+                "system": system.name,
+                "reasons": reasons,
+                "never": of_compounds,
+                "all_never": len(never),
+                "compounds": len(set(metric.compounds)),
+            }
+        )
+    return by_system
+
+
+def examples_data(
+    evaluation: Evaluation,
+    inputs: EvaluationInputs,
+    scores: Sequence[np.ndarray],
+    binned: Sequence[ScoredSystems],
+) -> dict[str, Any]:
+    """The data of the table of examples: every system's outputs and score, of which two are side by
+    side.
+    """
+    metric, means = evaluation.scored.metric, np.array([of_runs.mean(axis=0) for of_runs in scores])
+    texts: dict[str, Sequence[str]] = {"source": inputs.sources} if inputs.sources else {}
+    texts |= {"compound": metric.compounds} if isinstance(metric, Cter) else {}
+    texts |= (
+        {"reference": [example[0] for example in inputs.references]} if inputs.references else {}
+    )
+    bins_of: list[list[str]] = [[] for _ in range(metric.n)]
+    groups = []
+    for feature_number, of_feature in enumerate(binned):
+        bins = [
+            (f"{feature_number}.{index}", bin)
+            for index, (bin, _) in enumerate(of_feature.results[0].bins)
+        ]
+        groups.append((of_feature.by, [(name, bin.label) for name, bin in bins]))
+        for name, bin in bins:
+            for index in bin.rows.tolist():
+                bins_of[index].append(name)
+    # A row per example: number, scores, outputs, bins, texts.
+    rows = [
+        [
+            index + 1,
+            [round(float(score), 2) for score in means[:, index]],
+            outputs(evaluation, scores, index),
+            bins_of[index],
+            *(column[index] for column in texts.values()),
+        ]
+        for index in most_telling(
+            means, min(MOST_EXAMPLES, MOST_OUTPUTS // sum(map(len, scores)))
+        ).tolist()
+    ]
+    # The columns of two systems side by side, and filters of each.
+    names, base = [system.name for system in evaluation.systems], base_of(evaluation.scored)
+    first = 1 if len(names) > 1 and not base else 0
+    columns: list[dict[str, Any]] = [{"name": "number", "label": "no."}]
+    columns.append({"score": "a", "label": names[first], "digits": 1, "down": True, "range": True})
+    if len(names) > 1:
+        columns.append(columns[1] | {"score": "b", "label": names[base], "role": "against"})
+        columns.append(columns[1] | {"score": "difference", "label": "difference"})
+        columns[1]["role"] = "system"
+    less = metric.lower_is_better and not isinstance(
+        metric, Cter
+    )  # of CTER, a row is right (100) or wrong
+    return {
+        "kind": "scores",
+        "fields": ["number", "scores", "outputs", "bins", *texts],
+        "rows": rows,
+        "columns": columns,
+        "groups": groups,
+        # the examples on which the first system is furthest ahead; of one system, its worst
+        "sort": [3, not less] if len(names) > 1 else [1, less],
+        "searched": [*texts, "outputs"],
+        "systems": names,
+        "pair": [first, base],
+        "unspaced": is_unspaced(
+            [row[-1] if inputs.references else row[2][0][0][0] for row in rows]
+        ),
+        "brush": [2, 1] if len(names) > 1 else None,
+        "several": any(len(system.runs) > 1 for system in evaluation.systems),
+        "less": less,
+    }
