@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +14,13 @@ from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.config.methods import BowConfig, CRegConfig
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.hpd.settings import HPDSettings, settings_at
-from cgbench.reproduction.tables import Benchmark, PublishedSystem, all_benchmarks, find_table
+from cgbench.reproduction.tables import (
+    Benchmark,
+    PublishedSystem,
+    PublishedTable,
+    all_benchmarks,
+    find_table,
+)
 from cgbench.requests import KW_ONLY, option, request
 from cgbench.settings import did_you_mean, make_settings
 from cgbench.steps import Step, StepOptions
@@ -189,36 +195,94 @@ def plan(request: ReproduceRequest) -> list[Run]:
     :raises InputError: a system or benchmark is not in the table, or cannot be run; or there is no
         run.
     """
-    table, systems, scale = find_table(request.table), list(request.systems), request.scale
-    names, seeds, updates = request.benchmarks, request.seeds, request.updates or 0
+    table = find_table(request.table)
+    _check_request(request, table)
+    benchmarks = [
+        all_benchmarks()[name]
+        for name in table.benchmarks
+        if name in request.benchmarks or not request.benchmarks
+    ]
+    requested = _requested_systems(request, table, benchmarks)
+    starts = _starts(request, requested or table.systems, benchmarks)
+    seeds = {
+        benchmark.name: (
+            table.seeds_of(benchmark.name) if request.seeds is None else list(request.seeds)
+        )
+        for benchmark in benchmarks
+    }
+    # Without a choice of systems, those with a score that can be reproduced.
+    reproducible = {
+        (row.benchmark, member)
+        for row in table.rows
+        if not row.why
+        for member in table.parts(row.benchmark, row.system)
+    }
+    runs: dict[str, Run] = {}
+    for position in range(max(map(len, seeds.values()), default=0)):
+        for benchmark in benchmarks:
+            if position >= len(seeds[benchmark.name]):
+                continue
+            for name in requested or table.systems:
+                system = benchmark.systems.get(name)
+                if system is None or (system.init and not request.init):
+                    continue
+                if not requested and (benchmark.name, name) not in reproducible:
+                    continue
+                run = Run(
+                    benchmark=replace(benchmark, **system.splits),
+                    system=system,
+                    scale=request.scale,
+                    seed=seeds[benchmark.name][position],
+                    updates=request.updates or 0,
+                    begun=starts.get(name),
+                )
+                runs[run.name] = run
+    _check_runs(request, table, runs.values())
+    return list(runs.values())
+
+
+def _check_request(request: ReproduceRequest, table: PublishedTable) -> None:
     init = str(request.init or "")
     if init and not init.startswith("hf:"):
         raise InputError(
             f"{argument('init', init)}: not an external model; write hf:ID@REVISION or hf:FOLDER"
         )
-    if updates and scale != "short":
+    if request.updates and request.scale != "short":
         raise InputError(
-            f"{argument('updates', updates)} needs {argument('scale', 'short')}; give both"
+            f"{argument('updates', request.updates)} needs {argument('scale', 'short')}; give both"
         )
-    for name in names:
+    for name in request.benchmarks:
         if name not in table.benchmarks:
             raise InputError(
                 f"{argument('benchmarks', name)}: not in"
                 f" {table.name}{did_you_mean(name, table.benchmarks)}"
             )
-    benchmarks = [all_benchmarks()[name] for name in table.benchmarks if name in names or not names]
-    known: dict[str, PublishedSystem] = {}  # by name, as on the first benchmark that has it
+
+
+def _systems_of(benchmarks: Sequence[Benchmark]) -> dict[str, PublishedSystem]:
+    """The systems by name, as on the first benchmark that has them."""
+    systems: dict[str, PublishedSystem] = {}
     for benchmark in benchmarks:
-        known = {**benchmark.systems, **known}
-    # A row with the best of several systems stands for all of them.
+        systems = {**benchmark.systems, **systems}
+    return systems
+
+
+def _requested_systems(
+    request: ReproduceRequest, table: PublishedTable, benchmarks: Sequence[Benchmark]
+) -> list[str]:
+    """The names of the requested systems; empty for all.
+
+    A row with the best of several systems stands for all of them.
+    """
+    known = _systems_of(benchmarks)
     members = {
         name: [member for member in variants if member in known]
         for name, variants in table.best_of.items()
     }
-    systems = list(
-        dict.fromkeys(member for name in systems for member in members.get(name) or (name,))
+    names = dict.fromkeys(
+        member for name in request.systems for member in members.get(name) or (name,)
     )
-    for name in systems:
+    for name in names:
         if name in table.left_out:
             raise InputError(f"{argument('systems', name)}: cannot be run: {table.left_out[name]}")
         if name not in known:
@@ -226,51 +290,38 @@ def plan(request: ReproduceRequest) -> list[Run]:
                 f"{argument('systems', name)}: not in"
                 f" {table.name}{did_you_mean(name, [*members, *known])}"
             )
-        if (needed := known[name].init) and not init:
+        needed = known[name].init
+        if needed and not request.init:
             raise InputError(
                 f"{argument('systems', name)}: starts from a pre-trained model; give "
                 f"{argument('init', hub_name(needed))}"
             )
-    published_rows = {
-        (row.benchmark, member)
-        for row in table.rows
-        if not row.why
-        for member in table.parts(row.benchmark, row.system)
-    }
-    seeds_by_benchmark = {
-        benchmark.name: list(seeds) if seeds is not None else table.seeds_of(benchmark.name)
-        for benchmark in benchmarks
-    }
-    if init:
-        _check_one_model(init, [known[name] for name in systems or table.systems if name in known])
-    # Once per system, since its files are hashed.
-    begun = {}
-    for name in systems or table.systems if init else ():
-        if name in known and known[name].init:
-            from cgbench.models.external.start import plan_start
+    return list(names)
 
-            begun[name] = plan_start(init, paper_preset(known[name]))
-    runs = [
-        Run(
-            replace(benchmark, **benchmark.systems[name].splits),
-            benchmark.systems[name],
-            scale,
-            seeds_by_benchmark[benchmark.name][position],
-            updates,
-            begun.get(name),
-        )
-        for position in range(
-            max((len(numbers) for numbers in seeds_by_benchmark.values()), default=0)
-        )
-        for benchmark in benchmarks
-        if position < len(seeds_by_benchmark[benchmark.name])
-        for name in systems or table.systems
-        if name in benchmark.systems and (systems or (benchmark.name, name) in published_rows)
-        if init or not benchmark.systems[name].init
-    ]
-    if init and not any(run.start for run in runs):
+
+def _starts(
+    request: ReproduceRequest, names: Iterable[str], benchmarks: Sequence[Benchmark]
+) -> dict[str, tuple[Start, Preset]]:
+    """The pre-trained model of each system that starts from one: once, since its files are
+    hashed.
+
+    :raises InputError: they start from different models.
+    """
+    if not request.init:
+        return {}
+    from cgbench.models.external.start import plan_start
+
+    known = _systems_of(benchmarks)
+    systems = [known[name] for name in names if name in known and known[name].init]
+    _check_one_model(str(request.init), systems)
+    return {system.name: plan_start(str(request.init), paper_preset(system)) for system in systems}
+
+
+def _check_runs(request: ReproduceRequest, table: PublishedTable, runs: Collection[Run]) -> None:
+    if request.init and not any(run.start for run in runs):
         raise InputError(
-            f"{argument('init', init)}: no chosen row starts from a pre-trained model; leave it out"
+            f"{argument('init', str(request.init))}: no chosen row starts from a pre-trained model;"
+            " leave it out"
         )
     if not runs:
         starts = dict.fromkeys(
@@ -280,18 +331,13 @@ def plan(request: ReproduceRequest) -> list[Run]:
         raise InputError(
             f"{table.name}: no run matches {argument('systems')} and {argument('benchmarks')}{hint}"
         )
-    return list({run.name: run for run in runs}.values())
 
 
 def _check_one_model(init: str, systems: Sequence[PublishedSystem]) -> None:
-    """Check that the systems that start from a pre-trained model start from the same.
-
-    :raises InputError: they do not.
-    """
+    """Refuse systems that start from different pre-trained models."""
     by_model: dict[str, list[str]] = {}
     for system in systems:
-        if system.init:
-            by_model.setdefault(system.init, []).append(system.name)
+        by_model.setdefault(system.init, []).append(system.name)
     if len(by_model) > 1:
         rows = "; ".join(f"{', '.join(names)} from {model}" for model, names in by_model.items())
         raise InputError(

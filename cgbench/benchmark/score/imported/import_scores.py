@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Annotated, Any, TypeAlias
 
@@ -48,9 +48,8 @@ from cgbench.text.joins import NONE, Examples
 from cgbench.text.streams import form
 
 NAMED = 5  # rows named in a message
-NOT_PERCENT = (
-    0.1  # smallest share of scores below 1 (except zeros) in a column on a scale that ends at 1
-)
+NOT_PERCENT = 0.1
+"""Smallest share of scores below 1 (except zeros) in a column on a scale that ends at 1."""
 MOST_COUNTS = 3  # beside labels of 0 and 1, which may be counts
 MOST_NEGATIVE, ENOUGH = 0.25, 20  # share of negative scores beside as many scores without any
 
@@ -221,29 +220,110 @@ def import_scores(request: ImportRequest) -> Evaluation:
     :raises InputError: a file cannot be read, runs have different examples, or a score is missing
         or outside the scale.
     """
-    texts, judgements, cluster, by = (
-        request.texts,
-        request.judgements,
-        request.comparison.cluster,
-        request.breakdown.by,
-    )
+    _check_request(request)
     scale = read_scale(request.metric.scale)
-    ids, scores = request.examples.ids, request.systems
-    ids = None if ids == NONE else ids
-    by_rater = RATER in cluster or (isinstance(by, str) and by == f"column:{RATER}")
-    options = ReadOptions(ids, judgements.standardise_raters, by_rater, judgements.columns_of)
-    if not isinstance(scores, Mapping):  # a file may have several systems
-        scores = {"" if is_path(scores) or is_frame(scores) else "system": scores}
-    columns = read_score_columns(scores, options)
-    control = (
-        None
-        if request.control_systems is None
-        else read_score_columns(request.control_systems, options)
+    # Read the files, and refuse what does not fit together.
+    scores = _read_scores(request)
+    by_judgement = _check_judgements(request, scores)
+    scores, blank = _without_blank(scores) if request.metric.drop_missing else (scores, [])
+    if scale is None:
+        _check_one_scale([*_all_runs(scores.systems), *_all_runs(scores.control or {})])
+    # The metric, and the runs of each system in its order of examples.
+    notes = [f"left out, because they have no scores: {', '.join(blank)}"] if blank else []
+    notes += ["a row is the judgement of one rater"] if by_judgement else []
+    notes += _skewed(scores.systems)
+    metric, runs, known = _metric_of(scores.systems, request, scale, notes)
+    if _ids(request) is None and _have_ids_of_their_own(scores.systems):
+        # Ids of a harness or of judgements; other texts have them only with --id.
+        runs = {
+            name: [replace(column, ids=None) for column in columns]
+            for name, columns in runs.items()
+        }
+    # What else the evaluation reads: the control set in the same scale, and the outputs behind the
+    # scores.
+    context, control_runs = MetricContext(columns=known), None
+    if scores.control is not None:
+        control_metric, control_runs, known = _metric_of(scores.control, request, metric.scale)
+        context = replace(context, control=control_metric, control_columns=known)
+    if request.texts.hypotheses:
+        log_ids = scores.first.ids if scores.first.prints else None
+        outputs = _outputs(request, metric, runs, blank, log_ids)
+        context = replace(context, outputs=outputs)
+    # The same as for scores that are computed here; then the mean by people, if they judged some.
+    score_request = ScoreRequest(
+        metric,
+        runs,
+        request.texts.references,
+        sources=request.texts.sources,
+        release=request.texts.release,
+        comparison=_comparison(request, by_judgement),
+        breakdown=request.breakdown,
+        examples=_examples(request, scores.first),
+        control=Control(control_runs),
     )
-    people = None
+    evaluation = evaluation_of(score_request, context)
+    if scores.people is None:
+        return evaluation
+    means = human_means_of(
+        evaluation, scores.systems, scores.people, request.examples, request.judgements.strata
+    )
+    return replace(evaluation, scored=replace(evaluation.scored, people=tuple(means)))
+
+
+Columns: TypeAlias = Mapping[str, Sequence[ScoreColumn]]
+"""The runs of each system."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The files of scores of a request, by system."""
+
+    systems: Columns
+    control: Columns | None
+    """Of the same systems on the control set."""
+    people: Columns | None
+    """Human judgements of some examples."""
+
+    @property
+    def first(self) -> ScoreColumn:
+        """The run that determines the order of examples."""
+        return next(iter(self.systems.values()))[0]
+
+
+def _check_request(request: ImportRequest) -> None:
+    judgements = request.judgements
+    if judgements.people is not None and request.examples.estimate:
+        raise InputError(
+            f"{argument('people')} has an estimate of its own; leave {argument('estimate')} out"
+        )
+    if judgements.people is None and judgements.strata:
+        raise InputError(f"{argument('strata', judgements.strata)} needs {argument('people')}")
+
+
+def _ids(request: ImportRequest) -> str | None:
+    """The column with the ids of examples, if there is one."""
+    ids = request.examples.ids
+    return None if ids == NONE else ids
+
+
+def _read_scores(request: ImportRequest) -> Scores:
+    """Read the files of scores; those of logs in the order of the test set."""
+    judgements, texts, by = request.judgements, request.texts, request.breakdown.by
+    by_rater = RATER in request.comparison.cluster
+    by_rater |= isinstance(by, str) and by == f"column:{RATER}"
+    options = ReadOptions(
+        _ids(request), judgements.standardise_raters, by_rater, judgements.columns_of
+    )
+    systems = request.systems
+    if not isinstance(systems, Mapping):  # a file may have several systems
+        systems = {"" if is_path(systems) or is_frame(systems) else "system": systems}
+    columns = read_score_columns(systems, options)
+    control = people = None
+    if request.control_systems is not None:
+        control = read_score_columns(request.control_systems, options)
     if judgements.people is not None:
         people = read_score_columns(judgements.people, replace(options, by_rater=False))
-    if ids is None and not all(map(absent, (texts.release, texts.references, texts.sources))):
+    if _ids(request) is None and not _are_absent(texts.release, texts.references, texts.sources):
         lines = lines_of_release(texts.release, request.examples)
         # Scores of a log, which has ids, in the order of the test set, as far as these tell.
         columns = {
@@ -253,73 +333,58 @@ def import_scores(request: ImportRequest) -> Evaluation:
             ]
             for name, runs in columns.items()
         }
-    by_judgement = _check_judgements(request, columns, {**(control or {}), **(people or {})})
-    blank = _without_scores(columns) if request.metric.drop_missing else []
-    columns = {name: runs for name, runs in columns.items() if name not in blank}
-    if scale is None:
-        _check_one_scale([*_all_runs(columns), *_all_runs(control or {})])
-    notes = [f"left out, because they have no scores: {', '.join(blank)}"] if blank else []
-    notes += ["a row is the judgement of one rater"] if by_judgement else []
-    notes += _skewed(columns)
-    metric, runs, known = _metric_of(columns, request, scale, notes)
-    if ids is None and any(
-        column.prints is not None or column.columns is not None for column in _all_runs(columns)
-    ):
-        # Ids of a harness or of judgements; other texts have them only with --id.
-        runs = {
-            name: [replace(column, ids=None) for column in of_system]
-            for name, of_system in runs.items()
-        }
-    comparison, examples, control_runs = request.comparison, request.examples, None
-    context = MetricContext(columns=known)
-    if control is not None:
-        # Both sets have the same scale, even if one of them happens to have only 0 and 1.
-        control_metric, control_runs, of_control = _metric_of(control, request, metric.scale)
-        context = replace(context, control=control_metric, control_columns=of_control)
-    if by_judgement and tuple(cluster) in (
-        (),
-        (RATER,),
-    ):  # judgements of the same example are not independent
-        comparison = changed(comparison, cluster=(*cluster, EXAMPLE))
-    alone = all(map(absent, (examples.table, texts.release, texts.references, texts.sources)))
-    if alone and (cluster or str(by).startswith("column:")):
-        examples = changed(examples, table=_table_of(next(iter(columns.values()))[0]))
-    led = next(iter(columns.values()))[0]
-    if texts.hypotheses:
-        outputs = _outputs(request, metric, runs, blank, led.ids if led.prints else None)
-        context = replace(context, outputs=outputs)
-    if judgements.strata and by is None and not cluster:
-        examples = changed(examples, table=None)
-    if people is not None and examples.estimate:
-        raise InputError(
-            f"{argument('people')} has an estimate of its own; leave {argument('estimate')} out"
-        )
-    score_request = ScoreRequest(
-        metric,
-        runs,
-        texts.references,
-        sources=texts.sources,
-        release=texts.release,
-        comparison=comparison,
-        breakdown=request.breakdown,
-        examples=examples,
-        control=Control(control_runs),
+    return Scores(columns, control, people)
+
+
+def _without_blank(scores: Scores) -> tuple[Scores, list[str]]:
+    """The scores without the systems that have none, and the names of these."""
+    blank = _without_scores(scores.systems)
+    systems = {name: runs for name, runs in scores.systems.items() if name not in blank}
+    return replace(scores, systems=systems), blank
+
+
+def _have_ids_of_their_own(systems: Columns) -> bool:
+    return any(
+        column.prints is not None or column.columns is not None for column in _all_runs(systems)
     )
-    evaluation = evaluation_of(score_request, context)
-    if people is None:
-        if judgements.strata:
-            raise InputError(f"{argument('strata', judgements.strata)} needs {argument('people')}")
-        return evaluation
-    means = human_means_of(evaluation, columns, people, request.examples, judgements.strata)
-    return replace(evaluation, scored=replace(evaluation.scored, people=tuple(means)))
 
 
-def _all_runs(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[ScoreColumn]:
+def _are_absent(*texts: Any) -> bool:
+    return all(map(absent, texts))
+
+
+def _comparison(request: ImportRequest, by_judgement: bool) -> Comparison:
+    """The comparison; judgements of the same example are not independent."""
+    cluster = tuple(request.comparison.cluster)
+    if by_judgement and cluster in ((), (RATER,)):
+        return changed(request.comparison, cluster=(*cluster, EXAMPLE))
+    return request.comparison
+
+
+def _examples(request: ImportRequest, first: ScoreColumn) -> ExampleOptions:
+    """How examples are joined; without other texts, the file of scores may be the table of
+    clusters and bins.
+    """
+    texts, by = request.texts, request.breakdown.by
+    cluster = request.comparison.cluster
+    table = request.examples.table
+    if _are_absent(table, texts.release, texts.references, texts.sources) and (
+        cluster or str(by).startswith("column:")
+    ):
+        table = _table_of(first)
+    if request.judgements.strata and by is None and not cluster:
+        table = None  # the table is that of the strata, which human_means_of reads
+    if table is request.examples.table:
+        return request.examples
+    return changed(request.examples, table=table)
+
+
+def _all_runs(systems: Columns) -> list[ScoreColumn]:
     """The runs of all systems, one after another."""
     return [column for columns in systems.values() for column in columns]
 
 
-def _skewed(columns: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
+def _skewed(columns: Columns) -> list[str]:
     """A warning if scores are too skewed for intervals of their number (Cochran 1977, *Sampling
     Techniques*, 2.15).
     """
@@ -339,28 +404,20 @@ def _skewed(columns: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
     return lines
 
 
-def _check_judgements(
-    request: ImportRequest,
-    scores: Mapping[str, Sequence[ScoreColumn]],
-    other_scores: Mapping[str, Sequence[ScoreColumn]],
-) -> bool:
+def _check_judgements(request: ImportRequest, scores: Scores) -> bool:
     """Whether rows are judgements; refuse what cannot be joined with them."""
-    flat = _all_runs(scores)
+    flat = _all_runs(scores.systems)
     judged = [column for column in flat if column.columns is not None]
-    has_raters = judged or any(column.columns is not None for column in _all_runs(other_scores))
+    other_runs = [*_all_runs(scores.control or {}), *_all_runs(scores.people or {})]
+    has_raters = judged or any(column.columns is not None for column in other_runs)
     if request.judgements.standardise_raters and not has_raters:
         raise InputError(f"{argument('standardise_raters')}: the files of scores have no raters")
     if not judged:
         return False
     first, texts = judged[0], request.texts
-    others_given = (
-        request.examples.table,
-        texts.release,
-        texts.references,
-        texts.sources,
-        texts.hypotheses,
+    alone = len(judged) == len(flat) and _are_absent(
+        request.examples.table, texts.release, texts.references, texts.sources, texts.hypotheses
     )
-    alone = all(map(absent, others_given)) and len(judged) == len(flat)
     if first.by_judgement and not alone:
         raise InputError(
             f"{first.name}: examples have several raters, so a row is a judgement, which cannot be"
@@ -377,8 +434,8 @@ def _check_judgements(
 
 def human_means_of(
     evaluation: Evaluation,
-    scores: Mapping[str, Sequence[ScoreColumn]],
-    people: Mapping[str, Sequence[ScoreColumn]],
+    scores: Columns,
+    people: Columns,
     options: ExampleOptions,
     by_strata: str | None,
 ) -> list[HumanMean]:
@@ -453,14 +510,10 @@ def _outputs(
 
     :param ids: of the scores, if they come from a log.
     """
-    first, hypotheses_of_systems, ids_column = (
-        next(iter(runs.values())),
-        request.texts.hypotheses,
-        request.examples.ids,
-    )
-    assert hypotheses_of_systems is not None
-    hypotheses = read_runs(hypotheses_of_systems, None if ids_column == NONE else ids_column, ids)
-    joined = join_texts(ids_column, {}, {"": first, **hypotheses}, leads=True)[1]
+    first = next(iter(runs.values()))
+    assert request.texts.hypotheses is not None
+    hypotheses = read_runs(request.texts.hypotheses, _ids(request), ids)
+    joined = join_texts(request.examples.ids, {}, {"": first, **hypotheses}, leads=True)[1]
     texts_of_systems = {name: texts for name, texts in joined.items() if name and name not in blank}
     systems = read_systems(texts_of_systems, metric.n, first[0].name) if texts_of_systems else ()
     runs_of_systems = {system.name: system.runs for system in systems}
@@ -476,7 +529,7 @@ def _outputs(
     return runs_of_systems
 
 
-def _without_scores(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
+def _without_scores(systems: Columns) -> list[str]:
     """Systems without any score (as references in human scores of mt-metrics-eval), unless all
     are.
     """
@@ -515,7 +568,7 @@ def read_scale(scale: str | tuple[float, float] | None) -> tuple[float, float] |
 
 
 def _metric_of(
-    systems: Mapping[str, Sequence[ScoreColumn]],
+    systems: Columns,
     request: ImportRequest,
     scale: tuple[float, float] | None,
     more_notes: Sequence[str] = (),
