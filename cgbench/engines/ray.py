@@ -212,6 +212,7 @@ class Ray(Engine):
                 for task in tasks
             ]
 
+        # As many tasks as fit are under way; a finished one is replaced.
         running = submit(self._window(needs))
         try:
             while running:

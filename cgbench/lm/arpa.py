@@ -67,6 +67,7 @@ def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None
         estimates.probabilities,
         weights,
     )
+    # Each thread fills buffers of a stretch; they are written in order, then used again.
     spare: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
 
     def write(stretch: Stretch) -> list[tuple[np.ndarray, int]]:

@@ -114,14 +114,11 @@ class Smoothing:
             bar(self.highest, "estimate", "order") as progress,
         ):
             for order in range(1, self.highest):
-                list(
-                    pool.map(
-                        counts.__setitem__,
-                        starmap(slice, split_range(len(counts), self.jobs)),
-                        repeat(0),
-                    )
-                )
+                # The counts of the n-grams that continue each context.
+                slices = starmap(slice, split_range(len(counts), self.jobs))
+                list(pool.map(counts.__setitem__, slices, repeat(0)))
                 self._each(pool, kernels.enter_counts, order + 1, self.highest, counts)
+                # What the discounts take from each context is its back-off weight.
                 discounts = np.array([0, *self.orders[order].discounts])
                 weights = np.empty(self.orders[order - 1].nodes, np.float32)
                 self._each(
@@ -137,6 +134,7 @@ class Smoothing:
                 )
                 yield Estimates(order, probabilities, weights)
                 del weights
+                # The probabilities of the next order, interpolated with this one.
                 longer = np.empty(self.orders[order].nodes, np.float32)
                 self._each(
                     pool,

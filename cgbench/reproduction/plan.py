@@ -98,6 +98,7 @@ class Run:
         system, benchmark = self.system, self.benchmark
         preset = self.preset if system.preset else None
         lexicon = {"method": system.lexicon, **system.lexicon_set} if system.lexicon else None
+        # Everything that determines the result, and nothing else.
         config: dict[str, Any] = {
             "benchmark": benchmark.name,
             "system": system.name,
@@ -119,6 +120,7 @@ class Run:
             "more_words": {side: list(words) for side, words in benchmark.more_words.items()},
             "tests": {split: list(measures) for split, measures in benchmark.tests.items()},
         }
+        # Fields that only some runs have: without them, the keys of older results stay.
         if self.start:
             config["init"] = self.start.key
         if benchmark.form:

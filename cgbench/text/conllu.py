@@ -79,6 +79,7 @@ def read_sentences(path: Path) -> Iterator[ParsedSentence]:
     begin = line_number = range_end = sentences = 0
     for line_number, text in enumerate(read_lines(path), 1):
         line = text.rstrip("\r")
+        # An empty line ends a sentence; comments precede it.
         if not line.strip():
             if begin:
                 yield _finish(words, lines, begin, range_end, path, line_number)
@@ -87,6 +88,7 @@ def read_sentences(path: Path) -> Iterator[ParsedSentence]:
         elif line.startswith("#") and not words:
             continue
         else:
+            # A row of ten columns.
             begin = begin or line_number
             fields, where = line.split("\t"), f"{path}, line {line_number}"
             if len(fields) != COLUMNS:
@@ -94,6 +96,7 @@ def read_sentences(path: Path) -> Iterator[ParsedSentence]:
                     f"{where}: {len(fields)} columns; CoNLL-U has {COLUMNS}, separated by tabs, and"
                     " an empty line ends a sentence"
                 )
+            # The range of a token of several words; an empty node; a word.
             if span := _RANGE.fullmatch(fields[0]):
                 first, last = int(span[1]), int(span[2])
                 if first != len(words) + 1 or last < first or first <= range_end:

@@ -201,6 +201,7 @@ def _tokenised(
     if normalisation.detokenize:
         return []
     findings = []
+    # Tokenised text that would be tokenised again.
     again = [
         tokenizer in SPLITS_AGAIN or tokenizer.startswith("spacy:")
         for tokenizer in normalisation.tokenizers
@@ -216,10 +217,12 @@ def _tokenised(
             " text is tokenised alike"
         )
         findings.append(Finding(text, True))
+    # Text that is tokenised in part.
     for sample, sides in _faults(every, lambda sample, side: bool(sample.profiles[side].mixture)):
         mixture = sample.profiles[sides[0]].mixture
         findings.append(Finding(f"{sample.name(sides)}: {mixture}; tokenise all or none", False))
 
+    # Raw text, if nothing else is wrong.
     def is_raw(sample: CorpusSample, side: int) -> bool:
         text = sample.profiles[side]
         return (

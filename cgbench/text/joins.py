@@ -377,6 +377,7 @@ class Examples:
         """
         if self.ids == NONE:
             return range(len(column))
+        # What the text says of its examples.
         identities = identities_of(column, "" if self.ids else role)
         if self.ids is not None:
             rows_by_id(column.name, column.ids or ())
@@ -387,6 +388,7 @@ class Examples:
                 self._known += [(group, identity) for identity in _described(waiting)]
             self._waiting.clear()
             identities += _described(column)
+        # Compare it with the texts before.
         matches = self._matches(identities, more=more, fewer=fewer)
         rows = self._choose([match for _, match in matches], len(column))
         if not matches:
@@ -400,6 +402,7 @@ class Examples:
                     f"{column.name}: its rows are in an order of their own and nothing else has"
                     f" their ids (such as {column.ids[0] if column.ids else ''!r}); {_remedy()}"
                 )
+        # Remember what it says for the texts that follow.
         linked = [group for group, _ in matches]
         linked += [self._of_table[column.table]] if column.table in self._of_table else []
         group = self._add(column.name, identities, linked, rows)

@@ -45,6 +45,7 @@ class Table:
         self.nested: list[str] = []  # names that are fields of ``translation``
         self._read: Callable[[Sequence[str]], Iterator[Row]]
         kind = form(path)
+        # Each form: the names of its columns, and how its rows are read.
         if kind == "parquet":
             from cgbench.text.parquet import ParquetTable
 

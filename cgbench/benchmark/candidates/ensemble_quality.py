@@ -93,6 +93,7 @@ def measure_quality(
     def scored(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
         return scores(_spread(hypotheses, SCORED), _spread(references, SCORED))
 
+    # The validation of the members, and the shape of the translations of the candidates.
     hypotheses = list(map(str, measures["hypothesis"]))
     quality: dict[str, Any] = {
         "members": [validation_of(member) for member in members],
@@ -104,6 +105,7 @@ def measure_quality(
         },
     }
     quality["candidates"]["repetitive_references"] = shape_of(references)["repetitive"]
+    # Losses, which need the members; and the translations of held-out pairs.
     if members:
         held_out_texts = (
             tuple(_spread(list(read_lines(path)), HELD_OUT) for path in held_out)

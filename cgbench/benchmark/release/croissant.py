@@ -87,6 +87,7 @@ def write_croissant(
     :param digests: SHA-256 of the release's files.
     :param manual: manual fields of an existing file.
     """
+    # What the set is, its files and their columns.
     counts = manifest["counts"]
     source, target = manifest["languages"]
     pairs = counts.get("selected", counts["candidates"])
@@ -129,6 +130,7 @@ def write_croissant(
         ],
         **({} if is_split(manifest) else _responsible(manifest)),
     }
+    # What only its owner knows.
     if manifest["licence"]:
         value["license"] = manifest["licence"]
     value |= {key: manual[key] for key in MANUAL_FIELDS if key in manual} if manual else {}

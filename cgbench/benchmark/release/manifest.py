@@ -163,10 +163,8 @@ def signature(manifest: dict[str, Any]) -> str:
     """
     config, counts = manifest["configuration"], manifest["counts"]
     if is_split(manifest):  # without the card, which contains the signature
-        target, files = (
-            config["divergence"],
-            {name: value for name, value in manifest["files"].items() if name != CARD},
-        )
+        target = config["divergence"]
+        files = {name: value for name, value in manifest["files"].items() if name != CARD}
         return "|".join(
             [
                 f"split|method:{config['method']}",

@@ -103,6 +103,7 @@ class Release:
         check_path(folder=folder)
         path = Path(folder)
         beside = Path(work) if work is not None else None
+        # The manifest, if the folder has one.
         if not os.path.lexists(path / MANIFEST):
             working = ((beside or default_work(path)) / STEPS).is_dir()
             fix = (
@@ -114,6 +115,7 @@ class Release:
         manifest = read_json(release_file(path, MANIFEST, largest=LARGEST))
         if isinstance(manifest, dict) and is_split(manifest):
             check_shape(manifest, _SHAPE_OF_SPLIT, path / MANIFEST, "make the split again")
+        # Its shape and version.
         if not isinstance(manifest, dict) or not all(
             isinstance(manifest.get(key), kind) for key, kind in SHAPE.items()
         ):

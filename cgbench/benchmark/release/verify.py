@@ -278,6 +278,7 @@ def _check_tables(release: Release) -> str:
         table, file = release.table(name, text=True), table_file(name)
         texts = sides_of(table, release.languages)
         form = sides_of(table, release.languages, NORMALISED)
+        # Text is there if the manifest says so, and matches the hash of its row.
         for sides, expected, noun in (
             (texts, release.has_text, "text"),
             (form, release.has_text and release.keeps_normalised, "normalised text"),
@@ -294,6 +295,7 @@ def _check_tables(release: Release) -> str:
                     f"{file}, row {wrong[0]}: the text does not match its hash ({len(wrong):,} such"
                     " rows)"
                 )
+        # The text and the rows equal those of the files.
         for text_file, content in text_contents(release.manifest, name, table).items():
             if release.path(text_file).read_bytes() != content.encode("utf-8"):
                 return f"{file}: does not match {text_file}"
@@ -378,6 +380,7 @@ def _check_sets_tables(release: Release) -> str:
 def _check_counts(release: Release) -> str:
     counts = release.manifest["counts"]
     stage = "selected" if release.finished else "candidates"
+    # The files have as many rows as the manifest says.
     sizes = {
         f"lines of {language}": len(release.lines(side))
         for side, language in zip(SIDES, release.languages, strict=True)
@@ -392,6 +395,7 @@ def _check_counts(release: Release) -> str:
     ]
     if release.has_sample and (rows := len(release.set_rows("sample"))) != counts["sample"]:
         problems.append(f"rows of {SAMPLE}: {rows:,} for {counts['sample']:,}")
+    # The stages of the candidates, counted again.
     table = release.table()
     stages = table["stage"].to_pylist() if "stage" in table.column_names else []
     recounted = {"candidates": table.num_rows}
@@ -403,6 +407,7 @@ def _check_counts(release: Release) -> str:
         for key, value in recounted.items()
         if counts.get(key) != value
     ]
+    # What a stage drops is not in the next.
     chain = [counts[key] for key in ("pool", "known_words", "within_length", "candidates")]
     if (
         chain != sorted(chain, reverse=True)

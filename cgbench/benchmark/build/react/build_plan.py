@@ -173,6 +173,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
 
 def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
     request, inputs, device = plan.request, plan.inputs, plan.device
+    # The uncertainty: by external models, the user's ensemble, or members to be trained.
     candidates = {"candidates": plan.candidates.key}
     searched = {"device": device, **request.ensemble_options.search}
     ensemble, reverse = None, None
@@ -198,6 +199,7 @@ def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
         uncertainty = Step(
             "uncertainty", {**searched, "shard": SHARD}, {**candidates, **members}, revision=3
         )
+    # The ensemble of the other direction.
     if inputs.reverse:
         identity = ensemble_identity(inputs.reverse)
         reverse = Step(

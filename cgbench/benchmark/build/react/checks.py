@@ -209,6 +209,7 @@ def size_warnings(request: BuildRequest, counts: Mapping[str, int]) -> list[str]
     """
     settings, candidates = request.as_dict(), counts["candidates"]
     requested = resolve_amount("candidates", request.filters.candidates, counts["within_length"])
+    # Fewer candidates than requested, or too few to draw from.
     lines = (
         [f"only {candidates:,} candidates are left, of {requested:,} requested"]
         if candidates < requested
@@ -225,6 +226,7 @@ def size_warnings(request: BuildRequest, counts: Mapping[str, int]) -> list[str]
                 f" {argument('preset', 'small')}, or lower {_lowerable(sizes)}{_for_more(settings)}"
             ),
         ]
+    # A small test set; a degree or a measure that hardly selects.
     values = {key: f"{key}={settings[key]}" for key in ("candidates", "window", "select")}
     if sizes["select"] < FEWEST_PAIRS:
         lines.append(
@@ -260,6 +262,7 @@ def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelT
             f" one): {counts['seen']:,}, repeats: {counts['duplicates']:,}; give a pool of other"
             " text"
         )
+    # No pair has known words.
     for text in (train.source, train.target):
         if message := _unspaced(text.path):
             return message
@@ -273,6 +276,7 @@ def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelT
             " the same languages in the same order, the same tokenisation and the same case, or"
             " lower word_min_count"
         )
+    # No pair has a permitted length.
     bounds = []
     if counts["too_short"]:
         bounds.append(

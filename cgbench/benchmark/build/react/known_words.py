@@ -28,6 +28,7 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
     path, other_path = (getattr(train, side).path for side in (degree_side, other_side))
     least = filters.word_min_count
     counts = {"min_count": filters.ngram_min_count, "word_min_count": least}
+    # From the training corpus, or from results of cgbench overlap for one side or both.
     if not known:
         ngrams, other_words = learn_sides(path, other_path, **counts)
     else:
@@ -43,6 +44,7 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
             )
         else:
             other_words = Vocabulary.learn(other_path, min_count=least)
+    # If a side has no known word, the texts do not fit.
     for side, words in ((degree_side, ngrams.words), (other_side, other_words)):
         if side not in known:
             check_known_words(getattr(train, side).path, len(words), least)

@@ -236,6 +236,7 @@ def command(built: Built, names: Mapping[str, str]) -> str:
     release.
     """
     plan, inputs, request = built.plan, built.plan.inputs, built.plan.request
+    # The inputs: texts, models, files of values.
     corpora = [("--train", inputs.train), *(("--pool", spec) for spec in inputs.pools)]
     corpora += [("--exclude", spec) for spec in inputs.exclude]
     prompts = {
@@ -246,6 +247,7 @@ def command(built: Built, names: Mapping[str, str]) -> str:
     def named(option: str, *paths: Any) -> list[tuple[str, str]]:
         return [(option, names[str(path)]) for path in paths if path]
 
+    # Every input and option, then each setting that is not a default.
     options: list[tuple[str, ...]] = [
         *((option, *(names[str(path)] for path in spec.paths)) for option, spec in corpora),
         *[("--columns", ",".join(spec.columns)) for _, spec in corpora if spec.columns][

@@ -136,6 +136,7 @@ def card(manifest: Mapping[str, Any]) -> str:
     """The card: contents, statistics and limits of the split."""
     config, counts, figures = (manifest[key] for key in ("configuration", "counts", "figures"))
     source, target = manifest["languages"]
+    # Front matter, facts, what divergence does not cover, warnings, the command.
     lines = [
         f"---\n{front_matter(manifest)}---",
         f"# A split for compositional generalisation, {source} to {target}",

@@ -188,6 +188,7 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterator[StatsRow]:
             f"two texts are needed: {argument('train')} and {argument('tests')} (or"
             f" {argument('release')})"
         )
+    # The texts, and whether the options fit them.
     named_texts = [(name, _text(text, name)) for name, text in _named(request.tests)]
     sides = ("source", "target") if request.side == "both" else (request.side,)
     normalisation = request.normalisation
@@ -198,6 +199,7 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterator[StatsRow]:
             else argument("tokenize", request.tokenize)
         )
         raise InputError(f"{which}: its rules are for one language; choose one {argument('side')}")
+    # A training text, or the result of cgbench overlap on the test texts.
     known = None
     if request.known_from is not None:
         if request.train is not None or request.pos:
@@ -210,6 +212,7 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterator[StatsRow]:
     train = _text(request.train, "train") if known is None else []
     tags = _tags(request, len(named_texts), len(sides))
     change = None if normalisation.is_identity else normaliser(normalisation, request.language)
+    # One row per text, side by side.
     for side in sides:
         texts = [
             read_single_text(text, request.columns, side, change, keep=True)

@@ -107,9 +107,8 @@ def lispress_graph(line: str) -> Graph:
     graph = Graph()
     if not tokens:
         raise InputError("the form is empty")
-    functions: list[
-        list[int]
-    ] = []  # those that are open: node, and number of arguments by position
+    # The functions that are open: node, and number of arguments by position.
+    functions: list[list[int]] = []
     role, expects_head, done = "", False, False
 
     def attach(node: int) -> int:

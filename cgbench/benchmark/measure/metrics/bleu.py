@@ -71,6 +71,7 @@ class SacreMetric(Metric):
             reference.
         """
         kind = self.kind
+        # The options: those of the preset, then the given ones.
         if preset not in PRESETS:
             raise InputError(f"{argument('preset', preset)}{did_you_mean(preset, PRESETS)}")
         if kind != "bleu" and preset not in ("sacrebleu", "cognition"):
@@ -82,6 +83,7 @@ class SacreMetric(Metric):
                     f" {argument('case_sensitive', True)}"
                 )
             options["lowercase"] = True
+        # The references in the form that is scored.
         super().__init__(references)
         self.preset, self.jobs = preset, jobs
         self.references = [

@@ -152,26 +152,26 @@ class Overlap:
             "longest_text",
             "covered",
         ]
-        head += [f"known_{order}" for order in self.orders] + [
-            f"containment_{order}" for order in self.orders
-        ]
+        head += [f"known_{order}" for order in self.orders]
+        head += [f"containment_{order}" for order in self.orders]
         rows = []
         ngrams = [side.ngrams(self.orders) for side in self.sides]
         for example in range(len(self.sides[0].lengths)):
             for side, counts in zip(self.sides, ngrams, strict=True):
                 known = side.known[example].tolist()
                 shares = map(_share, known, counts[example].tolist())
+                degree = float(side.degrees[example]) if side.lengths[example] else None
                 row = [
                     str(example + 1),
                     side.name,
                     str(side.lengths[example]),
                     str(side.pieces[example]),
+                    _shown(degree),
+                    str(side.longest[example]),
+                    side.spans[example],
+                    str(side.covered[example]),
                 ]
-                degree = float(side.degrees[example]) if side.lengths[example] else None
-                row += [_shown(degree), str(side.longest[example]), side.spans[example]]
-                rows.append(
-                    [*row, str(side.covered[example]), *map(str, known), *map(_shown, shares)]
-                )
+                rows.append([*row, *map(str, known), *map(_shown, shares)])
         return render(head, rows, "tsv") + "\n"
 
 

@@ -33,6 +33,7 @@ def write_pearmut(
     seed: int = 0,
 ) -> None:
     """Write the campaign."""
+    # Pearmut puts names into pages as they are.
     for name in hypotheses:
         if name.isdigit() or re.search("[\"'<>&`]", name):
             raise InputError(
@@ -42,6 +43,7 @@ def write_pearmut(
     digest = hashlib.sha256(
         f"{pairs.release.signature}|{sorted(hypotheses)}|{seed}".encode()
     ).hexdigest()[:8]
+    # The items of each document, then a page per document with one or all systems.
     documents: dict[str, list[dict[str, Any]]] = {}
     for row, outputs in zip(pairs.rows, zip(*hypotheses.values(), strict=True), strict=True):
         document = str(row["document"])
@@ -58,6 +60,7 @@ def write_pearmut(
         for items in documents.values()
         for names in pages
     ]
+    # The campaign.
     info = {
         "assignment": "single-stream",
         "protocol": protocol,

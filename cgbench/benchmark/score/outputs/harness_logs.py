@@ -306,6 +306,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
     values.
     """
     scorer, _, key = (metric or "").partition("@")
+    # The header: which task, and did the evaluation end?
     task = header.get("eval") if isinstance(header, Mapping) else None
     if not isinstance(task, Mapping):
         raise InputError(f"{path}: not a log of inspect (its header has no 'eval')")
@@ -322,6 +323,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         scores = sample.get("scores") if isinstance(sample, Mapping) else None
         if not isinstance(scores, Mapping):
             raise InputError(f"{of}: no scores; score the log first (inspect score)")
+        # The score of the sample, its epoch, its id, and a digest of its input.
         name = _metric(path if name is None else of, name, list(scores))
         value = scores[name].get("value") if isinstance(scores[name], Mapping) else None
         if isinstance(value, Mapping):
@@ -342,6 +344,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         )
         epochs.setdefault(epoch, []).append(row)
         reasoned += isinstance(scores[name], Mapping) and is_reasoning(scores[name].get("answer"))
+    # One run per epoch.
     if not epochs:
         raise InputError(f"{path}: no samples")
     warn_of_reasoning(path, reasoned, sum(map(len, epochs.values())), SCORED)
