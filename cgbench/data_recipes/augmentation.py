@@ -14,8 +14,8 @@ from cgbench.text.normalisation import TableOptions
 
 
 @request
-class AugmentRequest(Settings, TableOptions):
-    """What :func:`write_augmented` is asked for."""
+class AugmentTexts(TableOptions):
+    """The texts of an augmentation: what it reads, and what it writes."""
 
     corpus: Bitext = option(
         help="Training corpus: two files, or one with both sides", python_only=True
@@ -40,6 +40,11 @@ class AugmentRequest(Settings, TableOptions):
     )
 
 
+@request
+class AugmentRequest(Settings, AugmentTexts):
+    """What :func:`augment_corpus` is asked for."""
+
+
 @dataclass(frozen=True)
 class Written:
     """The result of :func:`augment_corpus`.
@@ -61,23 +66,49 @@ def augment_corpus(request: AugmentRequest) -> Written:
     :raises InputError: a text cannot be read, the output cannot be written, or no new pair can be
         made.
     """
+    texts = read_texts(request)
+    augmented = augment(texts.training, request)
+    if not augmented.pairs:
+        raise InputError(
+            f"{texts.spec}: no new pair can be made with these settings; try a larger"
+            f" {argument('size')}"
+        )
+    written, tests = write_new(texts, augmented.pairs, request.mix)
+    return Written(augmented, written, texts.out, tests)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of a request, read."""
+
+    spec: CorpusSpec
+    training: list[Pair]
+    out: tuple[Path, ...]
+    tests: list[tuple[CorpusSpec, list[Pair]]]
+
+
+def read_texts(request: AugmentTexts) -> Texts:
+    """Check the output, and read the training text and the tests.
+
+    :raises InputError: a text cannot be read, or the output cannot be written.
+    """
     spec = as_corpus(request.corpus, request.columns, "train")
     out = as_corpus(request.out, None, "out").paths
     tests = corpora_of(request.tests, "test", columns=request.columns)
     _check_out(out, [file for corpus in (spec, *tests) for file in corpus.files])
-    test_pairs = [list(read_pairs(test)) for test in tests]
-    training = list(read_pairs(spec))
-    augmented = augment(training, request)
-    if not augmented.pairs:
-        raise InputError(
-            f"{spec}: no new pair can be made with these settings; try a larger {argument('size')}"
-        )
-    shares = [count_shared(augmented.pairs, pairs) for pairs in test_pairs]
-    written = (
-        augmented.pairs if request.mix is None else mixed(training, augmented.pairs, request.mix)
-    )
-    _write(out, written)
-    return Written(augmented, len(written), out, list(zip(tests, shares, strict=True)))
+    test_pairs = [(test, list(read_pairs(test))) for test in tests]
+    return Texts(spec, list(read_pairs(spec)), out, test_pairs)
+
+
+def write_new(
+    texts: Texts, new: list[Pair], mix: float | None
+) -> tuple[int, list[tuple[CorpusSpec, SharedRows]]]:
+    """Write new pairs, or a mixture with the training text; the number of pairs written, and what
+    the tests share with the new ones.
+    """
+    written = new if mix is None else mixed(texts.training, new, mix)
+    _write(texts.out, written)
+    return len(written), [(test, count_shared(new, pairs)) for test, pairs in texts.tests]
 
 
 def _check_out(out: tuple[Path, ...], inputs: list[Path]) -> None:

@@ -30,7 +30,8 @@ class PublishedSystem:
         ``pipeline_set``: its settings.
     :param lexicon: method that learns its lexicon; ``lexicon_set``: settings of the method.
     :param lexicon_file: path of a lexicon in the prepared data to use instead.
-    :param augment: settings of GECA, and ``ratio``, the share of new pairs in the training text.
+    :param augment: settings of GECA, and ``ratio``, the share of new pairs in the training text; or
+        ``method: csl`` with its settings, and ``copies`` of the training text.
     :param hold_out: ``share`` of the training text used for validation, and which pairs (``last``
         or ``random``), for benchmarks without a validation split.
     :param beam: beam size for the test; 1 is greedy search.

@@ -33,7 +33,10 @@ def training_texts(
             pairs, float(system.hold_out["share"]), str(system.hold_out["which"]), run.seed
         )
     if system.augment:
-        pairs = augmented(pairs, dict(system.augment), run.seed)
+        settings = dict(system.augment)
+        if run.scale == "smoke" and settings.get("method") == "csl":
+            settings |= {"updates": SMOKE["updates"], "samples": SMOKE["pairs"]}
+        pairs = augmented(pairs, settings, run.seed)
     folder.mkdir(parents=True, exist_ok=True)
     return write_pairs(folder, "train", pairs), (
         write_pairs(folder, "valid", valid) if valid else None
@@ -74,9 +77,13 @@ def held_out(pairs: Pairs, portion: float, which: str, seed: int) -> tuple[Pairs
 
 
 def augmented(pairs: Pairs, settings: dict, seed: int) -> Pairs:
-    """Training pairs mixed with new ones from GECA."""
+    """Training pairs mixed with new ones from GECA, or ``copies`` of them with those of CSL."""
+    from cgbench.data_recipes.csl.augment_csl import csl_pairs
     from cgbench.data_recipes.geca import Settings, augment, mixed
 
+    if settings.pop("method", "geca") == "csl":
+        copies = int(settings.pop("copies"))
+        return [*pairs * copies, *csl_pairs(pairs, settings, seed)]
     ratio = float(settings.pop("ratio"))
     new = augment(pairs, Settings(**settings, seed=seed)).pairs
     if not new:

@@ -6,12 +6,13 @@ import re
 import pytest
 
 pytest.importorskip("transformers")
-from external_models import write_bert
+from external_models import write_bert, write_model
 
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.errors import InputError
 from cgbench.models.lexicons.spans import read_spans
+from cgbench.reproduction.texts import augmented
 
 NAMES = ("Anna", "Bob", "Carla", "Dan")
 DAYS = ("monday", "friday")
@@ -95,3 +96,27 @@ def test_the_rows_train_decode_and_score(run, tmp_path, mirror):
     assert "BERT2SEQ+SS" in shown and "46.8" in shown
     # A BERT of other weights is another run; another kind of model is refused.
     assert "4 of 4 runs are done" in run(*words).stderr
+
+
+def test_t5_with_pairs_of_an_induced_grammar(run, tmp_path, mirror):
+    """From requests to a grammar, new pairs, a trained T5 and its score."""
+    t5 = write_model(tmp_path / "t5", "t5", words=WORDS)
+    out = tmp_path / "out"
+    words = (
+        *("reproduce", "run", "r-dangle-6", "--benchmarks", "SMCalFlow-CS 16-C"),
+        *("--scale", "smoke", "--seeds", "1", "--mirror", mirror, "--offline", "--jobs", "1"),
+        *("--device", "cpu", "--out", out, "--init", t5, "--systems", "T5,T5+CSL"),
+    )
+    assert "2 runs in" in run(*words).stdout
+    for path in (out / "runs").glob("*/*/result.json"):
+        assert "exact match" in json.loads(path.read_text())["figures"]
+
+
+def test_pairs_of_an_induced_grammar_are_new_requests(mirror, tmp_path):
+    get(find_recipe("smcalflow-cs"), tmp_path / "out", mirror=str(mirror), offline=True)
+    sides = [(tmp_path / f"out/num16/train.{side}").read_text() for side in ("src", "tgt")]
+    pairs = list(zip(*(text.splitlines() for text in sides), strict=True))
+    settings = {"method": "csl", "preset": "smcalflow", "copies": 4, "updates": 4, "samples": 50}
+    text = augmented(pairs, settings, 1)
+    assert text[:96] == pairs * 4 and len(text) == 96 + 50
+    assert any(pair not in pairs for pair in text[96:])

@@ -1,0 +1,261 @@
+"""Induce a grammar from pairs (Qiu et al., 2022, section 3; google-research/language,
+``compgen/csl/induction``).
+
+At first, every pair is a rule. In each round, every rule proposes the one change that most improves
+the objective, and all changes are made together: a rule that others derive goes; or a rule a that
+is b(c) or c(b) for a rule b is replaced by c. The objective counts the symbols of the grammar, and
+how badly the two sides of each rule predict each other in the training pairs.
+
+Where the authors' code depends on the order of a set, this one takes the order of the text.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from cgbench.data_recipes.csl.parsing import derivable
+from cgbench.data_recipes.csl.rules import Rule, may_derive, rules_may_derive, slots_of
+from cgbench.data_recipes.csl.unification import unifiers
+from cgbench.progress import track
+from cgbench.requests import KW_ONLY, option, request
+
+MOST_RELATED = 10  # rules that are checked for each candidate; the authors' limit
+
+
+@request
+class InductionSettings:
+    """Settings of :func:`induce`; the defaults are those of the authors for SCAN."""
+
+    _: KW_ONLY
+    slots: int = option(
+        default=2, help="Maximum number of slots of a rule", least=1, most=9, group="Grammar"
+    )
+    word_size: float = option(
+        default=4.0, help="Cost of a word in the grammar", least=0, group="Grammar"
+    )
+    slot_size: float = option(
+        default=1.0, help="Cost of a slot in the grammar", least=0, group="Grammar"
+    )
+    source_weight: float = option(
+        default=0.0,
+        help="Weight of -log2 P(source of a rule | its target)",
+        least=0,
+        group="Grammar",
+    )
+    target_weight: float = option(
+        default=100.0,
+        help="Weight of -log2 P(target of a rule | its source)",
+        least=0,
+        group="Grammar",
+    )
+    rounds: int = option(
+        default=5, help="Maximum number of rounds per partition", least=1, group="Grammar"
+    )
+    partition: int = option(
+        default=900,
+        help="Add the pairs by length, this number at a time; 0: all at once",
+        least=0,
+        unit="pairs",
+        group="Grammar",
+    )
+    words_in_targets: bool = option(
+        default=False, help="Refuse rules whose target is a single slot", group="Grammar"
+    )
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a rule proposes: a rule to add, if any, and rules to remove."""
+
+    add: Rule | None
+    remove: frozenset[Rule]
+
+
+class Objective:
+    """Sizes and penalties of rules, for a training text."""
+
+    def __init__(
+        self,
+        examples: Sequence[Rule],
+        settings: InductionSettings,
+        allowed: Callable[[str], bool] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.allows = cache(allowed or (lambda target: True))
+        self._examples = examples
+        self._matching: dict[tuple[int, str], frozenset[int]] = {}
+        self._penalties: dict[Rule, float] = {}
+
+    def size(self, rule: Rule) -> float:
+        """The cost of a rule's symbols."""
+        slots = len(slots_of(rule.source)) + len(slots_of(rule.target))
+        symbols = len(rule.source) + len(rule.target)
+        return slots * self.settings.slot_size + (symbols - slots) * self.settings.word_size
+
+    def penalty(self, rule: Rule) -> float:
+        """The cost of a rule whose sides do not occur in the same examples; 0 if neither does."""
+        if rule not in self._penalties:
+            self._penalties[rule] = self._measure(rule)
+        return self._penalties[rule]
+
+    def size_gain(self, candidate: Rule, removed: Iterable[Rule]) -> float:
+        """What a change gains in size."""
+        return sum(map(self.size, removed)) - self.size(candidate)
+
+    def gain(self, candidate: Rule, removed: Collection[Rule]) -> float:
+        """What a change gains in size and in penalties."""
+        penalties = sum(map(self.penalty, removed)) - self.penalty(candidate)
+        return self.size_gain(candidate, removed) + penalties
+
+    def _measure(self, rule: Rule) -> float:
+        sources, targets = (self._matching_rows(side, rule[side]) for side in (0, 1))
+        both = len(sources & targets)
+        if not both:
+            return 0.0
+        return -(
+            self.settings.source_weight * math.log2(both / len(targets))
+            + self.settings.target_weight * math.log2(both / len(sources))
+        )
+
+    def _matching_rows(self, side: int, text: str) -> frozenset[int]:
+        """The examples that a side may take part in."""
+        key = side, text
+        if key not in self._matching:
+            self._matching[key] = frozenset(
+                row for row, pair in enumerate(self._examples) if may_derive(text, pair[side])
+            )
+        return self._matching[key]
+
+
+def induce(
+    pairs: Collection[Rule],
+    settings: InductionSettings | None = None,
+    seeds: Collection[Rule] = (),
+    allowed: Callable[[str], bool] | None = None,
+) -> list[Rule]:
+    """Induce a grammar that derives every pair.
+
+    :param pairs: the training pairs, as rules without slots; repeated ones count once.
+    :param seeds: rules that are always in the grammar.
+    :param allowed: whether a target may be that of a rule (default: any).
+    """
+    settings = settings or InductionSettings()
+    examples = sorted(set(pairs), key=lambda pair: (len(pair.source), pair))
+    step = settings.partition or max(1, len(examples))
+    rules = set(seeds)
+    for first in range(0, len(examples), step):
+        rules |= set(examples[first : first + step])
+        objective = Objective(examples[: first + step], settings, allowed)
+        for _ in range(settings.rounds):
+            changed = _round(rules, frozenset(seeds), objective)
+            if changed == rules:
+                break
+            rules = changed
+    return sorted(rules, key=lambda rule: (rule.arity == 0, len(rule.source), rule))
+
+
+def _round(rules: set[Rule], seeds: frozenset[Rule], objective: Objective) -> set[Rule]:
+    """Make the changes that all rules propose."""
+    index = RuleIndex(sorted(rules))
+    added, removed = set[Rule](), set[Rule]()
+    for rule in track(index.rules, len(index.rules), "induction", "rule"):
+        if rule in seeds:
+            continue
+        change = propose(rule, index, seeds, objective)
+        if change:
+            removed |= change.remove
+            if change.add:
+                added.add(change.add)
+    return (rules | added) - removed
+
+
+def propose(
+    rule: Rule, index: "RuleIndex", seeds: Collection[Rule], objective: Objective
+) -> Change | None:
+    """The change that most improves the objective; None if none does."""
+    settings = objective.settings
+    parts = index.parts_of(rule)
+    if derivable(rule, parts):
+        return Change(None, frozenset((rule,)))
+    # Every rule c with rule = b(c) or rule = c(b), and the rules that it makes superfluous.
+    candidates = {
+        candidate
+        for other in parts
+        for candidate in unifiers(rule, other, settings.slots, settings.words_in_targets)
+        if objective.allows(candidate.target)
+    }
+    removable = {
+        candidate: frozenset((rule, *_superfluous(candidate, index, seeds, settings)))
+        for candidate in candidates
+    }
+    by_size = sorted(
+        (-objective.size_gain(candidate, removed), candidate)
+        for candidate, removed in removable.items()
+    )
+    best, best_gain = None, 0.0
+    for loss, candidate in by_size:
+        if -loss <= best_gain:
+            break  # as in the authors' code: they take no penalty for a gain
+        removed = removable[candidate]
+        gain = objective.gain(candidate, removed)
+        if gain > best_gain:
+            best, best_gain = Change(candidate, removed), gain
+    return best
+
+
+def _superfluous(
+    candidate: Rule, index: "RuleIndex", seeds: Collection[Rule], settings: InductionSettings
+) -> list[Rule]:
+    """Rules that the candidate and another rule of the grammar derive."""
+    related = sorted(
+        index.wholes_of(candidate),
+        key=lambda rule: (len(rule.source) + len(rule.target), rule),
+    )
+    return [
+        rule
+        for rule in related[:MOST_RELATED]
+        if rule not in seeds
+        and not index.members.isdisjoint(
+            unifiers(rule, candidate, settings.slots, settings.words_in_targets)
+        )
+    ]
+
+
+class RuleIndex:
+    """The rules of a grammar, found by what they may derive or may be derived from.
+
+    ``rules`` are sorted; ``members`` is the same as a set.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules, self.members = rules, frozenset(rules)
+        self._numbers: dict[str, int] = {}
+        self._masks = [self._mask(rule) for rule in rules]
+
+    def parts_of(self, rule: Rule) -> list[Rule]:
+        """The other rules that may take part in a derivation of a rule."""
+        mask = self._mask(rule)
+        return [
+            other
+            for other, other_mask in zip(self.rules, self._masks, strict=True)
+            if other_mask & mask == other_mask and other != rule and rules_may_derive(other, rule)
+        ]
+
+    def wholes_of(self, rule: Rule) -> list[Rule]:
+        """The rules in whose derivation a rule may take part."""
+        mask = self._mask(rule)
+        return [
+            other
+            for other, other_mask in zip(self.rules, self._masks, strict=True)
+            if mask & other_mask == mask and rules_may_derive(rule, other)
+        ]
+
+    def _mask(self, rule: Rule) -> int:
+        """One bit per word of both sides."""
+        mask = 0
+        for side, text in enumerate(rule):
+            for word in set(text) - set(slots_of(text)):
+                number = self._numbers.setdefault(f"{side}{word}", len(self._numbers))
+                mask |= 1 << number
+        return mask

@@ -1,0 +1,156 @@
+"""Which parts of a target may be where: a context-free grammar of the targets.
+
+One rule per line, ``EVENT => ( CreateEvent CONSTRAINT )``; words in capitals that have a rule are
+its nonterminals, and the first line's is the whole target. A rule of an induced grammar may be used
+where its target, each slot as any one nonterminal, can be derived. The authors' grammars of COGS,
+GeoQuery and SMCalFlow are made from the forms of their targets.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from cgbench.data_recipes.csl.rules import SLOTS, Rule, Words, slots_of
+from cgbench.errors import InputError
+
+ROOT = "<root>"
+ARROW = "=>"
+
+
+@dataclass(frozen=True)
+class TypedRule:
+    """A rule with the nonterminals that it may stand for: of the whole, then of each slot."""
+
+    rule: Rule
+    uses: frozenset[tuple[str, ...]]
+
+    @classmethod
+    def untyped(cls, rule: Rule) -> "TypedRule":
+        """A rule that may stand anywhere."""
+        return cls(rule, frozenset((((ROOT,) * (1 + rule.arity)),)))
+
+    def has_type(self, types: frozenset[str]) -> bool:
+        """Whether it may stand for one of the nonterminals."""
+        return any(use[0] in types for use in self.uses)
+
+    def slot_types(self, types: frozenset[str], slot: int) -> frozenset[str]:
+        """The nonterminals of a slot, if the rule stands for one of ``types``."""
+        return frozenset(use[1 + slot] for use in self.uses if use[0] in types)
+
+
+class TargetGrammar:
+    """A grammar of the targets."""
+
+    def __init__(self, lines: Iterable[str], words: Words, where: str) -> None:
+        """
+        :raises InputError: a line is not a rule.
+        """
+        rows = [(number, line.split()) for number, line in enumerate(lines, 1) if line.strip()]
+        for number, tokens in rows:
+            if len(tokens) < 3 or tokens[1] != ARROW:
+                raise InputError(f"{where}, line {number}: write NAME {ARROW} WORDS AND NAMES")
+        if not rows:
+            raise InputError(f"{where}: no rule")
+        self.names = list(dict.fromkeys(tokens[0] for _, tokens in rows))
+        self.root = self.names[0]
+        known = set(self.names)
+        self._rules = [
+            (
+                tokens[0],
+                [
+                    (symbol, True) if symbol in known else (words.encode(symbol), False)
+                    for symbol in tokens[2:]
+                ],
+            )
+            for _, tokens in rows
+        ]
+
+    def type_rules(self, rules: Sequence[Rule]) -> list[TypedRule]:
+        """The rules with their types; a rule that fits nowhere has none."""
+        return [TypedRule(rule, self.uses(rule)) for rule in rules]
+
+    def can_derive(self, target: str) -> bool:
+        """Whether some nonterminal derives a target whose slots are nonterminals."""
+        return bool(self.chart(target).get((0, len(target))))
+
+    def uses(self, rule: Rule) -> frozenset[tuple[str, ...]]:
+        """Every nonterminal of the whole with nonterminals of the slots, in their order."""
+        whole = self.chart(rule.target).get((0, len(rule.target)), {})
+        slots = sorted(set(slots_of(rule.target)))
+        uses = {
+            (self._shown(name), *(self._shown(dict(assignment)[slot]) for slot in slots))
+            for name, assignments in whole.items()
+            for assignment in assignments
+        }
+        return frozenset(uses)
+
+    def _shown(self, name: str) -> str:
+        return ROOT if name == self.root else name
+
+    def chart(self, target: str) -> dict[tuple[int, int], dict[str, set[frozenset]]]:
+        """For each span, its nonterminals with the nonterminals of the slots inside."""
+        chart: dict[tuple[int, int], dict[str, set[frozenset]]] = {}
+        for width in range(1, len(target) + 1):
+            for start in range(len(target) - width + 1):
+                span = start, start + width
+                cell: dict[str, set[frozenset]] = {}
+                chart[span] = cell
+                if width == 1 and target[start] in SLOTS:
+                    for name in self.names:
+                        cell[name] = {frozenset(((target[start], name),))}
+                self._fill(target, span, chart)
+        return chart
+
+    def _fill(
+        self,
+        target: str,
+        span: tuple[int, int],
+        chart: dict[tuple[int, int], dict[str, set[frozenset]]],
+    ) -> None:
+        """Apply rules to a span until nothing is new; a rule of one nonterminal may follow
+        another.
+        """
+        cell = chart[span]
+        changed = True
+        while changed:
+            changed = False
+            for name, symbols in self._rules:
+                for assignment in self._matches(symbols, target, span, chart):
+                    if assignment not in cell.setdefault(name, set()):
+                        cell[name].add(assignment)
+                        changed = True
+        for name in [name for name, assignments in cell.items() if not assignments]:
+            del cell[name]
+
+    def _matches(
+        self,
+        symbols: Sequence[tuple[str, bool]],
+        target: str,
+        span: tuple[int, int],
+        chart: dict[tuple[int, int], dict[str, set[frozenset]]],
+    ) -> set[frozenset]:
+        start, end = span
+        partial: list[tuple[int, frozenset]] = [(start, frozenset())]
+        for place, (symbol, is_name) in enumerate(symbols):
+            rest = len(symbols) - place - 1
+            following = set()
+            for position, assignment in partial:
+                if not is_name:
+                    if position < end and target[position] == symbol:
+                        following.add((position + 1, assignment))
+                    continue
+                stops = range(position + 1, end - rest + 1) if rest else (end,)
+                for stop in stops:
+                    for more in chart.get((position, stop), {}).get(symbol, ()):
+                        if joined := _joined(assignment, more):
+                            following.add((stop, joined[0]))
+            partial = list(following)
+        return {assignment for position, assignment in partial if position == end}
+
+
+def _joined(first: frozenset, second: frozenset) -> tuple[frozenset] | None:
+    """Both assignments together; None if a repeated slot would have two nonterminals."""
+    for (slot, name), (other_slot, other_name) in product(first, second):
+        if slot == other_slot and name != other_name:
+            return None
+    return (first | second,)
