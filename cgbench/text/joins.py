@@ -176,6 +176,11 @@ def _kind(name: str) -> str | None:
     return "id"
 
 
+def is_identity(name: str) -> bool:
+    """Whether a column of this name tells the examples of a table apart."""
+    return _kind(name) is not None
+
+
 @lru_cache(maxsize=64)
 def _of_table(path: Path, _stamp: tuple[int, int], length: int) -> tuple[Identity, ...]:
     """The identities in a table with ``length`` rows; none if it has another number (a log with

@@ -1,14 +1,19 @@
 """The rows of a table: TSV, CSV, JSON, files of translators (also .gz, .zst) or Parquet.
 
-TSV has no quotes: a tab ends a field, a newline ends a row. In CSV (RFC 4180) a quoted field may
-contain commas, quotes and newlines. ``.jsonl`` has one object per line, ``.json`` the same or an
-array of objects. Rows are numbered as in the file, from 1.
+In TSV a tab ends a field, a newline ends a row. In CSV (RFC 4180) a quoted field may contain
+commas, quotes and newlines. ``.jsonl`` has one object per line, ``.json`` the same or an array of
+objects. Rows are numbered as in the file, from 1.
+
+How the fields of TSV and CSV are separated follows from the beginning of the file
+(:func:`_dialect`): Excel and pandas quote cells of TSV that contain quotes, other programs separate
+columns by semicolons or by blanks.
 """
 
 import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -18,10 +23,11 @@ from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.text.limits import limit
 from cgbench.text.plain_text import MARK
-from cgbench.text.streams import CHUNK, SEGMENTS, form, open_bytes, read_lines
+from cgbench.text.streams import CHUNK, SEGMENTS, form, is_stdin, open_bytes, read_lines
 from cgbench.text.table_formats import added_format, is_added
 
 SEGMENT_FORMS = frozenset(suffix[1:] for suffix in SEGMENTS)
+SAMPLE = 200  # lines that tell how columns are separated
 LARGEST_ARRAY = 256 << 20  # bytes of a JSON array; Python objects take about ten times as many
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -69,11 +75,10 @@ class Table:
             names = [name for _, row in first for name in row]
             self._read = partial(_read_objects, chain(first, objects))
         else:
-            tabs = kind != "csv"
             lines = (
                 (line.rstrip("\r").split("\t") for line in read_lines(path))
-                if tabs
-                else _read_csv(path)
+                if kind == "plain"
+                else _read_separated(path, kind)
             )
             names = next(lines, []) if named else []
             self._read = partial(self._read_fields, enumerate(lines, 2 if named else 1))
@@ -94,6 +99,11 @@ class Table:
     def _read_fields(
         self, rows: Iterator[tuple[int, list[str]]], columns: Sequence[str]
     ) -> Iterator[Row]:
+        if repeated := next((name for name in columns if self.names.count(name) > 1), None):
+            raise InputError(
+                f"{self.path}: {self.names.count(repeated)} columns are named {repeated!r}; rename"
+                " those that are not meant"
+            )
         indices = [self.names.index(name) if self.names else int(name) - 1 for name in columns]
         least = max(indices)
         for row_number, row in rows:
@@ -105,37 +115,103 @@ class Table:
             yield row_number, tuple(row[index] for index in indices)
 
 
-def _read_csv(path: Path) -> Iterator[list[str]]:
-    """The records of a CSV file (RFC 4180), which must have the same number of fields.
+@dataclass(frozen=True)
+class _Dialect:
+    """How the fields of a file are separated; ``delimiter``: None for any blanks. ``quotes``: cells
+    may be in quotes. ``skips``: lines before the table.
+    """
+
+    delimiter: str | None
+    quotes: bool
+    skips: int = 0
+
+
+def _dialect(path: Path, kind: str) -> _Dialect:
+    """The dialect of a TSV or CSV file, from its beginning.
+
+    A file of one column has none of the delimiters and not the same number of words in each line.
+    """
+    if is_stdin(path):
+        return _Dialect("," if kind == "csv" else "\t", quotes=kind == "csv")
+    with open_bytes(path) as file:
+        data = file.read(CHUNK)
+    lines = data.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
+    lines = lines[: -1 if len(data) == CHUNK and len(lines) > 1 else None]
+    skips, first = 0, lines[0] if lines else ""
+    if named := re.fullmatch(r"sep=(.)", first):  # written by and for Excel
+        return _Dialect(named[1], quotes=True, skips=1)
+    usual = ("\t",) if kind == "tsv" else (",", ";", "\t")
+    delimiter = next((mark for mark in usual if mark in first), usual[0])
+    sample = [line for line in lines[:SAMPLE] if line.strip()]
+    if len({line.count(delimiter) for line in sample}) > 1 or delimiter not in first:
+        widths = {len(line.split()) for line in sample}
+        if len(sample) > 1 and len(widths) == 1 and widths.pop() > 1 and '"' not in first:
+            return _Dialect(None, quotes=False)
+    quotes = kind == "csv" or _are_quoted(line.split("\t") for line in lines)
+    return _Dialect(delimiter, quotes, skips)
+
+
+def _are_quoted(rows: Iterable[Sequence[str]]) -> bool:
+    """Whether cells of TSV that contain quotes are quoted, as Excel and pandas write them: all of
+    them, with doubled quotes inside, and some because of these.
+    """
+    doubled = False
+    for row in rows:
+        for cell in row:
+            if '"' in cell:
+                inside = cell[1:-1].replace('""', "")
+                if len(cell) < 2 or not cell[0] == cell[-1] == '"' or '"' in inside:
+                    return False
+                doubled = doubled or '""' in cell[1:-1]
+    return doubled
+
+
+def _read_separated(path: Path, kind: str) -> Iterator[list[str]]:
+    """The records of a TSV or CSV file."""
+    dialect = _dialect(path, kind)
+    if dialect.delimiter is None:
+        return (line.split() for line in read_lines(path) if line.strip())
+    if dialect.quotes:
+        return _read_csv(
+            path,
+            dialect,
+            "quote fields that contain a comma"
+            if kind == "csv"
+            else "its cells are quoted as Excel writes them; quote all that contain quotes",
+        )
+    return (line.rstrip("\r").split("\t") for line in read_lines(path))
+
+
+def _read_csv(path: Path, dialect: _Dialect, remedy: str) -> Iterator[list[str]]:
+    """The records of a file with quoted fields (RFC 4180), which must have the same number of
+    fields; empty ones at the end are ignored.
 
     A blank line is an empty field in a file with one field per record; else it is skipped.
     """
     csv.field_size_limit(max(csv.field_size_limit(), limit("CGBENCH_MAX_LINE")))
-    lines = iter(read_lines(path))
-    if (first := next(lines, None)) is None:
-        return
-    # Excel writes semicolons where the comma is the decimal point.
-    delimiter = ";" if ";" in first and "," not in first else ","
+    lines = islice(read_lines(path), dialect.skips, None)
     reader = csv.reader(
-        (f"{line}\n" for line in chain([first], lines)), strict=True, delimiter=delimiter
+        (f"{line}\n" for line in lines), strict=True, delimiter=str(dialect.delimiter)
     )
     width = 0
     try:
-        for row_number, row in enumerate(reader, 1):
+        for row_number, row in enumerate(reader, 1 + dialect.skips):
             width = width or len(row) or 1
             if not row and width > 1:
                 continue
             row = row or [""]
+            if len(row) > width and not any(row[width:]):
+                row = row[:width]
             if len(row) != width:
                 raise InputError(
                     f"{path}, row {row_number} has {len(row)} fields but the first row has {width};"
-                    " quote fields that contain a comma"
+                    f" {remedy}"
                 )
             yield [field.replace("\r\n", "\n") for field in row]
     except csv.Error as error:
         raise InputError(
-            f"{path}, line {reader.line_num}: not CSV ({error}); quote fields that contain a comma,"
-            ' a quote or a newline, and double a quote inside a field ("")'
+            f"{path}, line {reader.line_num + dialect.skips}: not CSV ({error}); quote fields that"
+            ' contain a comma, a quote or a newline, and double a quote inside a field ("")'
         ) from None
 
 

@@ -207,8 +207,8 @@ def test_headers_of_inspect_of_other_types(tmp_path, run, header, message):
 @pytest.mark.parametrize(
     ("sample", "message"),
     [
-        ([], "sample 1: no scores"),
-        (SAMPLE | {"scores": []}, "sample 1: no scores"),
+        ([], "sample 1: not an object"),
+        (SAMPLE | {"scores": []}, "no sample has scores"),
         (SAMPLE | {"scores": {"match": {"value": []}}}, "is not a number but list"),
         (SAMPLE | {"scores": {"match": []}}, "are missing or infinite"),
         (SAMPLE | {"epoch": "1"}, "sample 1: its epoch is not a whole number of at least 1"),

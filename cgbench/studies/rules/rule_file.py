@@ -11,6 +11,7 @@ rules of an example. The rows of Every Eval Ever are such a table: they have the
 that passed, not which.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -174,7 +175,9 @@ def _translations(
                 continue
             if identity in outputs.setdefault(system, {}):
                 raise InputError(f"{where}: {system} has two translations; keep one")
-            outputs[system][identity] = str(entry.get("translation") or "")
+            if entry.get("translation") is None:  # never translated, whatever the verdicts say
+                continue
+            outputs[system][identity] = str(entry["translation"])
             verified = entry.get("verified")
             if verified is None:
                 continue
@@ -208,8 +211,18 @@ def read_verdicts(path: Path, rules: RuleSet, systems: Sequence[str]) -> dict[st
             )
         names = [verdict.name for verdict in judged[identity]]
         row = marks.setdefault(system, {}).setdefault(identity, ["?"] * len(names))
-        if isinstance(mark, int) and not isinstance(mark, bool):  # how many rules passed
-            values = dict(enumerate("1" * mark + "0" * (len(names) - mark)))
+        if isinstance(mark, RulesPassed):
+            if mark.total not in (None, len(names)) or mark.count > len(names):
+                raise InputError(
+                    f"{where}: {mark.count} of {mark.total or '?'} rules passed, but {identity} has"
+                    f" {len(names)} verdict rule{'s' * (len(names) != 1)} in {rules.name}"
+                )
+            if mark.right != (mark.count == len(names)):
+                raise InputError(
+                    f"{where}: {mark.count} of {len(names)} rules passed, which contradicts"
+                    f" is_correct {str(mark.right).lower()}"
+                )
+            values = dict(enumerate("1" * mark.count + "0" * (len(names) - mark.count)))
         else:
             rule_numbers = range(len(names)) if rule is None else [_place(rule, names, where)]
             values = dict.fromkeys(rule_numbers, str(int(mark)))
@@ -226,6 +239,24 @@ def read_verdicts(path: Path, rules: RuleSet, systems: Sequence[str]) -> dict[st
     }
 
 
+@dataclass(frozen=True)
+class RulesPassed:
+    """How many rules of an example passed, of how many (None: not said), and whether it is right as
+    a whole."""
+
+    count: int
+    total: int | None
+    right: bool
+
+
+def _rules_passed(text: str, right: bool, where: str) -> RulesPassed:
+    """Read ``3/4`` or ``3``."""
+    match = re.fullmatch(r"(\d{1,6})(?:\s*/\s*(\d{1,6}))?", text.strip(), re.ASCII)
+    if match is None:
+        raise InputError(f"{where}: rules_passed is {text[:40]!r}; write 3/4 or 3")
+    return RulesPassed(int(match[1]), int(match[2]) if match[2] else None, right)
+
+
 def _place(rule: str, names: Sequence[str], where: str) -> int:
     if rule in names:
         return names.index(rule)
@@ -238,7 +269,7 @@ def _place(rule: str, names: Sequence[str], where: str) -> int:
 
 def _verdict_rows(
     path: Path, systems: Sequence[str]
-) -> Iterator[tuple[str, str, str, str | None, bool | int]]:
+) -> Iterator[tuple[str, str, str, str | None, bool | RulesPassed]]:
     """Where a verdict stands, its system, example, rule (None: all), and the verdict or how many
     rules passed.
     """
@@ -248,18 +279,12 @@ def _verdict_rows(
             ("sample_id", "model_id", "evaluation", "metadata")
         ):
             where = f"{path}, row {row_number}"
-            counts = metadata.get("rules_passed") if isinstance(metadata, dict) else None
-            count = str(counts).partition("/")[0] if counts else ""
             right = evaluation.get("is_correct") if isinstance(evaluation, dict) else None
             if not isinstance(right, bool):
                 raise InputError(f"{where}: no evaluation.is_correct")
-            yield (
-                where,
-                str(system),
-                str(identity),
-                None,
-                int(count) if count.isdigit() and count.isascii() else right,
-            )
+            counts = metadata.get("rules_passed") if isinstance(metadata, dict) else None
+            passed = right if counts is None else _rules_passed(str(counts), right, where)
+            yield where, str(system), str(identity), None, passed
         return
     chosen = {
         role: next((name for name in names if name in table.names), None)

@@ -45,6 +45,10 @@ _NONE = frozenset(
         "null",
         "na",
         "n/a",
+        "#n/a",
+        "<na>",
+        "-",
+        "--",
         "inf",
         "-inf",
         "+inf",
@@ -75,9 +79,12 @@ def no_score(where: str, value: Any) -> InputError:
     """The error that a value is not a score, with a remedy."""
     with_point = str(value).strip().replace(",", ".")
     comma = "," in str(value) and _NUMBER.fullmatch(with_point)
-    remedy = (
-        f"write it with a decimal point, {with_point}" if comma else "give a number such as 0.5"
-    )
+    percent = str(value).strip().rstrip("%").strip()
+    remedy = "give a number such as 0.5"
+    if comma:
+        remedy = f"write it with a decimal point, {with_point}"
+    elif percent != str(value).strip() and _NUMBER.fullmatch(percent):
+        remedy = f"write it without the sign, {percent}, and give the scale ({argument('scale')})"
     return InputError(f"{where}: {value!r} is not a score; {remedy}")
 
 

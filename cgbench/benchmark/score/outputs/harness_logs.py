@@ -316,16 +316,22 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
             f"{path}: the evaluation ended with status {str(status)[:40]!r}; its log is incomplete"
         )
     epochs: dict[int, list[_Row]] = {}
-    reasoned = 0
+    reasoned = scored = 0
     name = scorer or None
     for sample_number, sample in enumerate(samples, 1):
         of = f"{path}, sample {sample_number}"
-        scores = sample.get("scores") if isinstance(sample, Mapping) else None
+        if not isinstance(sample, Mapping):
+            raise InputError(f"{of}: not an object")
+        scores = sample.get("scores") or {}
         if not isinstance(scores, Mapping):
-            raise InputError(f"{of}: no scores; score the log first (inspect score)")
+            raise InputError(f"{of}: its scores are not an object")
         # The score of the sample, its epoch, its id, and a digest of its input.
-        name = _metric(path if name is None else of, name, list(scores))
-        value = scores[name].get("value") if isinstance(scores[name], Mapping) else None
+        scored += bool(scores)
+        if scores:
+            name = _metric(path if name is None else of, name, list(scores))
+        # A sample that ended with an error or a limit has no score.
+        of_scorer = scores.get(name) if name is not None else None
+        value = of_scorer.get("value") if isinstance(of_scorer, Mapping) else None
         if isinstance(value, Mapping):
             key = _metric(of, key or None, list(value))
             value = value[key]
@@ -338,15 +344,17 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         except RecursionError:
             raise InputError(f"{of}: its input is nested too deeply") from None
         row = (
-            as_score(value, name, path, sample_number),
+            as_score(value, name or "value", path, sample_number),
             identity(sample.get("id"), f"{of}: no id"),
             hashlib.sha256(data).hexdigest(),
         )
         epochs.setdefault(epoch, []).append(row)
-        reasoned += isinstance(scores[name], Mapping) and is_reasoning(scores[name].get("answer"))
+        reasoned += isinstance(of_scorer, Mapping) and is_reasoning(of_scorer.get("answer"))
     # One run per epoch.
     if not epochs:
         raise InputError(f"{path}: no samples")
+    if not scored:
+        raise InputError(f"{path}: no sample has scores; score the log first (inspect score)")
     warn_of_reasoning(path, reasoned, sum(map(len, epochs.values())), SCORED)
     return _columns(f"{path}:{name}", dict(sorted(epochs.items())), "epoch", version)
 

@@ -16,7 +16,7 @@ and a rater) if raters are to be clusters and an example has several.
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,19 +30,24 @@ from cgbench.benchmark.score.outputs.score_files import (
     has_rows,
     read_json,
 )
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.settings import did_you_mean
+from cgbench.tables import counted
 from cgbench.text.joins import spelled_alike
-from cgbench.text.rows import Table, cell_text, is_number
+from cgbench.text.rows import SEGMENT_FORMS, Table, cell_text, is_number, read_objects
 from cgbench.text.streams import form
 
 RATER, DOCUMENT, EXAMPLE = "rater", "document", "example"
 """Names of the columns that clusters and bins can be formed from."""
+ITEM_TYPE, TRANSLATION = "itemtype", ("tgt", "translation", "")
+"""Appraise's column with the type of an item, and the type of a translation of a system; others are
+attention checks (BAD, REF, CHK).
+"""
 RESET = "__RESET__"
 _NOT_EXAMPLES = ("welcome_", "random_", "goodbye_")
 _NO_ERROR = ("neutral", "no-error", "no error", "hotw-test", "hotw-flag", "")
 NAMES = {
-    "system": ("system", "sys", "model", "system_id", "model_id"),
+    "system": ("system", "sys", "model", "system_id", "model_id", "sys_id", "systemid"),
     "segment": (
         "seg_id",
         "globalsegid",
@@ -53,6 +58,9 @@ NAMES = {
         "item_id",
         "example",
         "example_id",
+        "itemid",
+        "segmentid",
+        "sid",
         "id",
     ),
     "rater": (
@@ -65,9 +73,11 @@ NAMES = {
         "worker",
         "user",
         "user_id",
+        "username",
+        "workerid",
     ),
     "document": ("doc", "document", "doc_id", "document_id"),
-    "score": ("score", "rating", "value", "judgement", "judgment"),
+    "score": ("score", "rating", "value", "judgement", "judgment", "raw.scr"),
 }
 """The usual names of columns in lower case, by what they hold."""
 
@@ -108,13 +118,18 @@ def read_judgements(path: Path, chosen: str | None, options: ReadOptions) -> Sys
     :raises InputError: the file is damaged, or has several campaigns and none was named.
     """
     kind = form(path)
-    if kind in ("tsv", "csv", "parquet"):
-        return judgements_of_table(path, Table(path, named=True), chosen, options)
     if kind == "json" and not has_rows(path):
         data = read_json(path)
         if _is_pearmut(data):
             return _columns(path, _pearmut(path, data, chosen), options)
-    return None
+        return None
+    if kind == "plain" or kind in SEGMENT_FORMS:
+        return None
+    table = Table(path, named=True)
+    if {"annotation", "user_id", "item"} <= set(table.names):  # a campaign of Pearmut, line by line
+        campaign = [entry for _, entry in read_objects(path)]
+        return _columns(path, _pearmut(path, {path.stem: campaign}, None), options)
+    return judgements_of_table(path, table, chosen, options)
 
 
 def error_weight(category: str, severity: str, where: str) -> float:
@@ -175,7 +190,8 @@ def judgements_of_table(
     # Read the texts of all rows, and refuse spellings that only look alike.
     keys = ["segment", *by_whom, *(["document"] if "document" in roles else [])]
     figures = ["category", "severity"] if has_errors else [roles["score"]]
-    rows = list(table.read([roles[key] for key in keys] + figures))
+    _check_score_column(path, table.names, roles, options, chosen)
+    rows = list(_translations_of(path, table, [roles[key] for key in keys] + figures))
     texts = {
         role: [cell_text(row[at], roles[role], path, row_number) for row_number, row in rows]
         for at, role in enumerate(keys)
@@ -218,8 +234,44 @@ def judgements_of_table(
                 f" {argument('columns_of')}"
             )
         else:
-            judgements.scores[key] = _number(as_score(row[-1], figures[0], path, row_number), where)
+            text = as_score(row[-1], figures[0], path, row_number)
+            judgements.scores[key] = _number(text, where, missing=True)
     return _columns(path, judgements, options)
+
+
+def _translations_of(
+    path: object, table: Table | FrameTable, columns: Sequence[str]
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows of a table without attention checks, if it says which they are."""
+    types = [name for name in table.names if name.lower().replace("_", "") == ITEM_TYPE]
+    left_out = 0
+    for row_number, (*row, kind) in table.read([*columns, *(types[:1] or columns[:1])]):
+        if types and str(kind or "").strip().lower() not in TRANSLATION:
+            left_out += 1
+        else:
+            yield row_number, tuple(row)
+    if left_out:
+        warn(f"{path}: {counted(left_out, 'row')} of attention checks ({types[0]}) left out")
+
+
+def _check_score_column(
+    path: object,
+    names: Sequence[str],
+    roles: Mapping[str, str],
+    options: ReadOptions,
+    chosen: str | None,
+) -> None:
+    """Refuse a table in which two columns may be the score, and none was named.
+
+    :raises InputError: there are two.
+    """
+    if chosen is not None or "score" in (options.columns or {}) or "score" not in roles:
+        return
+    usual = [name for name in names if name.strip().lower() in NAMES["score"]]
+    if len(usual) > 1:
+        raise InputError(
+            f"{path}: which column has the scores? Write {path}:{usual[0]} or {path}:{usual[1]}"
+        )
 
 
 def _is_pearmut(data: Any) -> bool:
@@ -236,7 +288,8 @@ def _pearmut(path: Path, data: Mapping[str, Any], campaign: str | None) -> Judge
         filled = [name for name, entries in data.items() if entries]
         if len(filled) != 1:
             raise InputError(
-                f"{path}: which campaign? Write {path}:CAMPAIGN; there is {', '.join(filled)}"
+                f"{path}: which campaign? Write {path}:CAMPAIGN; there is"
+                f" {', '.join(filled) or 'none with annotations'}"
             )
         campaign = filled[0]
     elif campaign not in data:
@@ -297,9 +350,10 @@ def _score(annotation: Mapping[str, Any], where: str) -> float | None:
     return statistics.mean(values) if values else None
 
 
-def _number(value: Any, where: str) -> float:
+def _number(value: Any, where: str, *, missing: bool = False) -> float:
+    """A score; NaN if it is ``missing``, if that is allowed."""
     score = number_of(value if isinstance(value, str) else repr(value))
-    if score is None or not math.isfinite(score):
+    if score is None or (not missing and not math.isfinite(score)):
         raise no_score(where, value)
     return score
 
@@ -310,15 +364,24 @@ def _standardised(
     """The z-scores of each rater's judgements; 0 for a rater whose judgements are all equal."""
     by_rater: dict[str, list[float]] = {}
     for (_, _, rater), score in scores.items():
-        by_rater.setdefault(rater, []).append(score)
+        if score == score:
+            by_rater.setdefault(rater, []).append(score)
     spread = {
         rater: (statistics.fmean(all_of), statistics.stdev(all_of) if len(all_of) > 1 else 0.0)
         for rater, all_of in by_rater.items()
     }
-    return {
-        key: (score - spread[key[2]][0]) / spread[key[2]][1] if spread[key[2]][1] else 0.0
-        for key, score in scores.items()
-    }
+    standardised = {}
+    for key, score in scores.items():
+        mean, deviation = spread.get(key[2], (math.nan, 0.0))
+        equal = 0.0 if score == score else math.nan
+        standardised[key] = (score - mean) / deviation if deviation else equal
+    return standardised
+
+
+def _mean(scores: Sequence[float]) -> float:
+    """The mean of the scores that are there; NaN without any."""
+    present = [score for score in scores if score == score]
+    return statistics.fmean(present) if present else math.nan
 
 
 def _columns(path: object, judgements: Judgements, options: ReadOptions) -> SystemRuns:
@@ -358,7 +421,7 @@ def _columns(path: object, judgements: Judgements, options: ReadOptions) -> Syst
         system: [
             ScoreColumn(
                 f"{path}, {system}",
-                [repr(statistics.fmean(of[row])) if row in of else "nan" for row in rows],
+                [repr(_mean(of.get(row, ()))) for row in rows],
                 ids=ids,
                 columns=columns,
                 by_judgement=apart,

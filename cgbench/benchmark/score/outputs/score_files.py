@@ -19,16 +19,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
+from cgbench.benchmark.measure.metrics.segment_scores import number_of
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, read_table_column
-from cgbench.text.joins import Examples, rows_by_id
-from cgbench.text.rows import is_array
+from cgbench.text.joins import Examples, is_identity, rows_by_id
+from cgbench.text.rows import Table, is_array
 from cgbench.text.streams import COMPRESSED, form, is_there, open_bytes, read_lines, split_name
 
 MEMORY = 1 << 30
 """Maximum memory of a JSON value, including all objects; the file may have half as many bytes."""
+SACREBLEU = {"name", "score", "signature"}
+"""Fields of a score in sacrebleu's JSON."""
 ROLES = ("score", "COMET", "comet", "prediction", "rating", "value", "correct")
 """Names of columns with scores, in the order of preference."""
 
@@ -97,7 +100,7 @@ def read_systems_file(path: Path, field: str | None, _: ReadOptions) -> SystemRu
     :raises InputError: it has another format than its name says.
     """
     if form(path) == "json":
-        return {"": [read_table(path, field, None)]} if has_rows(path) else _read_json(path, field)
+        return None if has_rows(path) else _read_json(path, field)
     if not path.name.endswith(tuple(f".seg.score{suffix}" for suffix in ("", *COMPRESSED))):
         return None
     systems: dict[str, list[str]] = {}
@@ -118,8 +121,56 @@ def read_table(path: Path, chosen: str | None, ids: str | None) -> ScoreColumn:
 
     :raises InputError: there is no such column, or an id is missing.
     """
+    chosen = chosen or _score_column(path)
     column, values, keys = read_table_column(path, chosen, ROLES, ids, as_score)
     return ScoreColumn(f"{path}:{column}", values, path, keys)
+
+
+def _score_column(path: Path) -> str | None:
+    """The column of a table with one of the usual names of scores, whatever its case, or the only
+    one with numbers; None if the table has no header.
+
+    :raises InputError: several columns may be meant, or none.
+    """
+    table = Table(path, named=True)
+    first = next(iter(table.read(table.names)), (0, ()))[1] if _are_distinct(table.names) else ()
+    numeric = [
+        name
+        for name, value in zip(table.names, first, strict=False)
+        if is_score(value) and not is_identity(name)
+    ]
+    if set(table.names) >= SACREBLEU:
+        raise InputError(
+            f"{path}: scores of whole texts by sacrebleu, not of segments; give the scores of the"
+            " segments (sacrebleu --sentence-level), or the texts to cgbench score"
+        )
+    lower = {role.lower() for role in ROLES}
+    usual = [name for name in table.names if name.strip().lower() in lower]
+    scores = [name for name in usual if name in numeric] or usual
+    if len({name.lower() for name in scores}) > 1:
+        raise InputError(
+            f"{path}: which column has the scores? Write {path}:{scores[0]} or {path}:{scores[1]}"
+        )
+    if scores:
+        return scores[0]
+    if len(table.names) < 2 or not numeric:
+        return None
+    raise InputError(
+        f"{path}: which column? Write {path}:COLUMN, such as {path}:{numeric[0]}; it has"
+        f" {', '.join(table.names)}"
+    )
+
+
+def _are_distinct(names: Sequence[str]) -> bool:
+    return bool(names) and len(set(names)) == len(names)
+
+
+def is_score(value: Any) -> bool:
+    """Whether a value of a table is a number, as text or not."""
+    if isinstance(value, str):
+        score = number_of(value)
+        return score is not None and score == score
+    return isinstance(value, (int, float))
 
 
 def as_score(value: Any, column: str, path: object, row_number: int) -> str:

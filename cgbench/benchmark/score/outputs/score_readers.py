@@ -5,11 +5,13 @@ A reader is a function of the path, the field that was named (``FILE:FIELD``), a
 if the file has another form.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cgbench.benchmark.measure.metrics.segment_scores import number_of
 from cgbench.benchmark.score.outputs.harness_logs import read_log
 from cgbench.benchmark.score.outputs.judgements import (
     FrameTable,
@@ -21,6 +23,7 @@ from cgbench.benchmark.score.outputs.score_files import (
     ReadOptions,
     ScoreColumn,
     SystemRuns,
+    has_rows,
     read_systems_file,
     read_table,
     split_field,
@@ -29,20 +32,25 @@ from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name
 from cgbench.text.inputs import is_path
-from cgbench.text.joins import index_of
+from cgbench.text.joins import index_of, is_identity
 from cgbench.text.remote import local
 from cgbench.text.rows import Table
 from cgbench.text.streams import form, read_lines
 
 DEFAULTS = ReadOptions()
+FEWEST = 3  # rows that tell a mean of them
+MEANS = ("", "mean", "average", "avg", "avg.", "all", "total", "overall", "corpus", "system")
+"""Cells of a row that has the mean of the others."""
 Reader = Callable[[Path, str | None, ReadOptions], SystemRuns | None]
 
 
 def _table(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
-    if form(path) in ("plain", "json") and options.ids is None:
+    is_object = form(path) == "json" and not has_rows(path)
+    if (form(path) == "plain" or is_object) and options.ids is None:
         return None
     column = read_table(path, field, options.ids)
     _check_unused(path, column)
+    _check_rows(path, column)
     return {"": [column]}
 
 
@@ -50,6 +58,40 @@ _REMEDY = (
     f"name the columns with {argument('columns_of')} (system=COLUMN,segment=COLUMN,rater=COLUMN),"
     " or give a table without the other rows"
 )
+
+
+def _check_rows(path: Path, scores: ScoreColumn) -> None:
+    """Refuse a column that numbers its rows, and a last row with the mean of those before.
+
+    :raises InputError: there is one.
+    """
+    table, chosen = Table(path, named=True), scores.name.rpartition(":")[2]
+    others = [name for name in table.names if name != chosen]
+    values = [number_of(value) for value in scores.values]
+    numbers = [value for value in values if value is not None and math.isfinite(value)]
+    if len(numbers) < FEWEST or chosen not in table.names:
+        return
+    numbered = [round(number - numbers[0]) for number in numbers] == list(range(len(values)))
+    if numbered and numbers[0] in (0.0, 1.0):
+        for name in filter(is_identity, others):
+            cells = [str(cell) for _, (cell,) in table.read([name])]
+            fractions = sum("." in cell and number_of(cell) is not None for cell in cells)
+            if 2 * fractions > len(cells):
+                raise InputError(
+                    f"{path}: its column {chosen!r} counts the rows; is {name!r} the score? Write"
+                    f" {path}:{name}"
+                )
+        table = Table(path, named=True)
+    # The cells beside the mean are empty or name it.
+    *_, (row_number, last) = table.read(others or [chosen])
+    named = [str(cell or "").strip().lower() for cell in last] if others else []
+    text = scores.values[-1].strip()
+    digits = len(text.partition(".")[2])
+    is_mean = abs(numbers[-1] - sum(numbers[:-1]) / (len(numbers) - 1)) <= 0.51 * 10**-digits
+    if is_mean and named and any(cell in MEANS for cell in named):
+        raise InputError(
+            f"{path}, row {row_number}: the mean of the rows before, and no example; remove the row"
+        )
 
 
 def _check_unused(path: Path, scores: ScoreColumn) -> None:
@@ -88,8 +130,8 @@ READERS: dict[str, Reader] = {
     "plain text": _plain,
     "several systems": read_systems_file,
     "tables": _table,
-    "logs of harnesses": read_log,
     "human judgements": read_judgements,
+    "logs of harnesses": read_log,
 }
 """The readers; the last one is asked first, and the first one knows every file."""
 

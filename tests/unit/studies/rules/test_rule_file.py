@@ -39,8 +39,8 @@ def test_the_last_translation_benchmark(tmp_path):
     (tmp_path / "v1.json").write_text(json.dumps(LTB))
     rules = read_rules(tmp_path / "v1.json")
     assert rules.ids == ["7"] and [rule.name for rule in rules.rules[0]] == ["One.", "Two."]
-    assert rules.outputs == {"A": {"7": "x"}, "B": {"7": ""}, "D": {"7": "u"}}
-    assert rules.verdicts == {"A": {"7": "10"}, "B": {"7": "1?"}}
+    assert rules.outputs == {"A": {"7": "x"}, "B": {}, "D": {"7": "u"}}
+    assert rules.verdicts == {"A": {"7": "10"}}  # B has no translation, whatever its verdicts
     assert rules.columns["source"] == ["a"] and rules.columns["target_lang"] == ["Czech"]
 
 
@@ -145,3 +145,27 @@ def test_verdicts(tmp_path):
     assert read_verdicts(write(tmp_path / "samples.jsonl", instance), rules, []) == {
         "a": {"x": "10"}
     }
+
+
+def test_verdicts_of_every_eval_ever_must_agree_with_their_counts(tmp_path):
+    rules = tmp_path / "rules.jsonl"
+    verdicts = [{"type": "verdict", "name": "a"}, {"type": "verdict", "name": "b"}]
+    rules.write_text(json.dumps({"id": "x", "rules": verdicts}) + "\n")
+    rule_set, path = read_rules(rules), tmp_path / "judge.jsonl"
+
+    def read(passed, right):
+        row = {"sample_id": "x", "model_id": "m", "evaluation": {"is_correct": right}}
+        row["metadata"] = {} if passed is None else {"rules_passed": passed}
+        path.write_text(json.dumps(row) + "\n")
+        return read_verdicts(path, rule_set, ["m"])["m"]["x"]
+
+    assert read("2/2", True) == read(None, True) == read(2, True) == "11"
+    assert read("1/2", False) == "10" and read(None, False) == "00"
+    for passed, right, message in (
+        ("2/2", False, "2 of 2 rules passed, which contradicts is_correct false"),
+        ("1/2", True, "contradicts is_correct true"),
+        ("3/3", True, "3 of 3 rules passed, but x has 2 verdict rules"),
+        ("many", True, "rules_passed is 'many'; write 3/4 or 3"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(passed, right)
