@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,10 @@ class Ensemble:
         check(int, 0, max_length_extra=max_length_extra)
         check(float, 0, max_length_ratio=max_length_ratio)
         check(float, length_penalty=length_penalty)
+        # An architecture may have a search of its own, for one model.
+        search: Any = partial(beam_search, self.members)
+        if len(self.members) == 1:
+            search = getattr(self.members[0], "search", search)
         # Lines without tokens have a result already; the others are searched in batches.
         sources = self._sources(lines, longest)
         lengths = np.array([len(source) for source in sources], np.int64)
@@ -129,8 +134,7 @@ class Ensemble:
                 lengths, lengths, rows, batch_tokens or batch_tokens_on(self.device)
             ):
                 source = packed.take(batch, self.device)
-                nbest_lists = beam_search(
-                    self.members,
+                nbest_lists = search(
                     source,
                     beam=beam,
                     max_length_ratio=max_length_ratio,

@@ -121,6 +121,8 @@ class Run:
             "tests": {split: list(measures) for split, measures in benchmark.tests.items()},
         }
         # Fields that only some runs have: without them, the keys of older results stay.
+        if system.length_penalty != 1:
+            config["length_penalty"] = system.length_penalty
         if self.start:
             config["init"] = self.start.key
         if benchmark.form:

@@ -373,6 +373,8 @@ def translate_test(
         limit = (
             _length_limit(ensemble, sources, references) if exact or run.system.beam == 1 else {}
         )
+        if run.system.length_penalty != 1:
+            limit = {**limit, "length_penalty": run.system.length_penalty}
         translations = ensemble.translate(sources, run.system.beam, progress=True, **limit)
         write_atomic(path, "".join(f"{item.text}\n" for item in translations))
     hypotheses = list(read_lines(path))

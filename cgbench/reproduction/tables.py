@@ -34,7 +34,8 @@ class PublishedSystem:
         ``method: csl`` with its settings, and ``copies`` of the training text.
     :param hold_out: ``share`` of the training text used for validation, and which pairs (``last``
         or ``random``), for benchmarks without a validation split.
-    :param beam: beam size for the test; 1 is greedy search.
+    :param beam: beam size for the test; 1 is greedy search. ``length_penalty``: power of the length
+        that the scores of hypotheses are divided by.
     :param init: name on the hub of the pre-trained model from which it starts; the user gives its
         address.
     :param splits: splits used instead of the benchmark's: ``train``, ``valid``, ``tests``,
@@ -54,6 +55,7 @@ class PublishedSystem:
     augment: Mapping[str, Any] = field(default_factory=dict)
     hold_out: Mapping[str, Any] = field(default_factory=dict)
     beam: int = 1
+    length_penalty: float = 1.0
     init: str = ""
     splits: Mapping[str, Any] = field(default_factory=dict)
     same_as: str = ""

@@ -21,6 +21,7 @@ from cgbench.models.architectures.lstm_lexicon import Hidden, RecurrentState, Ro
 from cgbench.models.config.architectures import CoarseToFineConfig
 from cgbench.models.parts.linear import Linear
 from cgbench.models.parts.ragged import Ragged, join_ranges, to_device
+from cgbench.models.search import Translation, beam_search
 from cgbench.models.special_ids import EOS, PAD
 
 
@@ -168,6 +169,60 @@ class CoarseToFine(Bert2Seq):
 
     # Search
 
+    @torch.inference_mode()
+    def search(
+        self, source: Ragged, beam: int = 5, max_length_extra: int = 10, **options: Any
+    ) -> list[list[Translation]]:
+        """Search as the authors: for the best sketch of each sentence, then for the best subtree of
+        each of its slots.
+
+        :func:`~cgbench.models.search.beam_search`, which ensembles use, has one beam for all.
+
+        :param options: those of :func:`~cgbench.models.search.beam_search`.
+        :returns: one hypothesis per sentence.
+        """
+        options = {"beam": beam, "max_length_extra": max_length_extra, **options}
+        encoded = self.encode(source)
+        rows, device = np.arange(len(source.layout)), source.ids.device
+        memory = self.build_memory(encoded, rows)
+        level = _Level(self, self.begin_decoding(encoded, rows, memory=memory))
+        sketches = [best for best, *_ in beam_search([level], source, **options)]
+        slots = [np.flatnonzero(sketch.tokens == int(self.slot)) for sketch in sketches]
+        owners = np.repeat(rows, [len(found) for found in slots])
+        subtrees: list[Translation] = []
+        if len(owners):
+            # The states that predicted the slots, from decoding the sketches again.
+            target = Ragged.pack([sketch.tokens for sketch in sketches], device)
+            order, sizes, index = time_major(target.layout.lengths)
+            state = self.begin_decoding(encoded, order, memory=memory)
+            _, hidden = self.run(state, target.shifted().ids, sizes, index)
+            steps, ranks = np.concatenate(slots), np.argsort(order)[owners]
+            parents = to_device((np.cumsum(sizes) - sizes)[steps] + ranks, device)
+            child = self._child(*_gather(hidden, parents))
+            of_owners = memory.select(to_device(owners, device))
+            level = _Level(self, RecurrentState(child, of_owners, self.maps(())))
+            sentences = source.ids.cpu().split(source.layout.lengths.tolist())
+            again = Ragged.pack([sentences[row] for row in owners.tolist()], device)
+            subtrees = [best for best, *_ in beam_search([level], again, **options)]
+        ends = np.cumsum([len(found) for found in slots])
+        return [
+            [self._joined(sketch, subtrees[end - len(found) : end], options)]
+            for sketch, found, end in zip(sketches, slots, ends.tolist(), strict=True)
+        ]
+
+    def _joined(
+        self, sketch: Translation, subtrees: list[Translation], options: dict[str, Any]
+    ) -> Translation:
+        """A sketch and its subtrees as one hypothesis."""
+        tokens = sketch.tokens[:-1].tolist()
+        for subtree in subtrees:
+            tokens += [self.mark, *subtree.tokens[:-1].tolist()]
+        tokens.append(EOS)
+        log_prob = sketch.log_prob + sum(subtree.log_prob for subtree in subtrees)
+        score = log_prob / len(tokens) ** options.get("length_penalty", 1.0)
+        is_cut = sketch.cut or any(subtree.cut for subtree in subtrees)
+        return Translation("", np.array(tokens, np.int32), log_prob, score, is_cut)
+
     def start(self, encoded: EncodedPieces) -> RecurrentState:
         """See :class:`Bert2Seq`."""
         state = super().start(encoded)
@@ -209,6 +264,27 @@ class CoarseToFine(Bert2Seq):
         h = torch.tanh(self.child_h(torch.cat((h, tag), 2)))
         c = self.child_c(torch.cat((c, tag), 2))
         return Hidden(list(h.unbind(1)), list(c.unbind(1)), feed)
+
+
+class _Level(nn.Module):
+    """The sketches or the subtrees of a batch, as a model to search with."""
+
+    def __init__(self, model: CoarseToFine, state: RecurrentState) -> None:
+        super().__init__()
+        self._model, self._state = (model,), state
+
+    def encode(self, source: Ragged) -> Ragged:
+        """Nothing: the batch is encoded already."""
+        return source
+
+    def start(self, encoded: Ragged) -> RecurrentState:
+        """The state before the first step."""
+        return self._state
+
+    def step(self, tokens: Tensor, state: RecurrentState) -> Tensor:
+        """Consume one id per row; the end is the end of this level."""
+        (model,) = self._model
+        return Bert2Seq.step(model, tokens, state)
 
 
 def _running(flags: np.ndarray, starts: np.ndarray, sentences: np.ndarray) -> np.ndarray:

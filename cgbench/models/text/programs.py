@@ -137,9 +137,9 @@ class SketchSide(ProgramSide):
             else:
                 sequences[-1].append(id_)
         sketch, *subtrees = (super(SketchSide, self).decode(sequence) for sequence in sequences)
-        for subtree in subtrees:
-            sketch = sketch.replace(SLOT, subtree, 1)
-        return sketch
+        waiting = iter(subtrees)
+        words = [next(waiting, SLOT) if word == SLOT else word for word in words_of(sketch)]
+        return " ".join(words)
 
     def _tokens(self, line: str) -> tuple[list[int], list[list[int]]]:
         """The ids of a line, and the positions of each of its words among them."""

@@ -92,6 +92,15 @@ def test_a_sketch_is_followed_by_its_subtrees(subwords):
         assert decoded == subwords.as_decoded(line)
 
 
+def test_a_slot_in_a_subtree_is_not_filled(subwords):
+    first = subwords.encode_target(PROGRAMS[:1])[0].tolist()
+    mark = subwords.target_size - subwords.source_size + 1
+    slot = subwords.slot
+    twice = [first[0], slot, slot, mark, slot, mark, first[0], EOS]
+    assert subwords.decode_target(twice) == "( __SLOT__ ("
+    assert subwords.decode_target([*twice[:5], EOS]) == "( __SLOT__ __SLOT__"
+
+
 def test_words_of_a_subtree_are_its_tokens_and_its_slot(subwords):
     (places,) = subwords.target_places(PROGRAMS[:1])
     ids = subwords.encode_target(PROGRAMS[:1])[0]
@@ -216,6 +225,30 @@ def test_search_and_teacher_forcing_agree(bert, subwords):
             assert float(log_p.gather(1, target.ids[:, None]).sum()) == pytest.approx(
                 hypothesis.log_prob, abs=1e-3
             )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_authors_search_takes_the_best_of_each_level(bert, subwords, beam):
+    """Each slot has a subtree; the probability is of all sequences; company changes nothing."""
+    model = build(bert, subwords)
+    # Sketches with slots are likely.
+    model.generate.bias[subwords.slot] += 2
+    sources = subwords.encode_source(SOURCES)
+    found = model.search(Ragged.pack(sources), beam, 4, length_penalty=0.0)
+    assert any(subwords.slot in best.tokens for (best,) in found)
+    for source, (best,) in zip(sources, found, strict=True):
+        tokens = best.tokens.tolist()
+        sketch = tokens[: tokens.index(model.mark)] if model.mark in tokens else tokens
+        assert tokens.count(model.mark) == sketch.count(subwords.slot)
+        target = Ragged.pack([best.tokens])
+        log_p = model(Ragged.pack([source]), target.shifted())
+        assert float(log_p.gather(1, target.ids[:, None]).sum()) == pytest.approx(
+            best.log_prob, abs=1e-3
+        )
+        assert best.score == pytest.approx(best.log_prob)
+        ((alone,),) = model.search(Ragged.pack([source]), beam, 4, length_penalty=0.0)
+        assert alone.tokens.tolist() == tokens
 
 
 @torch.no_grad()
