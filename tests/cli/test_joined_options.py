@@ -18,7 +18,8 @@ from cgbench.errors import InputError
 from cgbench.requests import fields_of
 from cgbench.studies.consistency.request import ConsistencyRequest, ItemsRequest
 from cgbench.studies.parts.folder import Piece, Place, write_parts
-from cgbench.studies.parts.request import PartsOptions, PartsRequest
+from cgbench.studies.parts.options import PartsOptions
+from cgbench.studies.parts.request import PartsRequest
 from cgbench.studies.rules import rule_scores
 from cgbench.studies.rules.export_rules import RulesOptions
 from cgbench.studies.validity.request import ValidateRequest

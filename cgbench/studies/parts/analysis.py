@@ -9,7 +9,7 @@ from cgbench.benchmark.score.evaluation.analysis import Analysis
 from cgbench.benchmark.score.forms.analyses import AnalysisLayout, Blocks
 from cgbench.benchmark.score.forms.as_json import as_json
 from cgbench.benchmark.score.forms.rows import Row, rows_of
-from cgbench.studies.parts.request import PartsOptions
+from cgbench.studies.parts.options import PartsOptions
 from cgbench.text.columns import Column
 from cgbench.text.inputs import as_column
 

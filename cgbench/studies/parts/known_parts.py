@@ -39,8 +39,8 @@ from cgbench.studies.parts.by_outputs import (
     no_residual,
 )
 from cgbench.studies.parts.folder import SIDES, PartsFolder, Place
+from cgbench.studies.parts.options import PartsOptions
 from cgbench.studies.parts.own_translations import Outcomes
-from cgbench.studies.parts.request import PartsOptions
 from cgbench.studies.parts.residual import (
     Incidence,
     Parts,

@@ -17,7 +17,7 @@ from cgbench.studies.parts.by_outputs import (
     no_residual,
 )
 from cgbench.studies.parts.folder import PartsFolder
-from cgbench.studies.parts.request import PartsOptions
+from cgbench.studies.parts.options import PartsOptions
 from cgbench.studies.parts.residual import compare_composition
 
 

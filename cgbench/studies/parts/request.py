@@ -1,8 +1,8 @@
-"""The requests of ``parts()`` and ``cgbench parts``, and of the analysis of known parts."""
+"""The request of ``parts()`` and ``cgbench parts``."""
 
 from typing import Literal
 
-from cgbench.argument_types import AnyRelease, Bitext, Bitexts, Folder, Systems, Text
+from cgbench.argument_types import AnyRelease, Bitext, Bitexts, Folder, Text
 from cgbench.requests import KW_ONLY, option, request
 from cgbench.text.normalisation import PairOptions
 
@@ -69,36 +69,4 @@ class PartsRequest(PairOptions):
         least=1,
         unit="words",
         group="Probes",
-    )
-
-
-@request
-class PartsOptions:
-    """Options of the analysis of known parts."""
-
-    _: KW_ONLY
-    parts: Folder | None = option(
-        default=None,
-        help=(
-            "Folder of `cgbench parts` for this test set: report which test pairs have known parts"
-        ),
-        group="Parts",
-    )
-    probe_systems: Systems | None = option(
-        default=None,
-        help=(
-            "Translations of the probes (FOLDER/probes.source) by the same systems, runs in the"
-            " same order"
-        ),
-        group="Parts",
-        flag="probe-hyp",
-    )
-    known: int = option(
-        default=4,
-        help=(
-            "Minimum number of probes whose output contains the piece, for it to be known (or all"
-            " of fewer probes)"
-        ),
-        least=1,
-        is_setting=True,
     )

@@ -196,14 +196,41 @@ def compare_composition(
     )
 
 
+class _Column:
+    """The columns of the statistics of a unit."""
+
+    GIVEN, ROWS = 0, 1
+    """Given rows, and rows."""
+    MISSING, PAIRS, PREDICTED = 2, 3, 4
+    """The missing, all and predicted weight of given pairs."""
+    SLOPE = slice(5, 8)
+    """The slope of that prediction."""
+    HELD = 8
+    """The weight of held-back probes."""
+    GRADIENT, CURVATURE = slice(9, 12), slice(12, 18)
+    """Of their likelihood, with the prior shared out by weight: the upper triangle of a matrix."""
+    CHANCE = 18
+    """The weight of given pairs that comes out by chance."""
+    COUNT = 19
+
+
+class _Weights(NamedTuple):
+    """In which share of the ``folds`` a test row is ``given`` ``[rows]``, a piece in a given row is
+    ``missing`` ``[places in rows]``, and a probe of a known piece is ``held`` back ``[places in
+    probes]``.
+    """
+
+    given: np.ndarray
+    missing: np.ndarray
+    held: np.ndarray
+    folds: int
+
+
 class Residual(Metric):
     """:data:`FIGURES` as a metric of units: a unit is a piece in a test row or in a probe.
 
-    Its statistics, in columns: given rows and rows; the missing, all and predicted weight of given
-    pairs; the slope of that prediction (3); the weight of held-back probes, and the gradient (3)
-    and curvature (6) of their likelihood, with the prior shared out by weight; the weight of given
-    pairs that comes out by chance. If that is a share c, the same share of missing pieces comes out
-    all the same, so errors are divided by 1 - c.
+    Its statistics are the columns of :class:`_Column`. If a share c of the weight comes out by
+    chance, the same share of missing pieces comes out as well, so errors are divided by 1 - c.
     """
 
     name, figures, lower_is_better = "composition", FIGURES, True
@@ -251,91 +278,113 @@ class Residual(Metric):
 
     def statistics(self, run: Outcomes) -> np.ndarray:  # type: ignore[override]
         """The statistics of all units of a run."""
-        parts, least = self.parts, self.least
-        rows, probes, counts = parts.rows, parts.probes, parts.counts
-        right, total = (
-            run.probes.astype(np.float64),
-            np.bincount(probes.piece, run.probes, len(counts)),
+        parts = self.parts
+        rows = parts.rows
+        # The weights of given pairs, of their missing pieces and of held-back probes.
+        weights = self._weights(run)
+        weight = weights.given[rows.sentence]
+        per_row = self.rarest if parts.whole else np.ones(len(weight))
+        pairs, missing = weight * per_row, weights.missing * per_row
+        held = self._like_given(weights.held, weight, weights.folds)
+        # The predicted errors: the curve that fits the held-back probes.
+        wrong = held * ~run.probes
+        fit = self._fit(held, wrong)
+        gradient, curvature = self._likelihood(fit, held, wrong)
+        if held.any():
+            gradient -= np.outer(held / held.sum(), _PENALTY @ (fit - self._prior))
+            curvature += np.multiply.outer(held / held.sum(), _PENALTY)
+        predicted, slope = _curve(self._of_rows @ fit)
+        # A line per unit: pieces in test rows, then pieces in probes.
+        statistics = np.zeros((self.n, _Column.COUNT))
+        in_rows, in_probes = np.split(statistics, [len(rows.piece)])
+        given = gate_of(parts, run.probes, self.least).given
+        in_rows[:, _Column.GIVEN] = given[rows.sentence] * self.rarest
+        in_rows[:, _Column.ROWS] = self.rarest
+        in_rows[:, _Column.MISSING] = missing
+        in_rows[:, _Column.PAIRS] = pairs
+        in_rows[:, _Column.PREDICTED] = pairs * predicted
+        in_rows[:, _Column.SLOPE] = (pairs * slope)[:, None] * self._of_rows
+        if run.chance is not None:
+            in_rows[:, _Column.CHANCE] = pairs * run.chance
+        in_probes[:, _Column.HELD] = held
+        in_probes[:, _Column.GRADIENT] = gradient
+        in_probes[:, _Column.CURVATURE] = curvature[:, _UPPER[0], _UPPER[1]]
+        return statistics
+
+    def _weights(self, run: Outcomes) -> _Weights:
+        """Each probe of a piece is held back in turn: in which share of these folds a pair is
+        given, lacks a piece, or a probe tests a known piece.
+        """
+        parts, rows, probes, counts = (
+            self.parts,
+            self.parts.rows,
+            self.parts.probes,
+            self.parts.counts,
         )
+        right = run.probes.astype(np.float64)
+        total = np.bincount(probes.piece, run.probes, len(counts))
         starts = np.searchsorted(probes.piece, np.arange(len(counts)))
         fold_of_probe = np.arange(len(probes.piece)) - starts[probes.piece]
+        has_others = counts[probes.piece] > 1
         folds = max(int(counts.max(initial=0)), 1)
         given_weight, held_weight = np.zeros(len(parts.length)), np.zeros(len(probes.piece))
         missing_weight = np.zeros(len(rows.piece))
         for fold in range(folds):
-            out = (fold_of_probe == fold % np.maximum(counts, 1)[probes.piece]) & (
-                counts[probes.piece] > 1
+            is_out = fold_of_probe == fold % np.maximum(counts, 1)[probes.piece]
+            out = is_out & has_others
+            passed, came_out = (
+                total - np.bincount(probes.piece[out], right[out], len(counts)),
+                run.rows,
             )
-            passed, came = total - np.bincount(probes.piece[out], right[out], len(counts)), run.rows
             if run.folds is not None:
-                passed, came = run.folds.passed[fold], run.folds.rows[fold]
-            known = _known(passed, counts - (counts > 1), least)
+                passed, came_out = run.folds.passed[fold], run.folds.rows[fold]
+            known = _known(passed, counts - (counts > 1), self.least)
             given = _given(parts, known)
             given_weight += given / folds
-            missing_weight += (given[rows.sentence] & ~came) / folds
+            missing_weight += (given[rows.sentence] & ~came_out) / folds
             held_weight += (out & known[probes.piece]) / folds
-        weight = given_weight[rows.sentence]
-        piece_weight = (
-            weight / np.bincount(rows.sentence, minlength=len(given_weight))[rows.sentence]
-            if parts.whole
-            else weight
-        )
-        given_of_piece, units = (
-            np.bincount(rows.piece, piece_weight, len(counts)),
-            np.bincount(probes.piece, held_weight, len(counts)),
-        )
+        return _Weights(given_weight, missing_weight, held_weight, folds)
+
+    def _like_given(self, held: np.ndarray, weight: np.ndarray, folds: int) -> np.ndarray:
+        """The weights of held-back probes, so that those of a piece weigh as much as its given
+        pairs (direct standardisation), and all of them as much as there are.
+
+        :param weight: of given pairs, for each piece in a row.
+        """
+        rows, probes, counts = self.parts.rows, self.parts.probes, self.parts.counts
+        if self.parts.whole:  # a sentence counts once, whatever its number of pieces
+            weight = weight / np.bincount(rows.sentence)[rows.sentence]
+        given_of_piece = np.bincount(rows.piece, weight, len(counts))
+        held_of_piece = np.bincount(probes.piece, held, len(counts))
         with np.errstate(invalid="ignore", divide="ignore"):
-            held_weight = (
-                held_weight * np.where(units > 0, given_of_piece / units, 0.0)[probes.piece]
-            )
+            ratio = np.where(held_of_piece > 0, given_of_piece / held_of_piece, 0.0)
+        held = held * ratio[probes.piece]
         # As many probes as there are, so that the prior keeps its weight.
-        held_weight *= (
-            np.count_nonzero(held_weight) / folds / held_weight.sum() if held_weight.sum() else 0.0
-        )
-        per_row = self.rarest if parts.whole else np.ones(len(weight))
-        pairs, missing, wrong = (
-            weight * per_row,
-            missing_weight * per_row,
-            held_weight * ~run.probes,
-        )
-        fit = self._fit(held_weight, wrong)
-        gradient, curvature = self._likelihood(fit, held_weight, wrong)
-        if held_weight.any():
-            gradient -= np.outer(held_weight / held_weight.sum(), _PENALTY @ (fit - self._prior))
-            curvature += np.multiply.outer(held_weight / held_weight.sum(), _PENALTY)
-        predicted, slope = _curve(self._of_rows @ fit)
-        statistics = np.zeros((self.n, 19))
-        first, second = statistics[: len(rows.piece)], statistics[len(rows.piece) :]
-        first[:, 0] = gate_of(parts, run.probes, least).given[rows.sentence] * self.rarest
-        first[:, 1] = self.rarest
-        first[:, 2:5] = np.stack([missing, pairs, pairs * predicted], axis=1)
-        first[:, 5:8] = (pairs * slope)[:, None] * self._of_rows
-        if run.chance is not None:
-            first[:, 18] = pairs * run.chance
-        second[:, 8], second[:, 9:12], second[:, 12:18] = (
-            held_weight,
-            gradient,
-            curvature[:, _UPPER[0], _UPPER[1]],
-        )
-        return statistics
+        if not held.sum():
+            return held * 0.0
+        return held * (np.count_nonzero(held) / folds / held.sum())
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """:data:`FIGURES` in percent, ``[m, 4]``; NaN if no pair is given or no known piece has a
         second probe.
         """
-        given, rows, wrong, pairs, predicted = sums[:, :5].T
-        fitted, pairs = sums[:, 8] > 1e-9, np.where(pairs > 1e-9, pairs, np.nan)
+        fitted = sums[:, _Column.HELD] > 1e-9
+        pairs = np.where(sums[:, _Column.PAIRS] > 1e-9, sums[:, _Column.PAIRS], np.nan)
+        # A Newton step from the fit to all probes.
         curvature = np.repeat(np.eye(3)[None], len(sums), axis=0)
-        for at, (row, column) in enumerate(zip(*_UPPER, strict=True)):
-            curvature[fitted, row, column] = curvature[fitted, column, row] = sums[fitted, 12 + at]
-        step = np.linalg.solve(curvature, sums[:, 9:12, None])[:, :, 0]
-        visible = 1 - sums[:, 18] / pairs
+        terms = sums[fitted, _Column.CURVATURE]
+        for term, (row, column) in zip(terms.T, zip(*_UPPER, strict=True), strict=True):
+            curvature[fitted, row, column] = curvature[fitted, column, row] = term
+        step = np.linalg.solve(curvature, sums[:, _Column.GRADIENT, None])[:, :, 0]
+        predicted = sums[:, _Column.PREDICTED] + (sums[:, _Column.SLOPE] * step).sum(axis=1)
+        # Errors that chance does not hide.
+        visible = 1 - sums[:, _Column.CHANCE] / pairs
         pairs = pairs * np.where(visible > LEAST_VISIBLE, visible, np.nan)
-        expected = 100 * np.clip((predicted + (sums[:, 5:8] * step).sum(axis=1)) / pairs, 0.0, 1.0)
-        expected, error = np.where(fitted, expected, np.nan), 100 * np.minimum(wrong / pairs, 1.0)
-        return np.stack(
-            [error - expected, 100 * self._covered * given / rows, error, expected], axis=1
-        )
+        expected = 100 * np.clip(predicted / pairs, 0.0, 1.0)
+        expected = np.where(fitted, expected, np.nan)
+        error = 100 * np.minimum(sums[:, _Column.MISSING] / pairs, 1.0)
+        given = 100 * self._covered * sums[:, _Column.GIVEN] / sums[:, _Column.ROWS]
+        return np.stack([error - expected, given, error, expected], axis=1)
 
     def label(self, figure: str) -> str:
         """The name of the score."""

@@ -177,9 +177,32 @@ def _with_release(
     }
 
 
+@dataclass(frozen=True)
+class _Texts:
+    """The joined texts of a set, by their role; ``normalised``: the references in that form."""
+
+    sources: Column | None
+    compounds: Column | None
+    human: Column | None
+    references: list[list[str]]
+    names: list[str]
+    normalised: Any = None
+    normalised_sources: Column | None = None
+
+    def for_metric(self) -> ExampleTexts:
+        """What a metric is made from."""
+        return ExampleTexts(self.references, self.sources, self.compounds)
+
+    def in_normalised_form(self) -> "_Texts":
+        """The same with the references, and the sources if there are such, in normalised form."""
+        references, names = read_references(self.normalised)
+        sources = self.normalised_sources or self.sources
+        return replace(self, references=references, names=names, sources=sources)
+
+
 def _read(
     request: ScoreRequest,
-    metric: Metric | None,
+    given_metric: Metric | None,
     texts: dict[str, Any],
     systems: Any,
     table: AnyPath | None,
@@ -187,104 +210,151 @@ def _read(
     *,
     control: bool = False,
 ) -> ExampleSet:
-    """The set of these texts and systems; ``metric``: None if the request names it."""
-    metric_name, by_name = request.metric, metric is None
-    options = {
-        name: value for name, value in request.metric_options.items() if name not in OF_METRIC
-    }
-    if options and not by_name:
-        raise InputError(
-            f"{argument(next(iter(options)))}: the given Metric already has its options"
-        )
+    """The set of these texts and systems; ``given_metric``: None if the request names it."""
+    options = _options_of_metric(request, given_metric)
+    # Join the texts and the outputs, and read each by its role.
     joined, runs, examples = context.once(
         f"texts, control: {control}",
         lambda: join_texts(
             request.examples.ids,
             texts,
             systems,
-            leads=not by_name,
+            leads=given_metric is not None,
             lines=lines_of_release(request.release, request.examples, control=control),
         ),
     )
-    roles = {
-        name: (
-            None
-            if joined.get(name) is None
-            else as_column(joined[name], f"control_{name}" if control else name, *ROLES[name])
+    set_texts = _read_roles(request, given_metric, joined, runs, control=control)
+    # Make the metric, and read the outputs.
+    metric = given_metric or make_metric(request.metric, set_texts.for_metric(), options)
+    against = "the metric" if given_metric is None or not control else "its control set"
+    read = read_systems(runs, metric.n, set_texts.names[0] if set_texts.names else against)
+    check_translated(request, read, set_texts.sources, set_texts.normalised_sources)
+    # Hypotheses in the normalised form of a release are compared with its references in that form.
+    release_form = False
+    if not absent(set_texts.normalised):
+        in_form = set_texts.in_normalised_form()
+        if in_release_form(request, metric, read, set_texts.references, in_form.references):
+            release_form, set_texts = True, in_form
+            metric = make_metric(request.metric, set_texts.for_metric(), options)
+    prepared, normalised, warnings = prepare(
+        request, metric, read, set_texts.references, release_form=release_form
+    )
+    # The outputs behind external scores.
+    outputs = {} if control else context.outputs
+    with_texts = tuple(
+        replace(system, texts=tuple(outputs.get(system.name, ()))) for system in prepared
+    )
+    return ExampleSet(
+        metric=metric,
+        systems=with_texts,
+        references=set_texts.references,
+        names=set_texts.names,
+        sources=set_texts.sources,
+        human=set_texts.human,
+        examples=examples,
+        table=table or _first_table(metric, set_texts, runs),
+        warnings=warnings,
+        control=control,
+        normalised=normalised,
+        columns=context.control_columns if control else context.columns,
+    )
+
+
+def _options_of_metric(request: ScoreRequest, given_metric: Metric | None) -> dict[str, Any]:
+    """The options that the named metric is made with.
+
+    :raises InputError: there are such, but the metric is given as an object.
+    """
+    options = {
+        name: value for name, value in request.metric_options.items() if name not in OF_METRIC
+    }
+    if options and given_metric is not None:
+        raise InputError(
+            f"{argument(next(iter(options)))}: the given Metric already has its options"
         )
+    return options
+
+
+def _read_roles(
+    request: ScoreRequest,
+    given_metric: Metric | None,
+    joined: Mapping[str, Any],
+    runs: Mapping[str, Sequence[Column]],
+    *,
+    control: bool,
+) -> _Texts:
+    """The texts by their role.
+
+    :param runs: of each system; their scores belong to the examples of a given metric.
+    :raises InputError: a text that the metric needs is missing, or has another length.
+    """
+    roles = {
+        name: None
+        if joined.get(name) is None
+        else as_column(joined[name], f"control_{name}" if control else name, *ROLES[name])
         for name in ("sources", "compounds", "human")
     }
-    sources, lacks_references = roles["sources"], absent(joined["references"])
-    references: list[list[str]] = []
-    names: list[str] = []
-    if by_name and metric_class(metric_name).needs == "sources":
+    sources = roles["sources"]
+    if given_metric is not None:
+        references, names = _references_of(joined, given_metric, runs)
+        return _Texts(**roles, references=references, names=names)
+    if metric_class(request.metric).needs == "sources":
         if control and (sources is None or roles["compounds"] is None):
             missing = " and ".join(map(argument, ("control_sources", "control_compounds")))
             raise InputError(f"CTER of a control set needs its compounds: give {missing}")
-        names = [sources.name] if sources else []
-    elif by_name or not lacks_references:
-        if control and lacks_references:
+        references, names = [], [sources.name] if sources else []
+    else:
+        if control and absent(joined["references"]):
             raise InputError(
                 f"the control set needs references: give {argument('control_references')} (or a"
                 f" {argument('release')} with a control set)"
             )
         references, names = read_references(joined["references"])
-        beside = sources if metric is None else next(iter(runs.values()))[0]
-        if beside and len(references) != (len(beside) if metric is None else metric.n):
-            noun = "lines" if metric is None or metric.of_texts else "scores"
-            raise InputError(
-                f"{beside.name} has {len(beside):,} {noun} and {names[0]} has {len(references):,}"
-                " lines: check where the alignment breaks"
-            )
-    against = names[0] if names else "its control set" if control and metric else "the metric"
-    if metric is None:
-        metric = make_metric(
-            metric_name, ExampleTexts(references, sources, roles["compounds"]), options
-        )
-    read, release_form = read_systems(runs, metric.n, against), False
+        if sources and len(sources) != len(references):
+            raise _unequal(sources, "lines", names[0], len(references))
     normalised_sources = None
-    if by_name and sources and not absent(joined.get("normalised_sources")):
+    if sources and not absent(joined.get("normalised_sources")):
         normalised_sources = as_column(joined["normalised_sources"], "sources", *ROLES["sources"])
-    check_translated(request, read, sources, normalised_sources)
-    # Hypotheses in the normalised form of a release are compared with its references in that form.
-    if by_name and not absent(joined.get("normalised")):
-        normalised_references, normalised_names = read_references(joined["normalised"])
-        if release_form := in_release_form(
-            request, metric, read, references, normalised_references
-        ):
-            references, names = normalised_references, normalised_names
-            sources = normalised_sources or sources
-            metric = make_metric(
-                metric_name, ExampleTexts(references, sources, roles["compounds"]), options
-            )
-    prepared, normalised, warnings = prepare(
-        request, metric, read, references, release_form=release_form
+    return _Texts(
+        **roles,
+        references=references,
+        names=names,
+        normalised=joined.get("normalised"),
+        normalised_sources=normalised_sources,
     )
-    outputs = {} if control else context.outputs
-    with_texts = tuple(
-        replace(system, texts=tuple(outputs.get(system.name, ()))) for system in prepared
+
+
+def _references_of(
+    joined: Mapping[str, Any], given_metric: Metric, runs: Mapping[str, Sequence[Column]]
+) -> tuple[list[list[str]], list[str]]:
+    """The references of the examples of a given metric, and their names; empty if there are none.
+
+    :raises InputError: there is another number of them.
+    """
+    if absent(joined["references"]):
+        return [], []
+    references, names = read_references(joined["references"])
+    if len(references) != given_metric.n:
+        noun = "lines" if given_metric.of_texts else "scores"
+        raise _unequal(next(iter(runs.values()))[0], noun, names[0], len(references))
+    return references, names
+
+
+def _unequal(column: Column, noun: str, references: str, count: int) -> InputError:
+    return InputError(
+        f"{column.name} has {len(column):,} {noun} and {references} has {count:,} lines: check"
+        " where the alignment breaks"
     )
-    files = [*([sources.name] if sources else []), *names]
+
+
+def _first_table(metric: Metric, texts: _Texts, runs: Mapping[str, Sequence[Column]]) -> str | None:
+    """The first file that is a table: its columns describe the same examples."""
+    names = [*([texts.sources.name] if texts.sources else []), *texts.names]
     if not metric.of_texts:
-        given_scores = [run.name for runs_of_system in runs.values() for run in runs_of_system]
-        files += [name for name in given_scores if split_name(name)[0].is_file()]
-    # The first file that is a table has columns that describe the same examples.
-    paths = (split_name(name)[0] for name in files)
-    table = table or next((str(path) for path in paths if form(path) != "plain"), None)
-    return ExampleSet(
-        metric,
-        with_texts,
-        references,
-        names,
-        sources,
-        roles["human"],
-        examples,
-        table,
-        warnings,
-        control,
-        normalised,
-        context.control_columns if control else context.columns,
-    )
+        of_scores = [run.name for runs_of_system in runs.values() for run in runs_of_system]
+        names += [name for name in of_scores if split_name(name)[0].is_file()]
+    paths = (split_name(name)[0] for name in names)
+    return next((str(path) for path in paths if form(path) != "plain"), None)
 
 
 def lines_of_release(
