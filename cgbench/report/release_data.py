@@ -12,12 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from cgbench.benchmark.build.stats.novelty import novel_ngrams
-from cgbench.benchmark.build.stats.of_release import ReleaseOrigin, open_release, training_text
+from cgbench.benchmark.build.stats.release_statistics import (
+    ReleaseOrigin,
+    open_release,
+    training_text,
+)
 from cgbench.benchmark.build.stats.single_texts import Text
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts
 from cgbench.benchmark.measure.overlap.known_from import ngrams_of_pool
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.card import shown_counts
 from cgbench.benchmark.release.release import Release, input_corpus
 from cgbench.errors import InputError
@@ -96,7 +100,7 @@ def _learn(origin: ReleaseOrigin, training: Text) -> KnownNgrams:
     words = {"word_min_count": release.configuration["word_min_count"]}
     if folder := origin.known.get(side):
         texts = [(str(release), join_blocks(release.lines(side, normalised=True)))]
-        return ngrams_of_pool(KnownOfTest.load(folder), texts, min_count=origin.min_count, **words)
+        return ngrams_of_pool(CorpusCounts.load(folder), texts, min_count=origin.min_count, **words)
     return KnownNgrams.learn(training.content, min_count=origin.min_count, **words)
 
 

@@ -9,7 +9,7 @@ import pytest
 from finished_releases import KEY, write_finished
 from small_build import list_files
 
-from cgbench.benchmark.candidates.scan import NGRAMS, WORDS
+from cgbench.benchmark.candidates.pool_scan import NGRAMS, WORDS
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.release.card_notes import add_results, marked_part
 from cgbench.benchmark.release.manifest import digest, table_file

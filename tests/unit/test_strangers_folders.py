@@ -10,7 +10,7 @@ from small_ensemble import learn_subwords, write_member
 from text_files import exchange, write_lines
 
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
+from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts
 from cgbench.benchmark.measure.overlap.overlap import overlap
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify
@@ -74,7 +74,7 @@ def folders(tmp_path):
                 out=tmp_path / "x/result",
                 engine=Local(1),
             ),
-            KnownOfTest.load,
+            CorpusCounts.load,
         ),
         "split": (make_split, read_split),
     }

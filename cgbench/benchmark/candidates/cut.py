@@ -1,7 +1,7 @@
 """Cut a scanned pool to its candidates: the highest degrees, without repeats and without seen text.
 
 The pool cut of ReaCT (Zheng and Lapata 2023, section 4). It reads the files of
-:mod:`cgbench.benchmark.candidates.scan`, and only the text of rows that may become candidates.
+:mod:`cgbench.benchmark.candidates.pool_scan`, and only the text of rows that may become candidates.
 Memory grows with the number of candidates, not with the pool.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.candidates.scan import NO_LIMIT, arrow, mix
+from cgbench.benchmark.candidates.pool_scan import NO_LIMIT, arrow, mix
 from cgbench.files import atomic_path, write_atomic, write_json
 from cgbench.machine import in_threads
 from cgbench.text.blocks import padded_text, read_blocks, release_memory
@@ -62,8 +62,7 @@ def count_lengths(lengths: Iterable[Mapping[str, int]], bounds: Bounds) -> dict[
     """The numbers of rows that are too short, too long and within the bounds, and of all:
     ``known_words``.
 
-    :param lengths: the counts of :func:`~cgbench.benchmark.candidates.scan.scan` for each corpus of
-        the pool.
+    :param lengths: the counts of :func:`.pool_scan.scan` for each corpus of the pool.
     """
     pairs = [(int(length), count) for counts in lengths for length, count in counts.items()]
     known = sum(count for _, count in pairs)

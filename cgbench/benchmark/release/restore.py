@@ -14,7 +14,7 @@ import numpy as np
 
 from cgbench.argument_types import AnyRelease, Bitexts
 from cgbench.benchmark.candidates.originals import original_of
-from cgbench.benchmark.candidates.scan import content_of
+from cgbench.benchmark.candidates.pool_scan import content_of
 from cgbench.benchmark.release.data_tables import with_text, write_sets
 from cgbench.benchmark.release.manifest import CORRELATIONS, DATA, MANIFEST, table_names, text_files
 from cgbench.benchmark.release.publishing import ARRIVING, write_manifest

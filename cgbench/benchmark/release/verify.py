@@ -19,10 +19,10 @@ from cgbench.benchmark.candidates.correlations import as_jsonl, correlations
 from cgbench.benchmark.candidates.matching import LENGTHS, RAREST, balance, covariates_of
 from cgbench.benchmark.candidates.noise_share import choose_cut
 from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, pair_measures
-from cgbench.benchmark.candidates.scan import content_of
+from cgbench.benchmark.candidates.pool_scan import content_of
 from cgbench.benchmark.candidates.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.benchmark.candidates.strata import COLUMNS, SAMPLED, design_of, draw_columns
-from cgbench.benchmark.measure.overlap.known_of_test import sums_of
+from cgbench.benchmark.measure.overlap.corpus_counts import sums_of
 from cgbench.benchmark.release.data_tables import (
     NORMALISED,
     TEXTS,
@@ -278,7 +278,7 @@ def _check_tables(release: Release) -> str:
         table, file = release.table(name, text=True), table_file(name)
         texts = sides_of(table, release.languages)
         form = sides_of(table, release.languages, NORMALISED)
-        # Text is there if the manifest says so, and matches the hash of its row.
+        # Text is there if the manifest states it, and matches the hash of its row.
         for sides, expected, noun in (
             (texts, release.has_text, "text"),
             (form, release.has_text and release.keeps_normalised, "normalised text"),

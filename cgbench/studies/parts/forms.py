@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgbench.benchmark.candidates.scan import line_hashes, pair_hash
+from cgbench.benchmark.candidates.pool_scan import line_hashes, pair_hash
 from cgbench.benchmark.measure.divergence.elements import ElementType, elements_of
 from cgbench.studies.parts.folder import SIDES, Piece, Place
 from cgbench.studies.parts.select import CHOICES, Candidates, once_per_text

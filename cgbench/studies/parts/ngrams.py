@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from cgbench.benchmark.candidates.cut import fetch_texts
-from cgbench.benchmark.candidates.scan import Chunk, Scan, chunks_of, open_sides, pair_hash
+from cgbench.benchmark.candidates.pool_scan import Chunk, Scan, chunks_of, open_sides, pair_hash
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.shots.postings import places_of
 from cgbench.machine import in_threads, usable_cores

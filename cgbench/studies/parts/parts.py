@@ -12,7 +12,7 @@ import numpy as np
 from cgbench import __version__
 from cgbench.argument_types import as_path
 from cgbench.benchmark.candidates.originals import original_of
-from cgbench.benchmark.candidates.scan import line_hashes, mix
+from cgbench.benchmark.candidates.pool_scan import line_hashes, mix
 from cgbench.benchmark.measure.divergence.elements import element_type
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release, input_corpus

@@ -10,8 +10,8 @@ from ray_nodes import ray_nodes
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install ray")
 
-from cgbench.benchmark.candidates import scan  # noqa: E402
-from cgbench.benchmark.candidates.scan import NGRAMS, WORDS, scan_with  # noqa: E402
+from cgbench.benchmark.candidates import pool_scan  # noqa: E402
+from cgbench.benchmark.candidates.pool_scan import NGRAMS, WORDS, scan_with  # noqa: E402
 from cgbench.benchmark.measure.known_ngrams.known import learn_sides  # noqa: E402
 from cgbench.engines import FAILED, Local, LostError, Needs, open_engine  # noqa: E402
 from cgbench.engines import ray as ray_cluster  # noqa: E402
@@ -121,7 +121,7 @@ def test_a_task_that_lost_a_process_runs_again(engine, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_shards_of_a_scan(engine, demo, tmp_path, monkeypatch):
     """On all machines that see the pool; else here. The same files either way."""
-    monkeypatch.setattr(scan, "CHUNK", 1 << 14)
+    monkeypatch.setattr(pool_scan, "CHUNK", 1 << 14)
     monkeypatch.setattr(corpus, "CHUNK", 1 << 12)  # how often the file says where a line is
     train, pool = ([demo / f"{name}.{side}" for side in ("de", "en")] for name in ("train", "pool"))
     learned, words = learn_sides(train[1], train[0])

@@ -18,7 +18,7 @@ from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.uncertainty import SHARD
-from cgbench.benchmark.measure.overlap.known_of_test import (
+from cgbench.benchmark.measure.overlap.corpus_counts import (
     check_count,
     check_words_alike,
     read_summary,

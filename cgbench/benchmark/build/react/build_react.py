@@ -32,7 +32,7 @@ from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import pair_measures
-from cgbench.benchmark.candidates.scan import scan_with
+from cgbench.benchmark.candidates.pool_scan import scan_with
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
 from cgbench.benchmark.candidates.strata import OWN_SCORE, draw_columns
 from cgbench.benchmark.candidates.table import (

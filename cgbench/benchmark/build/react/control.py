@@ -54,7 +54,7 @@ def draw_control(
 ) -> MatchedControl:
     """Draw a control set for a test set.
 
-    :param scans: the files of :func:`~cgbench.benchmark.candidates.scan.scan`, for all ``pools``.
+    :param scans: the files of :func:`.pool_scan.scan`, for all ``pools``.
     :param test: arrays ``pool`` (as in the scan), ``source_length`` and ``target_length`` of the
         test set; ``texts``: its sources and targets, words joined by one blank.
     :param vocabularies: the words of the training text, source and target.

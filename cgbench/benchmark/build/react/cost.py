@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cgbench.benchmark.build.react.build_plan import Plan
 from cgbench.benchmark.candidates.amounts import resolve_amount
-from cgbench.benchmark.candidates.scan import Scan, scan
+from cgbench.benchmark.candidates.pool_scan import Scan, scan
 from cgbench.benchmark.candidates.uncertainty import measure_sources, open_ensemble, shard_needs
 from cgbench.benchmark.measure.known_ngrams.known import learn_sides
 from cgbench.engines import Engine

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from cgbench.benchmark.build.react.build_plan import Plan
 from cgbench.benchmark.build.react.checks import check_known_words
-from cgbench.benchmark.candidates.scan import NGRAMS, WORDS
+from cgbench.benchmark.candidates.pool_scan import NGRAMS, WORDS
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts
 from cgbench.benchmark.measure.overlap.known_from import Named, ngrams_of_pool, words_of_pool
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
 from cgbench.errors import InputError
 from cgbench.text.blocks import read_blocks
 from cgbench.text.corpus import ParallelText
@@ -18,7 +18,7 @@ from cgbench.text.normalisation import SIDES
 
 def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> None:
     """Write the known n-grams and words into the folder ``out``
-    (:mod:`cgbench.benchmark.candidates.scan`).
+    (:mod:`cgbench.benchmark.candidates.pool_scan`).
 
     :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` belongs to
         other text.
@@ -34,13 +34,13 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
     else:
         if degree_side in known:
             ngrams = ngrams_of_pool(
-                KnownOfTest.load(known[degree_side]), _texts(plan, pools, degree_side), **counts
+                CorpusCounts.load(known[degree_side]), _texts(plan, pools, degree_side), **counts
             )
         else:
             ngrams = KnownNgrams.learn(path, **counts)
         if other_side in known:
             other_words = words_of_pool(
-                KnownOfTest.load(known[other_side]), _texts(plan, pools, other_side), least
+                CorpusCounts.load(known[other_side]), _texts(plan, pools, other_side), least
             )
         else:
             other_words = Vocabulary.learn(other_path, min_count=least)

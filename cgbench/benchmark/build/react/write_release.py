@@ -20,7 +20,7 @@ from cgbench.benchmark.build.react.build_plan import Built
 from cgbench.benchmark.build.react.request import default_settings
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
 from cgbench.benchmark.candidates.originals import original_pairs
-from cgbench.benchmark.candidates.scan import content_of
+from cgbench.benchmark.candidates.pool_scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
 from cgbench.benchmark.candidates.strata import design_of
 from cgbench.benchmark.candidates.table import control_table

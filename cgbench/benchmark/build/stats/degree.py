@@ -64,10 +64,10 @@ def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
         )
     change = normaliser(request.normalisation, request.language)
     if known_from is not None:
+        from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts, check_words_alike
         from cgbench.benchmark.measure.overlap.known_from import ngrams_of_lines
-        from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest, check_words_alike
 
-        counted = KnownOfTest.load(local_path(known_from))
+        counted = CorpusCounts.load(local_path(known_from))
         check_words_alike(counted.folder, counted.units, request.normalisation.settings)
         lines = list(map(change, lines))
         return map(_row, ngrams_of_lines(counted, lines, min_count).cover(lines))

@@ -19,7 +19,7 @@ from cgbench.benchmark.build.stats.text_statistics import (
     statistics_as_json,
 )
 from cgbench.benchmark.measure.divergence.chance import check_random_splits
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest, check_words_alike
+from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts, check_words_alike
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts
 from cgbench.tables import FORMS, Note, OutputTable, as_text
@@ -158,7 +158,7 @@ def stats(request: StatsRequest) -> Statistics:
 
 
 def _of_release(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
-    from cgbench.benchmark.build.stats.of_release import open_release, release_rows
+    from cgbench.benchmark.build.stats.release_statistics import open_release, release_rows
 
     text_options = (
         "tests",
@@ -207,7 +207,7 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterator[StatsRow]:
                 f"{argument('known_from')} replaces {argument('train')}, and has no tags; leave"
                 " them out"
             )
-        known = KnownOfTest.load(local_path(request.known_from))
+        known = CorpusCounts.load(local_path(request.known_from))
         check_words_alike(known.folder, known.units, normalisation.settings)
     train = _text(request.train, "train") if known is None else []
     tags = _tags(request, len(named_texts), len(sides))

@@ -21,8 +21,8 @@ from cgbench.benchmark.build.stats.novelty import Novelty, novel_ngrams, novel_t
 from cgbench.benchmark.build.stats.single_texts import Text, check_sentences, text_digest
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.metrics.metric import Signature
+from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts
 from cgbench.benchmark.measure.overlap.known_from import ngrams_of_lines, text_of_lines
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.manifest import summary
 from cgbench.errors import InputError, argument
 from cgbench.text.normalisation import Normalisation
@@ -122,7 +122,7 @@ class Training:
         )
 
     @classmethod
-    def of_overlap(cls, overlap: KnownOfTest, tests: Sequence[Text], min_count: int) -> Training:
+    def of_overlap(cls, overlap: CorpusCounts, tests: Sequence[Text], min_count: int) -> Training:
         """A corpus known through a ``cgbench overlap`` result on the test texts; its text consists
         of the longest known n-grams of these.
 

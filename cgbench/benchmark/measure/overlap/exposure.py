@@ -15,7 +15,7 @@ import numpy as np
 
 from cgbench.argument_types import AnyPath
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
+from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts
 from cgbench.text.blocks import join_blocks
 from cgbench.text.plain_text import words_of
 
@@ -45,7 +45,7 @@ def exposure_of(
     :param min_count: the smallest count in ``train`` of a known n-gram.
     :raises InputError: ``given`` is something else, or has counts of another text.
     """
-    blocks = KnownOfTest.load(Path(given)).ends("the text", join_blocks(lines), 1)
+    blocks = CorpusCounts.load(Path(given)).ends("the text", join_blocks(lines), 1)
     ends = [
         of_line
         for _, lengths, of_block in blocks

@@ -1,6 +1,6 @@
 """The known n-grams and words of a pool in a corpus of any size, for a scan (``--known-from``).
 
-They come from a ``cgbench overlap`` result on the pool's text (``known_of_test.py``) and are
+They come from a ``cgbench overlap`` result on the pool's text (``corpus_counts.py``) and are
 limited to that text, so each pair gets the same pieces and rare words as from the whole corpus. The
 text of the longest known n-grams, once each, has exactly these known n-grams; they are learned from
 it like from any text.
@@ -13,7 +13,7 @@ import numpy as np
 from cgbench.benchmark.measure.known_ngrams.known import BYTES_A_WORD, KnownNgrams
 from cgbench.benchmark.measure.known_ngrams.learning import grow_ngrams
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary, rank_words
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest, check_count
+from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts, check_count
 from cgbench.machine import check_memory
 from cgbench.text.blocks import Block, join_blocks
 
@@ -21,7 +21,7 @@ Named = tuple[str, Iterable[Block]]
 """A text of the pool, with its name."""
 
 
-def words_of_pool(known: KnownOfTest, texts: Sequence[Named], min_count: int) -> Vocabulary:
+def words_of_pool(known: CorpusCounts, texts: Sequence[Named], min_count: int) -> Vocabulary:
     """The words of a pool that occur ``min_count`` times in the corpus, with their counts there, up
     to the highest count in the result."""
     for name, blocks in texts:
@@ -31,7 +31,7 @@ def words_of_pool(known: KnownOfTest, texts: Sequence[Named], min_count: int) ->
 
 
 def ngrams_of_pool(
-    known: KnownOfTest, texts: Sequence[Named], *, min_count: int, word_min_count: int
+    known: CorpusCounts, texts: Sequence[Named], *, min_count: int, word_min_count: int
 ) -> KnownNgrams:
     """The n-grams of a pool that occur ``min_count`` times in the corpus, over its words."""
     from cgbench.benchmark.measure.known_ngrams import trie_kernels
@@ -54,14 +54,14 @@ def ngrams_of_pool(
     return KnownNgrams(vocabulary, min_count, *grow_ngrams(vocabulary, min_count, runs, 1))
 
 
-def ngrams_of_lines(known: KnownOfTest, lines: Iterable[str], min_count: int) -> KnownNgrams:
+def ngrams_of_lines(known: CorpusCounts, lines: Iterable[str], min_count: int) -> KnownNgrams:
     """The same for lines of the text of a result."""
     texts = [("the text", join_blocks(lines))]
     return ngrams_of_pool(known, texts, min_count=min_count, word_min_count=min_count)
 
 
 def _vocabulary(
-    known: KnownOfTest, min_count: int, word_min_count: int
+    known: CorpusCounts, min_count: int, word_min_count: int
 ) -> tuple[Vocabulary, np.ndarray]:
     """The words that are known or not rare, by falling count; and the new id, or -1, of each word
     of the result.
@@ -71,7 +71,7 @@ def _vocabulary(
     return rank_words(known.words.arena, known.words.starts, counts, min_count, word_min_count)
 
 
-def text_of_lines(known: KnownOfTest, lines: Iterable[str]) -> list[str]:
+def text_of_lines(known: CorpusCounts, lines: Iterable[str]) -> list[str]:
     """The longest n-grams of lines of the text of a result that occur in the corpus and are not
     part of a longer one; together they have the same n-grams in it as the lines."""
     spans = (
@@ -83,7 +83,7 @@ def text_of_lines(known: KnownOfTest, lines: Iterable[str]) -> list[str]:
 
 
 def _spans(
-    known: KnownOfTest, name: str, blocks: Iterable[Block], min_count: int, shortest: int = 2
+    known: CorpusCounts, name: str, blocks: Iterable[Block], min_count: int, shortest: int = 2
 ) -> Iterator[np.ndarray]:
     """The longest known n-grams of each block that are not part of a longer one, each ended by
     -1.

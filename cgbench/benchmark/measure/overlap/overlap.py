@@ -14,7 +14,7 @@ import numpy as np
 from cgbench.argument_types import as_path
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.measure.overlap.automaton import Automaton
-from cgbench.benchmark.measure.overlap.known_of_test import save_known
+from cgbench.benchmark.measure.overlap.corpus_counts import save_known
 from cgbench.benchmark.measure.overlap.reading import ReadingRules, read_corpus
 from cgbench.benchmark.measure.overlap.request import OverlapRequest
 from cgbench.benchmark.measure.overlap.result import Overlap, SideOverlap

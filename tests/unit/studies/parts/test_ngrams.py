@@ -7,7 +7,7 @@ import twins
 from text_files import write_lines
 
 import cgbench
-from cgbench.benchmark.candidates import scan
+from cgbench.benchmark.candidates import pool_scan
 from cgbench.errors import InputError
 from cgbench.studies.parts import ngrams
 from cgbench.studies.parts.folder import PartsFolder
@@ -119,7 +119,7 @@ def test_against_the_definition(tmp_path, seed, monkeypatch):
     ]
     most, k, need = draw.randint(4, 20), draw.randint(1, 4), draw.randint(0, 2)
     monkeypatch.setattr(corpus_module, "CHUNK", 32)  # of the places where a chunk may begin
-    monkeypatch.setattr(scan, "CHUNK", 100)  # many chunks
+    monkeypatch.setattr(pool_scan, "CHUNK", 100)  # many chunks
     monkeypatch.setattr(ngrams, "CHOICES", 1000)
     monkeypatch.setattr(ngrams, "usable_cores", lambda: 2)
     texts = {"train": _pair(tmp_path, "train", train), "test": _pair(tmp_path, "test", test)}
@@ -174,7 +174,7 @@ def test_against_the_definition(tmp_path, seed, monkeypatch):
     order = list(range(len(corpus)))
     draw.shuffle(order)
     pool = _pair(tmp_path / "b", "pool", [corpus[n] for n in order], [sources[n] for n in order])
-    monkeypatch.setattr(scan, "CHUNK", 1 << 20)
+    monkeypatch.setattr(pool_scan, "CHUNK", 1 << 20)
     monkeypatch.setattr(ngrams, "usable_cores", lambda: 1)
     cgbench.parts(**texts, corpora=pool, out=tmp_path / "other", **settings)
     for name in ("probes.source", "probes.target", "pieces.jsonl", "rows.jsonl"):
@@ -212,7 +212,7 @@ def test_what_is_not_kept_early_is_not_missed(tmp_path, monkeypatch):
     draw = random.Random(2)
     train, test, corpus = _sentences(draw, 40), _sentences(draw, 6), _sentences(draw, 1500, 9)
     monkeypatch.setattr(corpus_module, "CHUNK", 32)
-    monkeypatch.setattr(scan, "CHUNK", 1000)
+    monkeypatch.setattr(pool_scan, "CHUNK", 1000)
     monkeypatch.setattr(ngrams, "usable_cores", lambda: 1)
     monkeypatch.setattr(ngrams, "CHOICES", 1)
     whole = _parts(tmp_path / "a", test, corpus, train, k=3)

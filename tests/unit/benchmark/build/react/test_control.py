@@ -12,7 +12,7 @@ from scipy.stats import ks_2samp
 from text_files import write_pairs
 
 from cgbench.benchmark.build.react.control import bins_of, draw_control, nearest_bins
-from cgbench.benchmark.candidates import scan as scan_module
+from cgbench.benchmark.candidates import pool_scan as scan_module
 from cgbench.benchmark.candidates.cut import Bounds
 from cgbench.benchmark.candidates.matching import (
     BALANCED,
@@ -22,7 +22,7 @@ from cgbench.benchmark.candidates.matching import (
     shown_balance,
     worst,
 )
-from cgbench.benchmark.candidates.scan import Scan, content_of, scan
+from cgbench.benchmark.candidates.pool_scan import Scan, content_of, scan
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary

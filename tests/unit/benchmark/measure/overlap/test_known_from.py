@@ -18,8 +18,8 @@ from cgbench.benchmark.build.stats.stats import stats
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.measure.overlap.automaton import Automaton
+from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts
 from cgbench.benchmark.measure.overlap.known_from import ngrams_of_pool, words_of_pool
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.measure.overlap.overlap import overlap
 from cgbench.benchmark.release.verify import verify
 from cgbench.engines import Local
@@ -39,7 +39,7 @@ def known_of(pool, corpus, tmp_path):
     automaton = Automaton.build(*words.read_lines(pool), len(words))
     matches = automaton.no_matches(MOST)
     automaton.read(*words.read_lines(corpus), matches)
-    return KnownOfTest(tmp_path, words, automaton, matches, {}, "")
+    return CorpusCounts(tmp_path, words, automaton, matches, {}, "")
 
 
 @settings(deadline=None, max_examples=200)

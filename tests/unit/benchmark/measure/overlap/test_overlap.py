@@ -13,8 +13,8 @@ from twins_overlap import count_ngrams, figures
 from cgbench.benchmark.build.stats.stats import stats
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.overlap import reading
+from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts
 from cgbench.benchmark.measure.overlap.known_from import ngrams_of_lines
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.measure.overlap.overlap import overlap
 from cgbench.engines import Local
 from cgbench.errors import InputError
@@ -97,7 +97,7 @@ def test_as_known_ngrams_and_novelty_have_it(texts, tmp_path):
         texts / "test.txt", texts / "all.txt", orders=(2, 3), min_count=1, out=out, engine=ONE
     )
     test = (texts / "test.txt").read_text().splitlines()
-    known = KnownOfTest.load(out)
+    known = CorpusCounts.load(out)
     for min_count in (1, 2, 3):
         pieces, lengths = KnownNgrams.learn(texts / "all.txt", min_count=min_count).measure(test)
         if min_count == 1:
@@ -196,7 +196,7 @@ def test_what_is_wrong_with_a_call(texts, tmp_path):
 def test_a_kept_result_that_does_not_serve(texts, tmp_path):
     out = tmp_path / "out"
     overlap(texts / "test.txt", texts / "0.txt", out=out, engine=ONE)
-    known = KnownOfTest.load(out)
+    known = CorpusCounts.load(out)
     with pytest.raises(InputError, match="row 2 of the text is not in the text"):
         ngrams_of_lines(known, [(texts / "test.txt").read_text().splitlines()[4], "w1 q"], 1)
     with pytest.raises(
@@ -205,8 +205,8 @@ def test_a_kept_result_that_does_not_serve(texts, tmp_path):
     ):
         ngrams_of_lines(known, ["w1"], 4)
     with pytest.raises(InputError, match="not a result of cgbench overlap"):
-        KnownOfTest.load(tmp_path)
+        CorpusCounts.load(tmp_path)
     matches = out / "known" / "matches.npy"
     matches.write_bytes(matches.read_bytes()[:-4] + b"\1\0\0\0")
     with pytest.raises(InputError, match="matches.npy: is damaged"):
-        KnownOfTest.load(out)
+        CorpusCounts.load(out)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from text_files import write_pairs
 
 from cgbench.benchmark.candidates import cut as cut_module
-from cgbench.benchmark.candidates import scan as pool_module
+from cgbench.benchmark.candidates import pool_scan as pool_module
 from cgbench.benchmark.candidates.cut import Bounds, Cut, count_lengths, cut
-from cgbench.benchmark.candidates.scan import Scan, scan
+from cgbench.benchmark.candidates.pool_scan import Scan, scan
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError

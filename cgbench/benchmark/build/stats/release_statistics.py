@@ -12,7 +12,7 @@ from pathlib import Path
 from cgbench.benchmark.build.stats.pos import Tags
 from cgbench.benchmark.build.stats.single_texts import Text, read_single_text
 from cgbench.benchmark.build.stats.text_statistics import StatsRow, Training, Wanted, measure_text
-from cgbench.benchmark.measure.overlap.known_of_test import KnownOfTest, sums_of
+from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release, check_input, input_corpus
 from cgbench.errors import InputError, argument
@@ -101,7 +101,7 @@ def _training(origin: ReleaseOrigin, name: str, test: Text, tags: Tags | None) -
                 f"{argument('pos')}: the {name} side of the release is from {folder}, which has no"
                 " tags; leave it out"
             )
-        return Training.of_overlap(KnownOfTest.load(folder), [test], origin.min_count)
+        return Training.of_overlap(CorpusCounts.load(folder), [test], origin.min_count)
     return Training.learn(training_text(origin, name), origin.min_count)
 
 

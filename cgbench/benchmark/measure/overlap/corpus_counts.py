@@ -53,7 +53,7 @@ def save_known(folder: Path, test: Path, matches: np.ndarray, rules: ReadingRule
 
 
 @dataclass(frozen=True, eq=False)
-class KnownOfTest:
+class CorpusCounts:
     """The known n-grams of a test text in a corpus. ``units``: how words were separated, as JSON;
     ``digest``: the SHA-256 of the matches."""
 
@@ -65,7 +65,7 @@ class KnownOfTest:
     digest: str
 
     @classmethod
-    def load(cls, folder: Path) -> KnownOfTest:
+    def load(cls, folder: Path) -> CorpusCounts:
         """Open the result of ``cgbench overlap --out``.
 
         :raises InputError: the folder is not such a result, or is damaged.
