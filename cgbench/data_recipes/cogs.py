@@ -83,22 +83,62 @@ def without_variables(form: str) -> str:
     )
 
 
+def nested(form: str) -> str:
+    """``predicate ( role = argument , ... )``: the form as a tree, as in CSL (Qiu et al., 2022).
+
+    A variable that several roles share is written for each. Forms of single words (LAMBDA terms,
+    names) are not changed.
+    """
+    terms = list(_TERM.finditer(form))
+    if "LAMBDA" in form or not terms:
+        return form
+    # A node per variable: its word, and its roles in the order of the form.
+    words: dict[str, str] = {}
+    roles: dict[str, list[tuple[str, str]]] = {}
+    for term in terms:
+        if term["noun"]:
+            words[term["of"]] = term["noun"]
+            continue
+        words.setdefault(term["variable"], term["predicate"])
+        modifies = ". nmod ." in term[0]
+        role = f"nmod . {term['role']}" if modifies else term["role"]
+        roles.setdefault(term["variable"], []).append((role, term["argument"]))
+
+    def written(node: str) -> str:
+        arguments = [f"{role} = {written(argument)}" for role, argument in roles.get(node, ())]
+        word = words.get(node, node)
+        return f"{word} ( {' , '.join(arguments)} )" if arguments else word
+
+    # The root is an argument of nothing.
+    arguments = {argument for pairs in roles.values() for _, argument in pairs}
+    (root,) = [node for node in words if node not in arguments]
+    return written(root)
+
+
 def prepare_cogs(sources: Sources, out: Writer) -> None:
-    """Write the official splits, the first edition of ``gen``, and Dangle's form of both."""
+    """Write the official splits, the first edition of ``gen``, and Dangle's form of both, which has
+    no other form.
+    """
+    rewrite = nested if out.form == "nested" else str
     for name in FILES:
         if not (paths := sources.find(f"{name}.tsv")):
             continue
         rows = tab_rows(paths[0], "sentence", "logical form", "type")
         if name != "gen":
-            out.split(name.replace("_", "-"), rows, sides=SIDES)
+            in_form = ((source, rewrite(form), kind) for source, form, kind in rows)
+            out.split(name.replace("_", "-"), in_form, sides=SIDES)
         else:
             out.split(
                 "gen",
-                ((source, with_role(form, kind, "theme"), kind) for source, form, kind in rows),
+                (
+                    (source, rewrite(with_role(form, kind, "theme")), kind)
+                    for source, form, kind in rows
+                ),
                 sides=SIDES,
             )
             rows = [(source, with_role(form, kind, "agent"), kind) for source, form, kind in rows]
-            out.split("gen-2020", rows, sides=SIDES)
+            in_form = ((source, rewrite(form), kind) for source, form, kind in rows)
+            out.split("gen-2020", in_form, sides=SIDES)
         if name in ("train", "gen"):
             out.split(f"dangle/{name}", _dangle(rows), sides=SIDES)
         if name == "gen":
@@ -146,6 +186,7 @@ RECIPES = (
         sources=tuple(_sources()),
         prepare=prepare_cogs,
         revision=2,
+        forms={"nested": "forms as trees, predicate ( role = argument , ... ), as in CSL"},
         notes=(
             (
                 "gen has the roles corrected on 2022-09-13, gen-2020 those used by earlier papers;"

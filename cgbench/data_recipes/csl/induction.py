@@ -2,9 +2,9 @@
 ``compgen/csl/induction``).
 
 At first, every pair is a rule. In each round, every rule proposes the one change that most improves
-the objective, and all changes are made together: a rule that others derive goes; or a rule a that
-is b(c) or c(b) for a rule b is replaced by c. The objective counts the symbols of the grammar, and
-how badly the two sides of each rule predict each other in the training pairs.
+the objective, and all changes are made together: a rule that others derive is removed, and c
+replaces the rule if it is b(c) or c(b) for another rule b. The objective counts the symbols of the
+grammar, and how badly the two sides of each rule predict each other in the training pairs.
 
 Where the authors' code depends on the order of a set, this one takes the order of the text.
 """

@@ -15,7 +15,7 @@ from small_recipes import git_blob, lenient
 
 from cgbench.data_recipes import cfq, colors, pcfg
 from cgbench.data_recipes.cfq import INVERSE, merge_triples, tokenize_query, tokenize_question
-from cgbench.data_recipes.cogs import with_role, without_variables
+from cgbench.data_recipes.cogs import nested, with_role, without_variables
 from cgbench.data_recipes.demo import corpus
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.recipe import Source
@@ -24,6 +24,7 @@ from cgbench.data_recipes.smcalflow import read_requests
 from cgbench.data_recipes.writer import tab_rows
 from cgbench.errors import InputError
 from cgbench.text.sparql import rewrite_query
+from cgbench.text.streams import read_lines
 
 
 def test_every_recipe_is_complete():
@@ -44,6 +45,48 @@ def test_every_recipe_is_complete():
                 for known in source.hashes
             )
         json.dumps(recipe.describe())
+
+
+# COGS as trees: the examples of CSL's authors
+
+
+@pytest.mark.parametrize(
+    ("form", "tree"),
+    [
+        ("investigate . agent ( x _ 1 , James )", "investigate ( agent = James )"),
+        ("* captain ( x _ 1 ) ; eat . agent ( x _ 2 , x _ 1 )", "eat ( agent = * captain )"),
+        (
+            "* sailor ( x _ 1 ) ; dust . agent ( x _ 2 , x _ 1 ) AND dust . theme ( x _ 2 , x _ 4 )"
+            " AND boy ( x _ 4 )",
+            "dust ( agent = * sailor , theme = boy )",
+        ),
+        (
+            "* girl ( x _ 1 ) ; need . agent ( x _ 2 , x _ 1 ) AND need . xcomp ( x _ 2 , x _ 4 )"
+            " AND cook . agent ( x _ 4 , x _ 1 )",
+            "need ( agent = * girl , xcomp = cook ( agent = * girl ) )",
+        ),
+        (
+            "* dog ( x _ 1 ) ; * bag ( x _ 7 ) ; dog . nmod . in ( x _ 1 , x _ 4 ) AND bakery"
+            " ( x _ 4 ) AND bakery . nmod . in ( x _ 4 , x _ 7 ) AND sneeze . agent ( x _ 8 , x _ 1"
+            " )",
+            "sneeze ( agent = * dog ( nmod . in = bakery ( nmod . in = * bag ) ) )",
+        ),
+        ("Ava", "Ava"),
+        ("LAMBDA a . shark ( a )", "LAMBDA a . shark ( a )"),
+    ],
+)
+def test_cogs_as_trees(form, tree):
+    assert nested(form) == tree
+
+
+@needs("cogs/train.tsv.gz", "cogs/gen.tsv.gz")
+def test_every_form_of_cogs_is_a_tree():
+    for name in ("train", "gen"):
+        for row in read_lines(SHARED / f"cogs/{name}.tsv.gz"):
+            form = row.split("\t")[1]
+            tree = nested(form)
+            assert "x _" not in tree and tree.count("(") == tree.count(")")
+            assert tree.count("=") >= form.count(",") or "LAMBDA" in form
 
 
 # Colors
