@@ -100,6 +100,7 @@ class Ensemble:
         max_length_ratio: float = 1.2,
         max_length_extra: int = 10,
         length_penalty: float = 1.0,
+        length_offset: float = 0.0,
         batch_tokens: int | None = None,
         progress: bool = False,
     ) -> list[list[Translation]]:
@@ -109,6 +110,8 @@ class Ensemble:
         A line without tokens has the empty translation: only the end token, with probability 1.
 
         :param longest: truncate sources to this number of tokens, with the end token.
+        :param length_offset: scores are log-probability / ((offset + tokens) / (offset + 1)) to the
+            power of ``length_penalty``.
         :param batch_tokens: maximum source tokens per batch, with padding (default: by the device).
         :returns: up to ``beam`` hypotheses of each line, best first.
         """
@@ -116,6 +119,7 @@ class Ensemble:
         check(int, 0, max_length_extra=max_length_extra)
         check(float, 0, max_length_ratio=max_length_ratio)
         check(float, length_penalty=length_penalty)
+        check(float, 0, length_offset=length_offset)
         # An architecture may have a search of its own, for one model.
         search: Any = partial(beam_search, self.members)
         if len(self.members) == 1:
@@ -140,6 +144,7 @@ class Ensemble:
                     max_length_ratio=max_length_ratio,
                     max_length_extra=max_length_extra,
                     length_penalty=length_penalty,
+                    length_offset=length_offset,
                 )
                 for row, hypotheses in zip(batch.tolist(), nbest_lists, strict=True):
                     result[row] = [

@@ -59,6 +59,7 @@ def beam_search(
     max_length_ratio: float = 1.2,
     max_length_extra: int = 10,
     length_penalty: float = 1.0,
+    length_offset: float = 0.0,
 ) -> list[list[Translation]]:
     """Search for the best translations of a batch.
 
@@ -67,6 +68,7 @@ def beam_search(
     ``<pad>`` are never produced; ``<unk>`` may be.
 
     :param members: one or more models in evaluation mode.
+    :param length_penalty, length_offset: see :func:`penalised`.
     :returns: up to ``beam`` hypotheses of each sentence, best first.
     """
     if beam < 1:
@@ -96,7 +98,7 @@ def beam_search(
             if len(hypotheses) < beam:
                 tokens = np.append(history[row, parent[row, column], 1:], EOS).astype(np.int32)
                 score, cut = (
-                    log_prob / len(tokens) ** length_penalty,
+                    log_prob / penalised(len(tokens), length_penalty, length_offset),
                     bool(limit[alive[row]] <= step),
                 )
                 hypotheses.append(Translation("", tokens, log_prob, score, cut))
@@ -116,6 +118,16 @@ def beam_search(
             state.reorder((row * width + parent).ravel())
         alive = alive[going]
     return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in finished]
+
+
+def penalised(length: int, penalty: float, offset: float) -> float:
+    """Return what a log-probability is divided by: ((offset + length) / (offset + 1))^penalty.
+
+    An offset of 0 is fairseq's normalisation, one of 5 that of Wu et al. (2016) and tensor2tensor.
+
+    :param length: number of tokens, with the end token.
+    """
+    return float(((offset + length) / (offset + 1)) ** penalty)
 
 
 def _mean_probabilities(models: Sequence[Any], states: Sequence[Any], tokens: Tensor) -> Tensor:

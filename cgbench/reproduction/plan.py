@@ -123,6 +123,8 @@ class Run:
         # Fields that only some runs have: without them, the keys of older results stay.
         if system.length_penalty != 1:
             config["length_penalty"] = system.length_penalty
+        if system.length_offset:
+            config["length_offset"] = system.length_offset
         if self.start:
             config["init"] = self.start.key
         if benchmark.form:

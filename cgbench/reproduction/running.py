@@ -375,6 +375,8 @@ def translate_test(
         )
         if run.system.length_penalty != 1:
             limit = {**limit, "length_penalty": run.system.length_penalty}
+        if run.system.length_offset:
+            limit = {**limit, "length_offset": run.system.length_offset}
         translations = ensemble.translate(sources, run.system.beam, progress=True, **limit)
         write_atomic(path, "".join(f"{item.text}\n" for item in translations))
     hypotheses = list(read_lines(path))

@@ -35,7 +35,8 @@ class PublishedSystem:
     :param hold_out: ``share`` of the training text used for validation, and which pairs (``last``
         or ``random``), for benchmarks without a validation split.
     :param beam: beam size for the test; 1 is greedy search. ``length_penalty``: power of the length
-        that the scores of hypotheses are divided by.
+        that the scores of hypotheses are divided by; ``length_offset``: 0 for the length itself, 5
+        for that of Wu et al. (2016).
     :param init: name on the hub of the pre-trained model from which it starts; the user gives its
         address.
     :param splits: splits used instead of the benchmark's: ``train``, ``valid``, ``tests``,
@@ -56,6 +57,7 @@ class PublishedSystem:
     hold_out: Mapping[str, Any] = field(default_factory=dict)
     beam: int = 1
     length_penalty: float = 1.0
+    length_offset: float = 0.0
     init: str = ""
     splits: Mapping[str, Any] = field(default_factory=dict)
     same_as: str = ""

@@ -40,6 +40,7 @@ TENSOR2TENSOR = {
     "attention_bias": False,
     "initialization": "tensor2tensor",
     "norm_epsilon": 1e-6,
+    "begin_target": "zeros",
 }
 
 PROTO = {"prototype_layer": 2, "prototype_min_count": 3}

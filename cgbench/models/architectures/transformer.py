@@ -254,7 +254,10 @@ class Transformer(nn.Module):
 
     def embed_target(self, target: Ragged) -> Tensor:
         """Return the decoder's input vectors [N, width]."""
-        return self.embed(self.target_embedding, target.ids, target.layout.positions)
+        ids, layout = target.ids, target.layout
+        if self.config.begin_target == "zeros":  # the vector of padding
+            ids = ids.index_fill(0, to_device(layout.starts, ids.device), PAD)
+        return self.embed(self.target_embedding, ids, layout.positions)
 
     def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout) -> Tensor:
         """Return the decoder's last states [N, width] for target vectors [N, width]."""
@@ -320,6 +323,8 @@ class Transformer(nn.Module):
 
     def embed_step(self, tokens: Tensor, position: int) -> Tensor:
         """Return the vectors [rows, width] of the ids [rows] at one position."""
+        if position == 0 and self.config.begin_target == "zeros":
+            tokens = torch.full_like(tokens, PAD)
         return self.embed(
             self.target_embedding, tokens, torch.tensor([position], device=tokens.device)
         )

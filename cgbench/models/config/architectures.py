@@ -123,6 +123,8 @@ class DangleConfig(PrefixConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        rule = "end with model.architecture=dangle, whose prefixes begin with </s>"
+        self._require("begin_target", self.begin_target == "end", rule)
         if self.form == "encoder_only":
             for name in ("encoder_layers", "decoder_layers"):
                 rule = "0 with model.form=encoder_only, whose layers are model.mixed_layers"

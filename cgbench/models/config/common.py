@@ -140,6 +140,11 @@ class TransformerConfig(ModelConfig):
     attention_bias: bool = option(True, "Whether the attention projections have a bias")
     output_bias: bool = option(False, "Whether the logits have a bias")
     begin_source: bool = option(False, "Whether each source begins with <s>")
+    begin_target: Literal["end", "zeros"] = option(
+        "end",
+        "What the decoder reads before a target: the vector of </s> (``end``), or ``zeros`` as in"
+        " tensor2tensor",
+    )
     initialization: Literal["fairseq", "csordas", "tensor2tensor"] = option(
         "fairseq",
         "Initialisation of layers: ``fairseq``, ``csordas`` (Xavier for attention, Xavier with"

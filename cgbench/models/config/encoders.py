@@ -18,6 +18,7 @@ BART = {  # our settings for its decoder
     "attention_bias": True,
     "tie_output": True,
     "output_bias": False,
+    "begin_target": "end",
 }
 
 

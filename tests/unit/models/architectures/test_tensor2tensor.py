@@ -1,5 +1,5 @@
 """What tensor2tensor's settings add to the Transformer: one table of embeddings, positions from 0,
-signals at every step, rates, and initial weights.
+signals at every step, the first word, search, rates, and initial weights.
 """
 
 import copy
@@ -13,6 +13,9 @@ from cgbench.errors import InputError
 from cgbench.models.config.architectures import build_model
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.positions import timing_sinusoids
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.search import penalised
+from cgbench.models.special_ids import EOS
 from cgbench.models.training.loop import learning_rate
 
 SHARED = row("transformer", **TENSOR2TENSOR, share_embeddings=True).values[0]
@@ -35,6 +38,24 @@ def test_the_first_position_is_zero_and_sines_come_before_cosines():
     assert signal[1].tolist() == pytest.approx(
         [math.sin(1), math.sin(1e-4), math.cos(1), math.cos(1e-4)]
     )
+
+
+def test_the_decoder_first_reads_a_position_alone():
+    model = build_model(SHARED, 11, 11).eval()
+    target = Ragged.pack([[EOS, 5], [EOS, 6, 7]])
+    read = model.embed_target(target)
+    position = timing_sinusoids(torch.tensor([0]), SHARED.width)[0]
+    assert torch.equal(read[0], position) and torch.equal(read[2], position)
+    assert not torch.equal(read[1], read[4])
+    assert torch.equal(model.embed_step(torch.tensor([EOS]), 0)[0], position)
+    assert torch.equal(model.embed_step(torch.tensor([5]), 1)[0], read[1])
+    with pytest.raises(InputError, match=r"model\.begin_target=zeros: must be end with"):
+        row("dangle", positions="relative", begin_target="zeros")
+
+
+def test_scores_are_divided_as_by_wu_et_al():
+    assert penalised(7, 0.6, 5) == pytest.approx((12 / 6) ** 0.6)
+    assert penalised(7, 1.0, 0) == 7
 
 
 def test_step_signals_need_positions_to_add():
