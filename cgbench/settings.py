@@ -1,8 +1,7 @@
-"""Options of requests and settings classes: defined once by :func:`option`, converted by msgspec,
-described in words.
+"""Settings classes, and values read as the types of their fields or of a request's.
 
-A settings class is a frozen dataclass whose fields are made by :func:`option`. Each key has the
-same name everywhere: as an option, in YAML files, in the manifest. ``__post_init__`` checks
+A settings class is a frozen dataclass whose fields are declared by :func:`option`. Each key has
+the same name everywhere: as an option, in YAML files, in the manifest. ``__post_init__`` checks
 constraints between fields. msgspec converts the values; this module adds values written as text
 (``1_000``, ``yes``, ``none``) and refuses numbers that are not finite.
 """
@@ -96,41 +95,13 @@ class Range(NamedTuple):
 NO_LIMITS = Range()
 
 
-def option(
-    default: Any = dataclasses.MISSING,
-    help: str = "",
-    *,
-    group: str = "",
-    unit: str = "",
-    flag: str = "",
-    metavar: str | None = None,
-    python_only: bool = False,
-    is_setting: bool = False,
-    **limits: float | None,
-) -> Any:
-    """A field of a request or a settings class: its default, help and limits.
+def option(default: Any = dataclasses.MISSING, help: str = "", **limits: float | None) -> Any:
+    """A field of a settings class: its default, help and limits.
 
-    In a request every argument is named, since type checkers know a default by its name alone (PEP
-    681).
-
-    :param help: an imperative or a noun phrase that stands alone, as ``--help`` shows it.
-    :param group: the heading that ``--help`` and the reference put it under.
-    :param unit: of a number: ``words``, ``seconds``.
-    :param flag: the option's name where it is not the field's: ``ref`` for ``references``.
-    :param metavar: what stands for the value in ``--help``.
-    :param python_only: there is no such option on the command line.
-    :param is_setting: set by ``--set`` and YAML files, without an option of its own.
+    :param help: an imperative or a noun phrase that stands alone.
     :param limits: range of a number (:class:`Range`): ``least``, ``most``, ``above``, ``below``.
     """
-    metadata: dict[str, Any] = {
-        "help": help,
-        "group": group,
-        "unit": unit,
-        "flag": flag,
-        "metavar": metavar,
-    }
-    metadata |= {"python_only": python_only, "is_setting": is_setting, "range": Range(**limits)}
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata={"help": help, "range": Range(**limits)})
 
 
 @cache

@@ -27,12 +27,13 @@ from cgbench import __version__
 from cgbench.argument_types import AnyEngine, AnyFunction
 from cgbench.checksums import digests_of, first_damaged
 from cgbench.checksums import hash_file as hash_file  # many modules import it from here
+from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json, sync, write_json
 from cgbench.locks import locked
 from cgbench.machine import runs_remotely
 from cgbench.progress import working
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 
 STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
 KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is compared in full
@@ -81,7 +82,7 @@ class Step:
 class Workspace:
     """The folder with the steps of a build.
 
-    ``say`` receives one line per step (for ``--explain``).
+    ``say`` receives one line per step (for ``--set explain=true``).
     """
 
     def __init__(self, root: Path, say: Callable[[str], None] | None = None) -> None:
@@ -277,29 +278,33 @@ def check_folder(
         )
 
 
-@request
-class TaskOptions:
-    """The engine of a job; on the command line it comes from ``--engine`` and related options."""
+class TaskOptions(Request):
+    """Where the tasks of a job run, and a function that receives a line per step."""
 
     _: KW_ONLY
     jobs: int | None = option(
+        "--jobs",
         default=None,
         help="Number of parallel tasks, which does not change the output [default: all cores]",
         least=1,
-        python_only=True,
+        group="Execution",
     )
     engine: AnyEngine | None = option(
-        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
+        "--engine",
+        default=None,
+        help=(
+            "Where tasks run: here, or on a Ray cluster (HOST:PORT, or auto) [default: local, or"
+            " CGBENCH_ENGINE]"
+        ),
+        metavar="local|ray[:ADDRESS]",
+        group="Execution",
     )
-
-
-@request
-class StepOptions(TaskOptions):
-    """The same, for a job that reports its steps."""
-
-    _: KW_ONLY
     say: AnyFunction | None = option(
         default=None,
         help="Function that receives one line per step: why it runs or is kept",
-        python_only=True,
     )
+
+    @property
+    def workers(self) -> Engine:
+        """The engine: this machine, unless another is given."""
+        return self.engine or Local(self.jobs)

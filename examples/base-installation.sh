@@ -21,8 +21,8 @@ printf 'dog\ndog\n' > compounds
 printf 'D\nx\n' > hypotheses
 printf 'dog\tD\n' > lexicon
 printf 'N\tdog\tdog\n' > atoms
-cgbench score cter --source source --compounds compounds --lexicon lexicon --atoms atoms --hyp mine=hypotheses \
-  --group-size 2
+cgbench score cter --source source --compounds compounds --lexicon lexicon --set atoms=atoms --hyp mine=hypotheses \
+  --set group_size=2
 
 # Scores of another program, such as COMET: one number per example.
 seq 300 | awk '{print $1 * 7 % 11}' > base.scores

@@ -16,5 +16,5 @@ done
 python -m spacy init config "$out/tagger.cfg" --lang en --pipeline tagger --force
 python -m spacy train "$out/tagger.cfg" --output "$out/tagger" --paths.train "$out/train.spacy" \
   --paths.dev "$out/dev.spacy" --training.max_steps "$steps"
-# --trust: a pipeline can run code when it is loaded, and this one is ours.
-cgbench stats --train "$data/train.tsv" --test "COGS=$data/gen.tsv" --columns 1,2 --pos "$out/tagger/model-best" --trust
+# --set trust=true: a pipeline can run code when it is loaded, and this one is ours.
+cgbench stats --train "$data/train.tsv" --test "COGS=$data/gen.tsv" --columns 1,2 --pos "$out/tagger/model-best" --set trust=true

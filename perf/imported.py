@@ -41,7 +41,7 @@ def main() -> None:
             np.savetxt(folder / f"s{system}", scores, fmt="%.6f")
             words += ["--scores", folder / f"s{system}"]
         for paired in ("bootstrap", "randomization"):
-            asked = ["--all-pairs", "--paired", paired, "--samples", "1000", "--format", "json"]
+            asked = ["--all-pairs", "--paired", paired, "--set", "samples=1000", "--format", "json"]
             found = best([*CGBENCH, "score", "import", *words, *asked], given.repeat)
             print(
                 f"| import of {given.systems} systems x {given.segments:,} segments, all pairs by"

@@ -112,7 +112,7 @@ def main() -> None:
             "--lexicon",
             folder / "lexicon",
         ]
-        given += ["--atoms", folder / "atoms"]
+        given += ["--set", f"atoms={folder / 'atoms'}"]
         ours = best(
             [*CGBENCH, "score", "cter", *given, "--hyp", f"x={folder / 'hypotheses'}"], repeat
         )

@@ -1,21 +1,16 @@
 """``cgbench build-react``: build a benchmark."""
 
-from typing import cast
-
 import click
 
 from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.commands.click_types import corpora_words, corpus_words
 from cgbench.commands.command import (
     Resumable,
-    engine_options,
-    explain_option,
     format_option,
     grouped_option,
 )
 from cgbench.commands.lines import cost_table, note, show
 from cgbench.commands.options import takes
-from cgbench.engines import Engine
 from cgbench.errors import InputError, argument
 
 
@@ -27,12 +22,10 @@ from cgbench.errors import InputError, argument
         " --dry-run"
     ),
 )
-@engine_options
 @takes(BuildRequest, read={"train": corpus_words, "pools": corpora_words, "exclude": corpora_words})
 @grouped_option("Execution", "--dry-run", is_flag=True, help="Print the plan and write nothing")
-@explain_option
 @format_option
-def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, form: str) -> None:
+def build_react_command(request: BuildRequest, dry_run: bool, form: str) -> None:
     """Build a test set of pairs that combine known words in new ways and are hard for a model.
 
     The pairs come from a pool that was not trained on. The same command resumes an interrupted
@@ -44,7 +37,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     from cgbench.commands.build_report import report
 
     _check_members(request)
-    engine = cast(Engine, request.execution.engine)
+    engine = request.execution.tasks.workers
     plan, workspace = plan_build(request), build.workspace_of(request)
     cost = forecast(plan, workspace, engine)
     if dry_run:
@@ -54,7 +47,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
         return show(form, {"steps": lines, "estimate": estimate}, text)
     if cost:
         note(f"\n{cost_table(cost)}\n")
-    release = build.run_build(plan, engine, note if explain else None)
+    release = build.run_build(plan, engine, note if request.execution.explain else None)
     show(form, {"out": str(request.out), **release.manifest}, report(release))
 
 

@@ -94,6 +94,20 @@ class Option(click.Option):
         }
 
 
+class SettingsOption(Option):
+    """``--set KEY=VALUE``; ``settings`` are the names of the settings, each with its help."""
+
+    def __init__(
+        self,
+        declarations: Sequence[str],
+        group: str = "",
+        settings: Sequence[tuple[str, str]] = (),
+        **keywords: Any,
+    ) -> None:
+        super().__init__(declarations, group, multiple=True, metavar="KEY=VALUE", **keywords)
+        self.settings = settings
+
+
 def corpus_words(paths: tuple[Path, ...]) -> Any:
     """The corpus that an option names: two files, one file, or a folder of ``cgbench split`` (its
     training set).

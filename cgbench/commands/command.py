@@ -2,7 +2,6 @@
 commands share.
 """
 
-import functools
 import re
 import sys
 from collections.abc import Callable
@@ -11,7 +10,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from cgbench.commands.click_types import FilesType, ModelType, Option
+from cgbench.commands.click_types import FilesType, ModelType, Option, SettingsOption
+from cgbench.commands.gone import new_way
 from cgbench.commands.lines import (
     Failure,
     Stopped,
@@ -23,7 +23,9 @@ from cgbench.commands.lines import (
 from cgbench.commands.lines import note as note  # read from here by many
 from cgbench.commands.lines import print_json as print_json
 from cgbench.commands.lines import show as show
+from cgbench.request_fields import RARE
 from cgbench.settings import did_you_mean
+from cgbench.tables import counted
 from cgbench.text.remote import is_address, local
 
 FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
@@ -31,9 +33,6 @@ FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
 IMPORTANT = ("--ref", "--hyp", "--beam")
 """Options that come first under their headings, before required ones."""
 FEW = 8  # options that need no headings
-# options in a ``--help``; of a command with more, those of the group "Advanced" are under
-# ``--help-all``
-MOST = 38
 
 
 def grouped_option(group: str, *declarations: str, **keywords: Any) -> Callable[[Any], Any]:
@@ -47,24 +46,27 @@ class Documented(click.Command):
     def __init__(self, *arguments: Any, example: str = "", **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.example = example
-        options = [param for param in self.params if isinstance(param, click.Option)]
-        self.rare = [
-            param
-            for param in options
-            if len(options) >= MOST and getattr(param, "group", "") == "Advanced"
+        self.rare = [param for param in self.params if getattr(param, "group", "") == RARE]
+        self.settings = [
+            setting
+            for param in self.params
+            if isinstance(param, SettingsOption)
+            for setting in param.settings
         ]
-        self.params.append(
-            Option(
-                ["--help-all"],
-                "Execution",
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=_help_all,
-                hidden=not self.rare,
-                help=f"Show {len(self.rare)} more options",
+        if self.rare or self.settings:
+            hidden = [counted(len(self.rare), "more option")] if self.rare else []
+            hidden += [counted(len(self.settings), "setting")] if self.settings else []
+            self.params.append(
+                Option(
+                    ["--help-all"],
+                    "Execution",
+                    is_flag=True,
+                    is_eager=True,
+                    expose_value=False,
+                    callback=_help_all,
+                    help=f"Show {' and '.join(hidden)}",
+                )
             )
-        )
 
     def make_context(
         self,
@@ -98,6 +100,10 @@ class Documented(click.Command):
             if records := groups.get(name):
                 with formatter.section(name):
                     formatter.write_dl(sorted(records, key=_importance))
+
+        if ctx.meta.get(_HELP_ALL) and self.settings:
+            with formatter.section("Settings, for --set KEY=VALUE"):
+                formatter.write_dl(self.settings)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Print the example, a long one in several lines."""
@@ -134,6 +140,11 @@ def _one_line(error: click.UsageError) -> click.ClickException:
     """A wrong call as one line; a group without a command shows its help instead."""
     if type(error).__name__ == "NoArgsIsHelpError":
         return error
+    command = error.ctx.command if error.ctx else None
+    if isinstance(error, click.NoSuchOption) and isinstance(command, Documented):
+        settings = [name for name, _ in command.settings]
+        if way := new_way(error.option_name, command.name or "", settings):
+            return Failure(way)
     text = error.format_message()
     see = f"; see {error.ctx.command_path} --help" if error.ctx else ""
     return Failure(f"{text[:1].lower()}{text[1:].rstrip('.').replace('. (', ' (')}{see}")
@@ -257,46 +268,6 @@ class Group(Documented, click.Group):
             if (failure := failure_of(error, ctx)) is None:
                 raise
             raise failure from error
-
-
-def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Combine options into one decorator."""
-
-    return lambda function: functools.reduce(
-        lambda command, option: option(command), reversed(decorators), function
-    )
-
-
-def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options for an engine, which the command receives as the argument ``engine``; it is closed at
-    the end.
-    """
-
-    @functools.wraps(command)
-    def run(*arguments: Any, jobs: int | None, engine: str | None, **keywords: Any) -> Any:
-        from cgbench.engines import open_engine
-
-        with open_engine(engine, jobs) as opened:
-            return command(*arguments, engine=opened, **keywords)
-
-    return options(
-        grouped_option("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS),
-        grouped_option(
-            "Execution",
-            "--engine",
-            metavar="local|ray[:ADDRESS]",
-            help=(
-                "Where tasks run: here, or on a Ray cluster (HOST:PORT, or auto) [default: local,"
-                " or CGBENCH_ENGINE]"
-            ),
-        ),
-    )(run)
-
-
-JOBS = "Number of parallel tasks, which does not change the output [default: all cores]"
-explain_option = grouped_option(
-    "Advanced", "--explain", is_flag=True, help="Print for each step why it runs or is kept"
-)
 
 
 def formats(*forms: str) -> Callable[[Any], Any]:

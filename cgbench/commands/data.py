@@ -4,12 +4,12 @@ import textwrap
 
 import click
 
-from cgbench.commands.command import JOBS, Command, Group, Resumable, format_option, grouped_option
+from cgbench.commands.command import Command, Group, Resumable, format_option
 from cgbench.commands.lines import note, print_json, show
 from cgbench.commands.options import takes
 from cgbench.data_recipes.prepared import DataRequest, get_data
 from cgbench.data_recipes.registry import find_recipe, recipes
-from cgbench.requests import changed
+from cgbench.request import changed
 from cgbench.tables import columns, counted, render
 
 SHOWN = 6  # missing splits or files that are named
@@ -77,8 +77,7 @@ def describe_command(name: str, form: str) -> None:
 
 @data_group.command("get", cls=Resumable, example="cgbench data get scan --out data/scan")
 @click.argument("name")
-@grouped_option("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS)
-@takes(DataRequest)
+@takes(DataRequest, but=("engine",))
 @format_option
 def get_command(request: DataRequest, form: str) -> None:
     """Download or generate a data set, check it, and write it as aligned plain text.

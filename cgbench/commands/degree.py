@@ -26,7 +26,7 @@ def degree_command(request: DegreeRequest, cover: bool, form: str) -> None:
     TEXT is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
     """
     if request.train is not None:
-        warn_of_texts(Path(request.train), [Path(request.texts)], request.normalisation)
+        warn_of_texts(Path(request.train), [Path(request.texts)], request.text.normalisation)
     for row_number, row in enumerate(degree_rows(request)):
         if form == "text" and not row_number:
             click.echo("pieces\tlength\tdegree" + ("\tcover" if cover else ""))

@@ -15,7 +15,7 @@ def export_command() -> click.Command:
     @click.command(
         "export", cls=Command, example="cgbench export release --to lm-eval --out exported"
     )
-    @takes(ExportRequest, settings=ExportRequest.added_fields(packages=True))
+    @takes(ExportRequest, more=ExportRequest.added_fields(packages=True))
     @click.argument("release", metavar="RELEASE", type=click.Path())
     @format_option
     def command(request: ExportRequest, form: str) -> None:

@@ -182,9 +182,9 @@ def as_options(message: str, context: click.Context | None = None) -> str:
         field = next((fields[name] for fields in kinds if name in fields), None)
         if name in from_file:
             return name if value is None else f"{name}={value}"
-        if field and not field.is_setting:
-            return field.flag if value is None else f"{field.flag} {value}"
-        if field or name in SETTINGS:
+        if field and field.is_option:
+            return field.option if value is None else f"{field.option} {value}"
+        if (field and field.is_setting) or name in SETTINGS:
             value = value.lower() if value in ("True", "False") else value
             return f"--set {name}" if value is None else f"--set {name}={value}"
         option = f"--{name.replace('_', '-')}"

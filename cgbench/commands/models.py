@@ -7,40 +7,21 @@ from typing import Any
 import click
 
 from cgbench.commands.command import Command, format_option, print_json
-from cgbench.errors import InputError
 from cgbench.tables import columns, render
 
 
 @click.command("models", cls=Command, example="cgbench models transformer_iwslt")
 @click.argument("name", required=False)
-@click.option(
-    "--source-size",
-    type=click.IntRange(4),
-    metavar="N",
-    help="Source vocabulary size for the counts [default: the published one]",
-)
-@click.option(
-    "--target-size",
-    type=click.IntRange(4),
-    metavar="N",
-    help="Target vocabulary size for the counts",
-)
 @format_option
-def models_command(
-    name: str | None, source_size: int | None, target_size: int | None, form: str
-) -> None:
+def models_command(name: str | None, form: str) -> None:
     """List architectures, training methods and presets, or with NAME the settings of one of them.
 
     With PyTorch installed, the parameters of the model NAME are counted.
     """
     from cgbench.models.catalogue import catalogue, describe_model
 
-    if (source_size is None) != (target_size is None):
-        raise InputError("--source-size and --target-size belong together; give both")
-    sizes = (source_size, target_size) if source_size and target_size else None
-    description = (
-        describe_model(name, sizes, find_spec("torch") is not None) if name else catalogue()
-    )
+    has_torch = find_spec("torch") is not None
+    description = describe_model(name, count=has_torch) if name else catalogue()
     if form == "json":
         print_json(description)
     elif name:

@@ -1,19 +1,21 @@
-"""A command made from a request class: its options, and the request from their values."""
+"""A command made from request classes: its options, and the requests from their words."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
 
-from cgbench.commands.click_types import FilesType, ModelType, split_systems
-from cgbench.commands.command import grouped_option, options
+from cgbench.commands.click_types import FilesType, ModelType, SettingsOption, split_systems
+from cgbench.commands.command import grouped_option
 from cgbench.commands.lines import FROM_FILE, REQUEST
 from cgbench.errors import InputError, argument
-from cgbench.requests import Field, leaves_of, read_values
-from cgbench.settings import NONE, choices_of
+from cgbench.request import Request, leaves_of, read_values
+from cgbench.request_fields import Field, read_field
+from cgbench.settings import NONE
 
 TYPES = {
     "corpus": FilesType(),
@@ -28,123 +30,156 @@ METAVARS = {
     "model": "MODEL",
     "systems": "SYSTEM=FILE[,FILE...]",
 }
+Callback = Callable[..., Any]
+Readers = Mapping[str, Callable[[Any], Any]]
 
 
 def takes(
-    kind: type,
-    *,
+    *kinds: type[Request],
     but: Collection[str] = (),
-    only: Collection[str] = (),
-    read: Mapping[str, Callable[[Any], Any]] | None = None,
-    settings: Mapping[str, Field] | None = None,
-    defaults: Mapping[str, Any] | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of a request, and the request as its first argument.
+    read: Readers | None = None,
+    more: Mapping[str, Field] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+) -> Callable[[Callback], Callback]:
+    """Give a command the options of requests, and the requests as arguments.
 
-    A :func:`click.argument` with a field's name is that field. Other settings come from ``--set``
-    and ``--config``; an option overrides both. With several requests, the first decorator's is the
-    first argument. The fields of a part are options as well.
+    A :func:`click.argument` with a field's name is that field. Fields without an option of their
+    own come from ``--set`` and ``--config``; an option overrides both. The fields of a part are
+    options as well.
 
-    :param but: fields without an option.
-    :param only: the only fields to take, without settings; the command receives a mapping instead
-        of the request.
-    :param settings: more fields, whose values go into the request's open field; ``defaults``:
-        values of the command.
+    :param but: fields that this command does not have.
     :param read: functions that convert the words of an option, by field.
+    :param more: fields whose values go into the open field of the first request.
+    :param fixed: values that the command gives to the first request.
     """
-    fields = {
-        name: field
-        for name, field in leaves_of(kind).items()
-        if name not in but and (not only or name in only)
-    }
-    fields |= settings or {}
-    visible = [field for field in fields.values() if not field.python_only and not field.is_setting]
-    changeable = [field for field in fields.values() if field.is_setting]
-    is_open = hasattr(kind, "open_field") and getattr(kind, "has_settings", True)
-    settable = not only and (is_open or bool(changeable))
-    listed = ["each that --help-settings lists"] if changeable else []
-    if hasattr(kind, "open_field") and "model" in fields:
-        listed.append("those of the model preset (see `cgbench models NAME`)")
-    group = "Selection" if hasattr(kind, "presets") else "Advanced"
+    fields = {name: field for kind in kinds for name, field in leaves_of(kind).items()}
+    fields = {name: field for name, field in fields.items() if name not in but} | dict(more or {})
+    words = Words(fields, read or {})
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def run(
-            *first: Any,
-            config: Path | None = None,
-            assignments: Sequence[str] = (),
-            **arguments: Any,
-        ) -> Any:
-            context = click.get_current_context()
-            context.meta.setdefault(REQUEST, []).append({**leaves_of(kind), **fields})
-            words = {name: arguments.pop(name) for name in [*arguments] if name in fields}
-            readers = read or {}
-            values = parse_assignments(assignments) | {
-                name: readers[name](value) if name in readers else _value(fields[name], value)
-                for name, value in words.items()
-                if value not in (None, ())
-            }
-            if config:
-                in_file = read_values(kind, config)
-                context.meta[FROM_FILE] = {key: config for key in in_file if key not in values}
-                values = in_file | values
-            metavars = {param.name: param.metavar for param in context.command.params}
-            for field in () if only else visible:
-                if field.required and field.name not in values:
-                    raise InputError(
-                        f"{argument(field.name)} is missing; give {field.flag}"
-                        f" {metavars[field.name]}"
-                    )
-            return function(
-                *first, values if only else kind(**{**(defaults or {}), **values}), **arguments
-            )
+    def decorate(command: Callback) -> Callback:
+        @functools.wraps(command)
+        def run(*others: Any, **arguments: Any) -> Any:
+            values = {**(fixed or {}), **words.values(arguments, kinds[0])}
+            words.check_required(values)
+            if "engine" in fields:
+                values["engine"] = _opened_engine(values, fields)
+            return command(*others, *_requests(kinds, values), **arguments)
 
-        config_option = grouped_option(
-            group,
+        return words.add_options(run, kinds[0])
+
+    return decorate
+
+
+def takes_values(kind: type[Request], *names: str) -> Callable[[Callback], Callback]:
+    """Give a command some options of a request, and a mapping of their values as an argument; with
+    several decorators, those of the first one come first.
+    """
+    fields = {name: replace(leaves_of(kind)[name], required=False) for name in names}
+    words = Words(fields, {})
+
+    def decorate(command: Callback) -> Callback:
+        @functools.wraps(command)
+        def run(*others: Any, **arguments: Any) -> Any:
+            return command(*others, words.values(arguments), **arguments)
+
+        return words.add_options(run)
+
+    return decorate
+
+
+def _requests(kinds: Sequence[type[Request]], values: Mapping[str, Any]) -> list[Request]:
+    """The requests of a command, each with the values that it has a field for; the first one has
+    the unknown ones.
+    """
+    owners = {name: kind for kind in reversed(kinds) for name in leaves_of(kind)}
+    return [
+        kind(
+            **{name: value for name, value in values.items() if owners.get(name, kinds[0]) is kind}
+        )
+        for kind in kinds
+    ]
+
+
+def _opened_engine(values: Mapping[str, Any], fields: Mapping[str, Field]) -> Any:
+    """The engine of ``--engine`` and ``--jobs``, which is closed when the command ends."""
+    from cgbench.engines import open_engine
+
+    jobs = read_field(fields["jobs"], values.get("jobs"))
+    return click.get_current_context().with_resource(open_engine(values.get("engine"), jobs))
+
+
+class Words:
+    """The options of fields, and the values of the fields from the words of a command line."""
+
+    def __init__(self, fields: Mapping[str, Field], read: Readers) -> None:
+        self.fields = fields
+        self.read = read
+        self.visible = [field for field in fields.values() if field.is_option]
+        self.settings = [field for field in fields.values() if field.is_setting]
+
+    def add_options(self, command: Callback, kind: type[Request] | None = None) -> Callback:
+        """Add the options of the fields; for the settings of a request also ``--set`` and
+        ``--config``.
+        """
+        decorators = [_option(field) for field in self.visible]
+        if kind and kind.settings_group and (kind.open_field or self.settings):
+            decorators += self._setting_options(kind)
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    def _setting_options(self, kind: type[Request]) -> list[Callable[[Callback], Callback]]:
+        listed = ["each that --help-all lists"] if self.settings else []
+        if kind.open_field and "model" in self.fields:
+            listed.append("those of the model preset (see `cgbench models NAME`)")
+        config = grouped_option(
+            kind.settings_group,
             "--config",
             type=click.Path(path_type=Path),
             metavar="FILE",
             help="Read settings from a YAML file",
         )
-        decorators = [_option(field, required=field.required and not only) for field in visible]
-        more = [config_option, set_option(group, "; ".join(listed))] if settable else []
-        return options(
-            *decorators,
-            *more,
-            *([_help_settings(group, changeable)] if settable and changeable else []),
-        )(run)
+        assignments = click.option(
+            "--set",
+            "assignments",
+            cls=SettingsOption,
+            group=kind.settings_group,
+            settings=[(field.name, _help_of(field)) for field in self.settings],
+            help=f"Change a setting (repeatable): {'; '.join(listed) or 'see the documentation'}",
+        )
+        return [config, assignments]
 
-    return decorate
+    def values(
+        self, arguments: dict[str, Any], kind: type[Request] | None = None
+    ) -> dict[str, Any]:
+        """The values of the fields, taken out of the arguments of the command; those of a file of
+        settings come last.
+        """
+        context = click.get_current_context()
+        fields = leaves_of(kind) if kind else {}
+        context.meta.setdefault(REQUEST, []).append({**fields, **self.fields})
+        values: dict[str, Any] = dict(parse_assignments(arguments.pop("assignments", ())))
+        for name in [name for name in arguments if name in self.fields]:
+            words = arguments.pop(name)
+            if words not in (None, ()):
+                values[name] = self._value(name, words)
+        if kind and (config := arguments.pop("config", None)):
+            in_file = read_values(kind, config)
+            context.meta[FROM_FILE] = {key: config for key in in_file if key not in values}
+            values = in_file | values
+        return values
 
+    def _value(self, name: str, words: Any) -> Any:
+        reader = self.read.get(name)
+        return reader(words) if reader else _value(self.fields[name], words)
 
-def set_option(group: str, names: str = "") -> Callable[[Any], Any]:
-    """``--set KEY=VALUE``, the argument ``assignments`` for :func:`parse_assignments`."""
-    help = f"Change a setting (repeatable){': ' if names else ''}{names}"
-    return grouped_option(
-        group, "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=help
-    )
-
-
-def _help_settings(group: str, fields: Sequence[Field]) -> Callable[[Any], Any]:
-    """``--help-settings``: print each setting with its meaning and default."""
-
-    def show(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-        if value and not ctx.resilient_parsing:
-            formatter = click.HelpFormatter(max_width=80)
-            with formatter.section("Settings, for --set KEY=VALUE"):
-                formatter.write_dl([(field.name, _help_of(field)) for field in fields])
-            click.echo(formatter.getvalue().rstrip())
-            ctx.exit()
-
-    return grouped_option(
-        group,
-        "--help-settings",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show,
-        help="Show the settings for --set with meanings and defaults",
-    )
+    def check_required(self, values: Mapping[str, Any]) -> None:
+        """:raises InputError: an option is missing."""
+        for field in self.visible:
+            if field.required and field.name not in values:
+                raise InputError(
+                    f"{argument(field.name)} is missing; give {field.option} {_metavar(field)}"
+                )
 
 
 def parse_assignments(items: Sequence[str]) -> dict[str, str]:
@@ -159,25 +194,21 @@ def parse_assignments(items: Sequence[str]) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def _option(field: Field, required: bool) -> Callable[[Any], Any]:
+def _option(field: Field) -> Callable[[Any], Any]:
     """The option of a field; numbers of a list may also be separated by commas."""
-    types, kind = [*choices_of(field.type)], field.kind
-    help = f"{field.help} [required]" if required else _help_of(field)
-    keywords: dict[str, Any] = {"help": help, "shell_complete": _completion_of(field)}
-    if {*types} - {NONE} == {bool}:
+    keywords: dict[str, Any] = {"help": _help_of(field), "shell_complete": _completion_of(field)}
+    if {*field.types} - {NONE} == {bool}:
         keywords |= {"is_flag": True, "default": None}
     else:
-        lists = [choice for choice in types if get_origin(choice) in (list, tuple)]
-        choices = f"[{'|'.join(map(str, field.choices))}]" if field.choices else None
         keywords |= {
-            "type": TYPES.get(kind.name, str) if kind else str,
-            "multiple": kind.many if kind else bool(lists),
-            "metavar": field.metavar or choices or _metavar(field, types, lists),
+            "type": TYPES.get(field.kind.name, str) if field.kind else str,
+            "multiple": field.kind.many if field.kind else bool(_lists(field)),
+            "metavar": _metavar(field),
         }
-        if bool in types:  # the option alone, without a value
+        if bool in field.types:  # the option alone, without a value
             keywords |= {"is_flag": False, "flag_value": "true"}
-    short = ("-o",) if field.name == "output" else ()
-    return grouped_option(field.group, field.flag, *short, field.name, required=False, **keywords)
+    short = (field.short,) if field.short else ()
+    return grouped_option(field.group, field.option, *short, field.name, required=False, **keywords)
 
 
 def _completion_of(field: Field) -> Callable[[Any, Any, str], list[CompletionItem]] | None:
@@ -197,39 +228,41 @@ def _completion_of(field: Field) -> Callable[[Any, Any, str], list[CompletionIte
 def _help_of(field: Field) -> str:
     """The help of a field with its default."""
     default, help = field.default, field.help
-    if field.required or default in (None, "", (), []) or default is False or "default" in help:
+    if field.required:
+        return f"{help} [required]"
+    if default in (None, "", (), []) or default is False or "default" in help:
         return help
-    return (
-        f"{help} [default:"
-        f" {','.join(map(str, default)) if isinstance(default, (list, tuple)) else default}]"
-    )
+    shown = ",".join(map(str, default)) if isinstance(default, (list, tuple)) else default
+    return f"{help} [default: {shown}]"
 
 
-def _metavar(field: Field, types: Sequence[Any], lists: Sequence[Any]) -> str:
-    if field.flag in ("--model", "--arch", "--method") and (
-        field.kind is None or field.kind.name == "name"
-    ):
-        return "NAME"
+def _metavar(field: Field) -> str:
+    """What stands for the value of an option in help."""
+    if field.metavar:
+        return field.metavar
+    if field.choices:
+        return f"[{'|'.join(map(str, field.choices))}]"
     if field.kind:
         return METAVARS.get(field.kind.name, "FILE")
-    if lists:
+    if lists := _lists(field):
         return "TEXT" if get_args(lists[0])[0] is str else "N,N,..."
-    return field.unit.upper() if field.unit else "N" if {int, float} & {*types} else "TEXT"
+    if field.unit:
+        return field.unit.upper()
+    return "N" if {int, float} & {*field.types} else "TEXT"
+
+
+def _lists(field: Field) -> list[Any]:
+    return [hint for hint in field.types if get_origin(hint) in (list, tuple)]
 
 
 def _value(field: Field, words: Any) -> Any:
     """The words of an option as the field's type reads them."""
     if field.kind and field.kind.name == "systems":
-        return {
-            name: list(map(Path, paths)) for name, paths in split_systems(words, field.flag).items()
-        }
+        systems = split_systems(words, field.option)
+        return {name: list(map(Path, paths)) for name, paths in systems.items()}
     if field.kind and field.kind.name == "references":
         return list(map(Path, words))
-    lists = [choice for choice in choices_of(field.type) if get_origin(choice) in (list, tuple)]
-    if (
-        isinstance(words, tuple)
-        and not field.kind
-        and any(get_args(choice)[0] is not str for choice in lists)
-    ):
+    has_numbers = any(get_args(hint)[0] is not str for hint in _lists(field))
+    if isinstance(words, tuple) and not field.kind and has_numbers:
         return [text for word in words for text in word.split(",")]
     return words

@@ -9,7 +9,7 @@ import click
 
 from cgbench.benchmark.measure.overlap.request import OverlapRequest
 from cgbench.commands.click_types import orders
-from cgbench.commands.command import Resumable, engine_options, format_option, grouped_option
+from cgbench.commands.command import Resumable, format_option, grouped_option
 from cgbench.commands.lines import warn_of_texts
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
@@ -33,7 +33,6 @@ def _sides(words: tuple[str, ...]) -> str | tuple[str, ...]:
     example="cgbench overlap test.de test.en --corpus crawl.jsonl.zst --per-example rows.tsv",
 )
 @click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]", type=click.Path())
-@engine_options
 @takes(
     OverlapRequest,
     read={"test": _sides, "orders": orders, "corpus": lambda paths: [*chain(*paths)]},
@@ -84,4 +83,4 @@ def _inspect(test: Sequence[str], request: OverlapRequest) -> None:
             f"{file.path}:{file.column}" if file.column else str(file.path)
             for file in files[:SAMPLED]
         ]
-        warn_of_texts(names[0], [*test, *names[1:]], request.normalisation)
+        warn_of_texts(names[0], [*test, *names[1:]], request.text.normalisation)

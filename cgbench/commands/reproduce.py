@@ -11,7 +11,6 @@ from cgbench.commands.command import (
     Command,
     Group,
     Resumable,
-    engine_options,
     format_option,
     formats,
     grouped_option,
@@ -28,7 +27,7 @@ from cgbench.reproduction.tables import (
     find_table,
     named_table,
 )
-from cgbench.requests import changed
+from cgbench.request import changed
 from cgbench.tables import as_text, columns, counted, render
 
 MOST_SEEDS = 10_000
@@ -199,7 +198,6 @@ def _seeds(words: tuple[str, ...]) -> list[int]:
     "run", cls=Resumable, example="cgbench reproduce run lexicon-8 --seeds 5 --out runs"
 )
 @click.argument("table")
-@engine_options
 @takes(ReproduceRequest, read={"systems": _names, "benchmarks": _names, "seeds": _seeds})
 @grouped_option("Execution", "--dry-run", is_flag=True, help="List the runs and write nothing")
 def run_command(request: ReproduceRequest, dry_run: bool) -> None:

@@ -118,13 +118,16 @@ def score_command(*names: str, packages: bool = False) -> click.Command:
 
     @click.command(name, cls=MetricCommand, help=help, example=EXAMPLES.get(name, _example(name)))
     @takes(
-        ScoreRequest, but=("metric", *unused), settings=settings, defaults={"metric": names, **jobs}
+        ScoreRequest,
+        ScoreOutput,
+        but=("metric", *unused, *(() if kind.needs == "sources" else ("reasons",))),
+        more=settings,
+        fixed={"metric": names, **jobs},
     )
-    @takes(ScoreOutput, but=() if kind.needs == "sources" else ("reasons",))
     def command(request: ScoreRequest, output: ScoreOutput) -> None:
         if kind.needs == "references" and not request.references and not request.release:
             raise InputError("references are needed: --ref FILE (or --release DIR)")
-        output.check(request)
+        output.check_for(request)
         output.show(evaluation_of(request))
 
     return command

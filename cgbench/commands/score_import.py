@@ -42,19 +42,19 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
 )
 @takes(
     ImportRequest,
-    but=("seed", "min_count", "normalise"),
+    ScoreOutput,
+    but=("seed", "min_count", "normalise", "reasons"),
     read={
         "systems": scores_by_system,
         "control_systems": lambda items: scores_by_system(items, "--control-scores"),
         "people": lambda items: scores_by_system(items, "--people"),
     },
 )
-@takes(ScoreOutput, but=("reasons",))
 def import_command(request: ImportRequest, output: ScoreOutput) -> None:
     """Compare systems by segment scores of another program, such as COMET, MetricX, an LLM judge or
     lm-eval.
 
     Adds confidence intervals, significance tests and breakdowns to the scores.
     """
-    output.check(request)
+    output.check_for(request)
     output.show(import_scores(request))

@@ -14,43 +14,49 @@ from cgbench.commands.lines import as_options
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
 from cgbench.plots import check_picture, inches
-from cgbench.requests import KW_ONLY, given_values, leaves_of, option, request
+from cgbench.request import KW_ONLY, Request, given_values, leaves_of, option
 from cgbench.text.streams import split_name
 
 
-@request
-class ScoreOutput(ReportRequest):
+class ScoreOutput(Request):
     """Output of scores on the command line."""
 
     _: KW_ONLY
+    report: ReportRequest = option(default=ReportRequest(), help="Format (ReportRequest)")
     per_example: File | None = option(
-        default=None, help="Write a tab-separated table with one row per example", group="Output"
+        "--per-example",
+        default=None,
+        help="Write a tab-separated table with one row per example",
+        group="Output",
     )
     plot: File | None = option(
+        "--plot",
         default=None,
         help="Plot the scores, in the bins of --by if given (.svg, .png or .pdf)",
         group="Output",
     )
     plot_width: str = option(
+        "--set plot_width",
         default="3.3in",
         help="Width of the plot, such as 3.3in (a column), 84mm or 17cm",
         group="Output",
     )
     page: File | None = option(
+        "--report",
         default=None,
         help="Write an HTML report",
         group="Output",
-        flag="report",
         metavar="FILE.html",
     )
 
     every_eval_ever: Folder | None = option(
+        "--set every_eval_ever",
         default=None,
         help="Write records of Every Eval Ever into this folder, under data/",
         group="Output",
     )
 
-    def check(self, scored: Any) -> None:
+    def check_for(self, scored: Any) -> None:
         """Check that the outputs fit together, and that none is written over an input.
 
         :raises InputError: they do not, or a file cannot be written there.
@@ -89,7 +95,7 @@ class ScoreOutput(ReportRequest):
             write_atomic(
                 Path(self.page), score_page(evaluation, command=command_line(), notes=warned)
             )
-        click.echo(evaluation.report(self.form, self.width, self.reasons))
+        click.echo(evaluation.report(self.report.form, self.report.width, self.report.reasons))
         if self.plot:
             evaluation.plot(self.plot, width=self.plot_width)
 

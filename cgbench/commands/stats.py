@@ -47,5 +47,5 @@ def stats_command(request: StatsRequest, form: str) -> None:
 
     if request.train and len(request.train) == 1 and request.release is None:
         tests = [paths[0] for _, paths in request.tests or () if len(paths) == 1]
-        warn_of_texts(request.train[0], tests, request.normalisation)
+        warn_of_texts(request.train[0], tests, request.text.normalisation)
     click.echo(stats(request).report(form))

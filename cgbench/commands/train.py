@@ -8,20 +8,16 @@ import click
 from cgbench.commands.click_types import corpus_words
 from cgbench.commands.command import (
     Resumable,
-    engine_options,
-    explain_option,
     format_option,
-    options,
 )
 from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
 from cgbench.models.config.presets import Preset
 from cgbench.models.external.start import Start
-from cgbench.models.training.request import EnsembleRequest, TrainRequest, begin
-from cgbench.requests import changed
+from cgbench.models.training.request import EnsembleRequest, TrainingOptions, TrainRequest, begin
+from cgbench.request import changed
 from cgbench.tables import render
 
-run_options = options(engine_options, explain_option, format_option)
 EXAMPLE = (
     "cgbench train --train train.de train.en --valid dev.de dev.en --model transformer_iwslt --out "
 )
@@ -29,9 +25,9 @@ READ = {"corpus": corpus_words, "valid": corpus_words}
 
 
 @click.command("train", cls=Resumable, example=EXAMPLE + "models/run")
-@run_options
 @takes(TrainRequest, read=READ)
-def train_command(request: TrainRequest, explain: bool, form: str) -> None:
+@format_option
+def train_command(request: TrainRequest, form: str) -> None:
     """Train one model. The same command resumes an interrupted training.
 
     On several GPUs: torchrun --nproc-per-node 4 -m cgbench train ...
@@ -39,7 +35,7 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
     from cgbench.models.training.single import is_first, train_from
 
     preset, outside = begin(request)
-    request = changed(request, say=_say(explain, request.execution.dry_run) if is_first() else None)
+    request = changed(request, say=_say(request) if is_first() else None)
     summary = train_from(preset, outside, request)
     if not summary or not is_first():
         return
@@ -79,9 +75,9 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
     cls=Resumable,
     example=EXAMPLE.replace("train ", "train-ensemble ", 1) + "models/ensemble --members 4",
 )
-@run_options
 @takes(EnsembleRequest, read=READ)
-def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -> None:
+@format_option
+def train_ensemble_command(request: EnsembleRequest, form: str) -> None:
     """Train models that differ only in their seed.
 
     The same command resumes an interrupted training.
@@ -89,9 +85,7 @@ def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -
     from cgbench.models.training.ensemble_training import train_ensemble_from
 
     preset, outside = begin(request, "small")
-    summary = train_ensemble_from(
-        preset, outside, changed(request, say=_say(explain, request.execution.dry_run))
-    )
+    summary = train_ensemble_from(preset, outside, changed(request, say=_say(request)))
     if form == "json":
         print_json(summary)
     elif summary:
@@ -112,9 +106,10 @@ def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -
         click.echo(render(head, rows) + f"\n\nnext:  cgbench {then}")
 
 
-def _say(explain: bool, dry_run: bool) -> Callable[[str], None] | None:
+def _say(request: TrainingOptions) -> Callable[[str], None] | None:
     """What prints the plan: on standard output where it is the result."""
-    return click.echo if dry_run else note if explain else None
+    execution = request.execution
+    return click.echo if execution.dry_run else note if execution.explain else None
 
 
 def _named(outside: Start | None, preset: Preset, out: Path) -> str:

@@ -8,7 +8,7 @@ from cgbench.benchmark.release.shots.request import PromptOptions
 from cgbench.commands.command import Command
 from cgbench.commands.options import takes
 from cgbench.models.translation_request import TranslateRequest
-from cgbench.requests import changed
+from cgbench.request import changed
 from cgbench.text.streams import is_stdin, split_name
 
 
@@ -18,8 +18,7 @@ from cgbench.text.streams import is_stdin, split_name
     example="cgbench translate test.de --model models/run --output hypotheses.en",
 )
 @click.argument("sources", metavar="[SOURCE]", default="-", type=click.Path())
-@takes(TranslateRequest, read={"model": lambda words: [*chain(*words)]})
-@takes(PromptOptions)
+@takes(TranslateRequest, PromptOptions, read={"model": lambda words: [*chain(*words)]})
 def translate_command(request: TranslateRequest, options: PromptOptions) -> None:
     """Translate SOURCE by beam search over the mean probabilities of one or several models.
 

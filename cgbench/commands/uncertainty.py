@@ -3,7 +3,7 @@
 import click
 
 from cgbench.argument_types import as_path
-from cgbench.commands.command import Resumable, engine_options
+from cgbench.commands.command import Resumable
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 from cgbench.models.external.ensemble_uncertainty import UncertaintyRequest, measure_uncertainty
@@ -17,7 +17,6 @@ from cgbench.models.external.ensemble_uncertainty import UncertaintyRequest, mea
     ),
 )
 @click.argument("sources", metavar="[SOURCE]", default="-", type=click.Path())
-@engine_options
 @takes(UncertaintyRequest)
 def uncertainty_command(request: UncertaintyRequest) -> None:
     """Measure the uncertainty of an ensemble about each sentence of SOURCE, with native or external

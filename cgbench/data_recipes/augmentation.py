@@ -7,30 +7,33 @@ from cgbench.argument_types import Bitext, Bitexts
 from cgbench.data_recipes.geca import Augmented, Settings, SharedRows, augment, count_shared, mixed
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
-from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.request import KW_ONLY, accepts, option
 from cgbench.text.formats import CorpusSpec, Pair, form, read_pairs
 from cgbench.text.inputs import as_corpus, corpora_of
 from cgbench.text.normalisation import TableOptions
 
 
-@request
 class AugmentTexts(TableOptions):
     """The texts of an augmentation: what it reads, and what it writes."""
 
     corpus: Bitext = option(
-        help="Training corpus: two files, or one with both sides", python_only=True
+        help="Training corpus: two files, or one with both sides",
     )
     out: Bitext = option(
-        help="Files of the new pairs: two plain files, or one .tsv", metavar="FILES", group="Output"
+        "--out",
+        help="Files of the new pairs: two plain files, or one .tsv",
+        metavar="FILES",
+        group="Output",
     )
     _: KW_ONLY
     tests: Bitexts = option(
+        "--test",
         default=(),
         help="Test corpus whose pairs are counted among the new ones; repeatable",
-        flag="test",
         group="Input",
     )
     mix: float | None = option(
+        "--mix",
         default=None,
         help="Write the training corpus with this share of new pairs, repeating the smaller part",
         least=0,
@@ -40,7 +43,6 @@ class AugmentTexts(TableOptions):
     )
 
 
-@request
 class AugmentRequest(Settings, AugmentTexts):
     """What :func:`augment_corpus` is asked for."""
 

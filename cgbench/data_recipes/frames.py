@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cgbench.data_recipes.prepared import DataRequest, get_data
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.errors import InputError, argument, require
-from cgbench.requests import accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.settings import did_you_mean
 from cgbench.text.streams import read_lines
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-@request
-class LoadRequest(DataRequest):
+class LoadRequest(Request):
     """What :func:`load_data` is asked for."""
 
+    data: DataRequest = option(help="The data set (DataRequest)")
+    _: KW_ONLY
     split: str | None = option(
         default=None,
         help="Name of one split, such as length/test [default: all splits, by name]",
-        python_only=True,
     )
 
 
@@ -37,18 +37,18 @@ def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
         installed.
     """
     pandas = require("pandas", "pandas")
-    name, split = request.name, request.split
+    name, split = request.data.name, request.split
     names = [split.name for split in find_recipe(name).splits]
     if split is not None and split not in names:
         raise InputError(f"{name}: {argument('split', split)}{did_you_mean(split, names)}")
-    record = get_data(request).record
+    record = get_data(request.data).record
     if split is not None and split not in record["splits"]:
         raise InputError(
             f"{name}: {split} could not be prepared; run cgbench data get {name} for the missing"
             " files"
         )
     frames = {
-        prepared: _frame(pandas, request.folder, prepared, facts)
+        prepared: _frame(pandas, request.data.folder, prepared, facts)
         for prepared, facts in record["splits"].items()
         if split in (None, prepared)
     }

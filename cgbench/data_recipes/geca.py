@@ -21,7 +21,7 @@ import numpy as np
 
 from cgbench.errors import InputError, argument
 from cgbench.progress import track
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 from cgbench.text.formats import Pair
 from cgbench.text.plain_text import word_bytes, words_of
 
@@ -34,12 +34,12 @@ VARIANTS = 2
 """Fragment tuples tried per template, unless all new pairs are wanted."""
 
 
-@request
-class Settings:
+class Settings(Request):
     """Settings of :func:`augment`; the defaults are those of the authors' code."""
 
     _: KW_ONLY
     size: int = option(
+        "--size",
         default=4,
         help="Length of the longest fragment",
         least=1,
@@ -47,6 +47,7 @@ class Settings:
         group="Augmentation",
     )
     max_length: int = option(
+        "--max-length",
         default=0,
         help="Use only templates from shorter pairs, both sides and a separator counted; 0: all",
         least=0,
@@ -54,12 +55,19 @@ class Settings:
         group="Augmentation",
     )
     samples: int = option(
+        "--samples",
         default=1000,
         help="Number of new pairs; 0: all, from every tuple that fits a template",
         least=0,
         group="Augmentation",
     )
-    seed: int = option(default=1, help="Random seed", least=0, group="Augmentation")
+    seed: int = option(
+        "--seed",
+        default=1,
+        help="Random seed",
+        least=0,
+        group="Augmentation",
+    )
 
 
 @dataclass(frozen=True)

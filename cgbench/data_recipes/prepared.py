@@ -12,12 +12,12 @@ from cgbench.data_recipes.recipe import Recipe
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.data_recipes.sources import DOWNLOADS, Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
-from cgbench.engines import Engine, Local
+from cgbench.engines import Engine
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, file_name, read_json, write_json
 from cgbench.locks import replacing
-from cgbench.requests import KW_ONLY, option, request
-from cgbench.steps import StepOptions, hash_file
+from cgbench.request import KW_ONLY, Request, option
+from cgbench.steps import TaskOptions, hash_file
 
 RECORD = "recipe.json"
 FORMAT = 1
@@ -35,38 +35,41 @@ class Prepared(NamedTuple):
     to_get: list[str]
 
 
-@request
-class DataRequest(StepOptions):
+class DataRequest(Request):
     """What :func:`get_data` is asked for."""
 
     name: str = option(
-        help="Name of the data set, such as scan (see `cgbench data list`)", python_only=True
+        help="Name of the data set, such as scan (see `cgbench data list`)",
     )
     _: KW_ONLY
     out: Folder | None = option(
+        "--out",
         default=None,
         help="Folder of the data set [default: data/NAME, or data/NAME-FORM]",
         group="Output",
     )
     target_form: str = option(
+        "--form",
         default="",
         help="Form of the targets, one of those that `cgbench data describe` lists [default: as"
         " published]",
         metavar="FORM",
-        flag="form",
         group="Output",
     )
     mirror: Paths = option(
+        "--mirror",
         default=(),
         help="Take the sources only from this mirror folder; repeatable",
         metavar="FOLDER",
         group="Input",
     )
     offline: bool = option(
+        "--offline",
         default=False,
         help="Do not use the network; use earlier downloads, mirror folders and generated data",
         group="Execution",
     )
+    tasks: TaskOptions = option(default=TaskOptions(), help="Where tasks run (TaskOptions)")
 
     @property
     def folder(self) -> Path:
@@ -86,7 +89,7 @@ def get_data(request: DataRequest) -> Prepared:
 
     :raises InputError: there is no such set, or as :func:`get`.
     """
-    recipe, engine = find_recipe(request.name), request.engine or Local(request.jobs)
+    recipe, engine = find_recipe(request.name), request.tasks.workers
     mirror, offline = request.mirror, request.offline
     return get(
         recipe,
@@ -94,7 +97,7 @@ def get_data(request: DataRequest) -> Prepared:
         mirror=mirror,
         offline=offline,
         engine=engine,
-        say=request.say,
+        say=request.tasks.say,
         form=request.target_form,
     )
 

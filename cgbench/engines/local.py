@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from cgbench.engines.tasks import ONE_CORE, Engine, Needs
 from cgbench.errors import InputError, InputWarning
 from cgbench.machine import usable_cores
-from cgbench.requests import check
+from cgbench.request import check
 
 GRACE = 60.0  # seconds
 VISIBLE = "CUDA_VISIBLE_DEVICES"

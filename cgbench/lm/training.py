@@ -10,7 +10,7 @@ from cgbench.errors import InputError
 from cgbench.lm.counts import LONGEST, read_text_corpus, sort_positions
 from cgbench.lm.smoothing import FALLBACK, Smoothing
 from cgbench.machine import check_memory, usable_cores
-from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.text.word_counts import estimate_words
 
 KENLM_ORDERS = range(2, 7)  # that the kenlm package reads by default
@@ -25,16 +25,20 @@ class Trained:
     warnings: list[str]
 
 
-@request
-class LmRequest:
+class LmRequest(Request):
     """What :func:`train_lm` is asked for."""
 
     corpus: File = option(
-        help="Text, one sentence per line, or TABLE:COLUMN; -: standard input", python_only=True
+        help="Text, one sentence per line, or TABLE:COLUMN; -: standard input",
     )
-    out: File = option(help="Model file, .arpa", group="Output")
+    out: File = option(
+        "--out",
+        help="Model file, .arpa",
+        group="Output",
+    )
     _: KW_ONLY
     order: int = option(
+        "--order",
         default=5,
         help="Length of the longest n-grams",
         least=1,
@@ -43,6 +47,7 @@ class LmRequest:
         group="Model",
     )
     jobs: int | None = option(
+        "--jobs",
         default=None,
         help="Number of threads, which does not change the output [default: all cores]",
         least=1,

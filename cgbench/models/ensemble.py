@@ -30,7 +30,7 @@ from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 from cgbench.progress import bar
-from cgbench.requests import check
+from cgbench.request import check
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import File, Kind, Paths
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 
@@ -62,35 +62,41 @@ AnyPrice: TypeAlias = Annotated[Any, _kind("a price such as in=2.5,out=10", read
 AnyLimit: TypeAlias = Annotated[Any, _kind("a limit such as 5USD or 100000tokens", read_budget)]
 
 
-@request
-class ServerOptions:
+class ServerOptions(Request):
     """What a server may cost, and how requests and answers travel."""
 
     _: KW_ONLY
     price: AnyPrice | None = option(
+        "--price",
         default=None,
         help="Price in US dollars per million tokens, such as in=2.5,out=10 (and ,cached=1.25)",
         group="Server",
         metavar="in=USD,out=USD",
     )
     budget: AnyLimit | None = option(
+        "--budget",
         default=None,
         help="Stop before more than this is spent: 5USD (needs --price) or 100000tokens",
         group="Server",
         metavar="USD|TOKENS",
     )
     dry_run: bool = option(
+        "--dry-run",
         default=False,
         help="Print the number of requests and a bound on tokens and cost, and send nothing",
         group="Server",
     )
     batch_out: File | None = option(
+        "--batch-out",
         default=None,
         help="Write the requests without answers as a batch file of OpenAI, and send nothing",
         group="Server",
     )
     batch_in: Paths = option(
-        default=(), help="Read answers from a batch output file; repeatable", group="Server"
+        "--batch-in",
+        default=(),
+        help="Read answers from a batch output file; repeatable",
+        group="Server",
     )
 
     @property

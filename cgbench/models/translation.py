@@ -12,7 +12,7 @@ from cgbench.files import check_output, write_atomic
 from cgbench.models.devices import choose_device
 from cgbench.models.server_options import ServerOptions
 from cgbench.models.translation_request import TranslateRequest
-from cgbench.requests import accepts, changed, fields_of, given_values
+from cgbench.request import accepts, changed, fields_of, given_values
 from cgbench.tables import counted
 from cgbench.text.inputs import files_of, is_path, lines_of
 
@@ -124,7 +124,7 @@ def _template(request: TranslateRequest) -> str | None:
 
 def _check(request: TranslateRequest) -> None:
     # Options that belong together.
-    options, beam = given_values(request), request.decoding.beam
+    options, beam = given_values(request), request.decoding.search_options.beam
     model, system = argument("model"), argument("system")
 
     def refuse(names: Iterable[str], reason: str) -> None:

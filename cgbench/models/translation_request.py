@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from cgbench.argument_types import File, Files, Kind, Model, Text, are_pairs
 from cgbench.models.server_kinds import kind_of
 from cgbench.models.server_options import ServerOptions
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 from cgbench.steps import hash_value
 
 
@@ -46,13 +46,19 @@ Examples: TypeAlias = Annotated[
 ]
 
 
-@request
-class SearchOptions:
+class SearchOptions(Request):
     """How a model searches for translations."""
 
     _: KW_ONLY
-    beam: int = option(default=5, help="Beam size; 1: greedy", least=1, group="Search")
+    beam: int = option(
+        "--beam",
+        default=5,
+        help="Beam size; 1: greedy",
+        least=1,
+        group="Search",
+    )
     max_length_ratio: float = option(
+        "--max-length-ratio",
         default=1.2,
         help="Maximum length of a translation, in tokens per source token; 10 more are allowed",
         least=0,
@@ -62,7 +68,6 @@ class SearchOptions:
         default=10,
         help="Number of tokens allowed beyond max_length_ratio",
         least=0,
-        python_only=True,
     )
 
     @property
@@ -73,38 +78,43 @@ class SearchOptions:
         }
 
 
-@request
-class DecodingOptions(SearchOptions):
+class DecodingOptions(Request):
     """How models search for translations."""
 
     _: KW_ONLY
+    search_options: SearchOptions = option(
+        default=SearchOptions(), help="Search settings (SearchOptions)"
+    )
     length_penalty: float = option(
+        "--length-penalty",
         default=1.0,
         help="Length penalty: a score is log-probability / tokens^penalty",
         group="Search",
     )
     truncate: bool = option(
-        default=False, help="Truncate long sentences instead of failing", group="Search"
+        "--truncate",
+        default=False,
+        help="Truncate long sentences instead of failing",
+        group="Search",
     )
     batch_tokens: int | None = option(
         default=None,
         help="Number of source tokens per batch [default: by device]",
         least=1,
-        python_only=True,
     )
 
     @property
     def search(self) -> dict[str, Any]:
         """The arguments of a search."""
-        return {"length_penalty": self.length_penalty, **super().search}
+        return {"length_penalty": self.length_penalty, **self.search_options.search}
 
 
-@request
-class PromptingOptions:
+class PromptingOptions(Request):
     """What an external model or a server is asked, and how its answer is read."""
 
     _: KW_ONLY
     prompt: Prompts = option(
+        "--prompt",
         default=(),
         help=(
             "Prompt of an external model, with {source} for the sentence, or a file with one (also "
@@ -114,12 +124,14 @@ class PromptingOptions:
         metavar="TEXT|FILE",
     )
     system_message: str | None = option(
+        "--system-message",
         default=None,
         help="System message of a chat with a server, or a file with one",
         group="Models",
         metavar="TEXT|FILE",
     )
     answer: str | None = option(
+        "--answer",
         default=None,
         help=(
             "Regular expression that finds the hypothesis in a server's answer: its group, or the"
@@ -134,7 +146,6 @@ class PromptingOptions:
             "Few-shot examples of each sentence, pairs of source and target, for {shots} in the"
             " prompt"
         ),
-        python_only=True,
     )
 
     @property
@@ -147,12 +158,14 @@ class PromptingOptions:
         return {"shots": hash_value([list(map(list, pairs)) for pairs in self.examples])}
 
 
-@request
-class TranslateRequest:
+class TranslateRequest(Request):
     """What :func:`~cgbench.models.translation.translate` is asked for."""
 
-    sources: Text = option(help="Sentences to translate", python_only=True)
+    sources: Text = option(
+        help="Sentences to translate",
+    )
     model: Files = option(
+        "--model",
         default=(),
         help="Checkpoints or an ensemble folder; several models translate together",
         metavar="FOLDERS",
@@ -160,6 +173,7 @@ class TranslateRequest:
     )
     _: KW_ONLY
     system: Model | None = option(
+        "--system",
         default=None,
         help=(
             "Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL; or a translation"
@@ -168,20 +182,27 @@ class TranslateRequest:
         group="Models",
     )
     output: File | None = option(
-        default=None, help="Output file, written when it is complete", group="Output"
+        "--output",
+        short="-o",
+        default=None,
+        help="Output file, written when it is complete",
+        group="Output",
     )
     format: Literal["text", "json"] = option(
+        "--format",
         default="text",
         help="Print one translation per line, or one JSON object with its scores",
         group="Output",
     )
     nbest: int | None = option(
+        "--nbest",
         default=None,
         help="Print the N best hypotheses (with --format json)",
         least=1,
         group="Output",
     )
     uncertainty: bool = option(
+        "--uncertainty",
         default=False,
         help=(
             "Add the knowledge uncertainty (RMI) after a tab; with --format json, all measures; of"
@@ -190,14 +211,22 @@ class TranslateRequest:
         group="Output",
     )
     device: Literal["auto", "cpu", "cuda"] = option(
-        default="auto", help="Device that runs the models", group="Execution"
+        "--device",
+        default="auto",
+        help="Device that runs the models",
+        group="Execution",
     )
-    decoding: DecodingOptions = option(default=DecodingOptions(), help="Search settings")
+    decoding: DecodingOptions = option(
+        default=DecodingOptions(),
+        help="Search settings",
+    )
     prompting: PromptingOptions = option(
-        default=PromptingOptions(), help="Prompts, and how answers are read"
+        default=PromptingOptions(),
+        help="Prompts, and how answers are read",
     )
     server: ServerOptions = option(
-        default=ServerOptions(), help="Cost, dry run and batch files of a server"
+        default=ServerOptions(),
+        help="Cost, dry run and batch files of a server",
     )
 
     @property

@@ -36,7 +36,7 @@ from cgbench.report.release_data import (
     numeric_columns,
     stage_rows,
 )
-from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.tables import fixed
 from cgbench.text.inputs import is_path, local_path
 from cgbench.text.profile import is_unspaced
@@ -49,22 +49,27 @@ MOST_ROWS = 10
 """Rows of the correlation matrix that are not folded away."""
 
 
-@request
-class ReleasePageRequest:
+class ReleasePageRequest(Request):
     """What :func:`release_page` shows."""
 
-    release: AnyRelease = option(help="Release to report on", python_only=True)
+    release: AnyRelease = option(
+        help="Release to report on",
+    )
     _: KW_ONLY
     train: Bitext | None = option(
-        default=None, help="Training corpus, if it has moved since the build", group="Input"
+        "--train",
+        default=None,
+        help="Training corpus, if it has moved since the build",
+        group="Input",
     )
     pools: Bitexts = option(
+        "--pool",
         default=(),
         help="Pool, if the pools have moved; repeatable, all or none",
-        flag="pool",
         group="Input",
     )
     force: bool = option(
+        "--force",
         default=False,
         help="Report on a release that fails its checks; the page begins with the failures",
         group="Output",

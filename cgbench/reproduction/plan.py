@@ -21,9 +21,9 @@ from cgbench.reproduction.tables import (
     all_benchmarks,
     find_table,
 )
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 from cgbench.settings import did_you_mean, make_settings
-from cgbench.steps import Step, StepOptions
+from cgbench.steps import Step, TaskOptions
 
 if TYPE_CHECKING:
     from cgbench.models.external.start import Start
@@ -138,22 +138,29 @@ class Run:
         return Step(self.name, config, dict(inputs), REVISION)
 
 
-@request
-class ReproduceRequest(StepOptions):
+class ReproduceRequest(Request):
     """What :func:`~cgbench.reproduction.running.reproduce` is asked for."""
 
-    table: str = option(help="Name of the table (see `cgbench reproduce list`)", python_only=True)
+    table: str = option(
+        help="Name of the table (see `cgbench reproduce list`)",
+    )
     _: KW_ONLY
     systems: tuple[str, ...] = option(
+        "--systems",
         default=(),
         help="Run only these systems [default: all that can be run]",
         metavar="A,B,...",
         group="Runs",
     )
     benchmarks: tuple[str, ...] = option(
-        default=(), help="Run only these benchmarks", metavar="A,B,...", group="Runs"
+        "--benchmarks",
+        default=(),
+        help="Run only these benchmarks",
+        metavar="A,B,...",
+        group="Runs",
     )
     seeds: list[int] | None = option(
+        "--seeds",
         default=None,
         help="Number of seeds, or a list of them [default: the paper's]",
         metavar="N|A,B|A-B",
@@ -161,6 +168,7 @@ class ReproduceRequest(StepOptions):
         group="Runs",
     )
     scale: Literal["full", "short", "smoke"] = option(
+        "--scale",
         default="full",
         help=(
             "Training schedule: the paper's, a documented fraction of it, or a few updates as a"
@@ -169,6 +177,7 @@ class ReproduceRequest(StepOptions):
         group="Runs",
     )
     init: Model | None = option(
+        "--init",
         default=None,
         help="Pre-trained model for the rows that start from one: hf:ID@REVISION or hf:FOLDER",
         group="Runs",
@@ -179,17 +188,32 @@ class ReproduceRequest(StepOptions):
         least=1,
         group="Advanced",
     )
-    out: Folder = option(default="reproduction", help="Folder for runs and data", group="Output")
+    out: Folder = option(
+        "--out",
+        default="reproduction",
+        help="Folder for runs and data",
+        group="Output",
+    )
     mirror: Paths = option(
+        "--mirror",
         default=(),
         help="Take the sources of the data only from this mirror folder; repeatable",
         metavar="FOLDER",
         group="Advanced",
     )
-    offline: bool = option(default=False, help="Do not use the network", group="Execution")
-    device: Literal["auto", "cpu", "cuda"] = option(
-        default="auto", help="Device that runs the models", group="Execution"
+    offline: bool = option(
+        "--offline",
+        default=False,
+        help="Do not use the network",
+        group="Execution",
     )
+    device: Literal["auto", "cpu", "cuda"] = option(
+        "--device",
+        default="auto",
+        help="Device that runs the models",
+        group="Execution",
+    )
+    tasks: TaskOptions = option(default=TaskOptions(), help="Where runs are made (TaskOptions)")
 
 
 def plan(request: ReproduceRequest) -> list[Run]:

@@ -21,7 +21,7 @@ from cgbench.checksums import first_damaged
 from cgbench.data_recipes import registry
 from cgbench.data_recipes.prepared import RECORD, get, read_set_record
 from cgbench.data_recipes.writer import GENERATED, RELEASED
-from cgbench.engines import Local, Needs
+from cgbench.engines import Needs
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic, write_json
 from cgbench.locks import BusyError, locked
@@ -33,7 +33,7 @@ from cgbench.reproduction.hpd import hpd_figures, hpd_inputs
 from cgbench.reproduction.measured import Translated, measure_test
 from cgbench.reproduction.plan import ReproduceRequest, Run, plan
 from cgbench.reproduction.tables import Benchmark
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.steps import Step, Workspace, hash_value
 from cgbench.text.streams import read_lines
 
@@ -62,7 +62,7 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
     out, device, say = (
         as_path(request.out),
         choose_device(request.device),
-        request.say or (lambda line: None),
+        request.tasks.say or (lambda line: None),
     )
     # Prepare the data sets; one that is unavailable does not stop the others.
     records: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -78,7 +78,7 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
             say(failed[-1])
     # Find the runs that are not done.
     workspace = Workspace(out / RUNS)
-    engine = request.engine or Local(request.jobs)
+    engine = request.tasks.workers
     engine.share(out)
     steps = []
     for run in runs:

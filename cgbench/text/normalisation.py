@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cgbench.argument_types import NamePair
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 from cgbench.settings import did_you_mean
 from cgbench.text.formats import CorpusSpec, languages_of
 from cgbench.text.logical_forms import KINDS, Pair, names_of
@@ -115,12 +115,12 @@ class Normalisation:
         return 0 if language == self.languages[0] else 1
 
 
-@request
-class TableOptions:
+class TableOptions(Request):
     """The columns of the two sides in a table."""
 
     _: KW_ONLY
     columns: NamePair | None = option(
+        "--columns",
         default=None,
         help="Source and target columns of a table (TSV: numbers from 1)",
         metavar="S,T",
@@ -128,12 +128,13 @@ class TableOptions:
     )
 
 
-@request
-class CorpusOptions(TableOptions):
+class CorpusOptions(Request):
     """The columns and languages of a corpus."""
 
     _: KW_ONLY
+    table: TableOptions = option(default=TableOptions(), help="Columns of a table (TableOptions)")
     languages: NamePair | None = option(
+        "--languages",
         default=None,
         help="Source and target language codes [default: last part of each file name]",
         metavar="S,T",
@@ -141,12 +142,12 @@ class CorpusOptions(TableOptions):
     )
 
 
-@request
-class Normalising:
+class Normalising(Request):
     """How all text of a job is normalised."""
 
     _: KW_ONLY
     tokenize: str = option(
+        "--tokenize",
         default="none",
         help=(
             "Tokenise all text: moses, 13a, zh, ja, char, jieba, spacy:LANG, or one per language,"
@@ -156,44 +157,67 @@ class Normalising:
         metavar="NAME|LANG=NAME,...",
     )
     detokenize: bool = option(
-        default=False, help="Undo Moses tokenisation in all text first", group="Text"
+        "--detokenize",
+        default=False,
+        help="Undo Moses tokenisation in all text first",
+        group="Text",
     )
-    lowercase: bool = option(default=False, help="Lowercase all text", group="Text")
+    lowercase: bool = option(
+        "--lowercase",
+        default=False,
+        help="Lowercase all text",
+        group="Text",
+    )
 
 
-@request
-class TextOptions(Normalising):
+class TextOptions(Request):
     """How all text of a job is normalised, where it is of one language."""
 
     _: KW_ONLY
+    words: Normalising = option(default=Normalising(), help="How words are made (Normalising)")
     language: str = option(
-        default="en", help="Language code, for moses and --detokenize", group="Text"
+        "--language",
+        default="en",
+        help="Language code, for moses and --detokenize",
+        group="Text",
     )
 
     @property
     def normalisation(self) -> Normalisation:
         """The checked normalisation."""
-        return Normalisation(
-            self.tokenize, self.lowercase, (self.language, self.language), self.detokenize
-        )
+        words, languages = self.words, (self.language, self.language)
+        return Normalisation(words.tokenize, words.lowercase, languages, words.detokenize)
 
 
-@request
-class PairOptions(CorpusOptions, Normalising):
+class PairOptions(Request):
     """How all text of a job is read and normalised, where it is of two languages."""
 
     _: KW_ONLY
+    corpus_options: CorpusOptions = option(
+        default=CorpusOptions(), help="Columns and languages of the corpora (CorpusOptions)"
+    )
+    words: Normalising = option(default=Normalising(), help="How words are made (Normalising)")
     anonymise: Literal["none", "cogs", "smcalflow"] = option(
+        "--anonymise",
         default="none",
         help="Replace names in target logical forms of this type by placeholders",
         group="Text",
     )
 
+    @property
+    def columns(self) -> tuple[str, str] | None:
+        """The columns of a table."""
+        return self.corpus_options.table.columns
+
+    def languages_of(self, corpus: CorpusSpec) -> tuple[str, str]:
+        """The languages of a corpus; missing ones come from the file names."""
+        return languages_of(self.corpus_options.languages, corpus)
+
     def normalisation_of(self, corpus: CorpusSpec) -> Normalisation:
-        """The checked normalisation; missing languages come from the file names."""
-        languages = languages_of(self.languages, corpus)
+        """The checked normalisation."""
+        words, languages = self.words, self.languages_of(corpus)
         return Normalisation(
-            self.tokenize, self.lowercase, languages, self.detokenize, self.anonymise
+            words.tokenize, words.lowercase, languages, words.detokenize, self.anonymise
         )
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import cgbench
-from cgbench.requests import Field, fields_of, leaves_of
+from cgbench.request import Request, fields_of, leaves_of
+from cgbench.request_fields import Field
 
 FOLDER = Path(__file__).parents[1] / "reference"
 _BEGIN = "<!-- (request|settings|presets|api|columns|features)(?:: ([\\w.]+))? -->\n"
@@ -85,13 +86,8 @@ def table(kind: Any) -> str:
     }
     added = kind.added_fields() if hasattr(kind, "added_fields") else {}
     for field in [*leaves_of(kind).values(), *added.values()]:
-        option = (
-            ""
-            if field.python_only
-            else f"`--set {field.name}=`"
-            if field.is_setting
-            else f"`{field.flag}`"
-        )
+        option = field.option + ("=" if field.is_setting else "")
+        option = f"`{option}`" if option else ""
         name = f"`{parts[field.name]}.{field.name}`" if field.name in parts else f"`{field.name}`"
         help = field.help + (f" (`{field.unit}`)" if field.unit else "")
         lines.append([option or name, help, field.allowed, _default(field), name])
@@ -191,7 +187,7 @@ def _described(member: Any) -> Iterator[str]:
     """The call of a function or class, and its docstring as Markdown."""
     function = getattr(member, "__func__", member)
     request = hasattr(function, "__wrapped__") and hasattr(function, "__signature__")
-    is_request = getattr(function, "is_request", False)
+    is_request = inspect.isclass(function) and issubclass(function, Request)
     is_error = inspect.isclass(function) and issubclass(function, Exception)
     if callable(function) and not is_request and not is_error:
         yield f"```text\n{_call(function)}\n```"

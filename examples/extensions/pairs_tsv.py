@@ -1,14 +1,17 @@
 """An export target: ``cgbench export RELEASE --to pairs-tsv --header``."""
 
 from cgbench.benchmark.release.export.target import ExportTarget
-from cgbench.requests import option, request
+from cgbench.request import Request, option
 
 
-@request
-class PairsOptions:
+class PairsOptions(Request):
     """Options of the target."""
 
-    header: bool = option(default=False, help="Begin with the names of the columns")
+    header: bool = option(
+        "--header",
+        default=False,
+        help="Begin with the names of the columns",
+    )
 
 
 def write_pairs(pairs, folder, *, header):

@@ -2,14 +2,17 @@
 
 from cgbench.benchmark.score.evaluation.analysis import Analysis
 from cgbench.benchmark.score.forms.rows import Row
-from cgbench.requests import option, request
+from cgbench.request import Request, option
 
 
-@request
-class RepeatsOptions:
+class RepeatsOptions(Request):
     """Options of the analysis of repeated outputs."""
 
-    repeats: bool = option(default=False, help="Print how many outputs are the same")
+    repeats: bool = option(
+        "--repeats",
+        default=False,
+        help="Print how many outputs are the same",
+    )
 
 
 def repeated_outputs(context):

@@ -12,6 +12,7 @@ from planting import KINDS, Pair, Text
 
 from cgbench.benchmark.build.react.build_react import build_react
 from cgbench.benchmark.build.react.demo import LANGUAGES, NOISE, run_demo
+from cgbench.benchmark.build.react.request import DemoRequest
 from cgbench.benchmark.candidates.matching import word_frequency
 from cgbench.benchmark.candidates.pair_measures import pair_measures
 from cgbench.benchmark.candidates.uncertainty import (
@@ -150,7 +151,7 @@ def demo(work: Path, seed: int, jobs: int, reverse: bool) -> Set:
     """
     folder, saved = work / f"demo-{seed}", work / f"demo-{seed}{'.reverse' if reverse else ''}.npz"
     if not saved.is_file():
-        release = run_demo(folder, seed, {}, Local(jobs)).release
+        release = run_demo(DemoRequest(folder, seed=seed, jobs=jobs)).release
         train = [folder / "corpus" / f"train.{language}" for language in LANGUAGES]
         kinds = (folder / "corpus" / "pool.kinds").read_text(encoding="utf-8").split()
         rows = release.table().to_pylist()

@@ -119,7 +119,7 @@ def test_a_folder_changes_no_byte_and_the_manifests_command_rebuilds(
     assert words[0] == "cgbench"
     words[words.index("DIR")] = str(tmp_path / "again")
     shutil.rmtree(copy_build(release, tmp_path / "again"))
-    assert ": runs" not in run(*words[1:], "--explain").stderr
+    assert ": runs" not in run(*words[1:], "--set", "explain=true").stderr
     assert release_bytes(tmp_path / "again") == release_bytes(release)
 
 
@@ -127,7 +127,16 @@ def test_a_finished_build_is_kept_and_a_change_runs_only_what_depends_on_it(
     release, corpora, run, tmp_path
 ):
     copy_build(release, tmp_path / "release")
-    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", *MORE, "--explain"]
+    words = [
+        "build-react",
+        *corpora,
+        *SMALL,
+        "--out",
+        tmp_path / "release",
+        *MORE,
+        "--set",
+        "explain=true",
+    ]
     result = run(*words)
     assert ": runs" not in result.stderr and result.stderr.count(": kept") == 9
     assert release_bytes(tmp_path / "release") == release_bytes(release)
@@ -296,7 +305,7 @@ def test_a_build_can_stop_before_the_selection_and_go_on(release, corpora, run, 
     table = pyarrow.parquet.read_table(tmp_path / "x" / CANDIDATES).to_pydict()
     assert min(table["rmi"]) > 0 and "stage" not in table
     run("verify", tmp_path / "x")
-    result = run(*words, "--explain", "--set", "select=7")
+    result = run(*words, "--set", "explain=true", "--set", "select=7")
     assert "runs" not in result.stderr  # the selection alone needs no step
     expected = {"test.de", "test.en", "split.jsonl", CANDIDATES, "data/test-00000-of-00001.parquet"}
     expected |= {"manifest.json", "README.md", "correlations.jsonl", "croissant.json"}

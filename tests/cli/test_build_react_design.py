@@ -119,7 +119,8 @@ def test_a_population_that_was_not_drawn_is_refused(built, small_release, run):
     )
     assert "estimate for 90 candidates in the window, from 35 of them" in run(*words).stdout
     assert (
-        "--samples has no effect with --estimate" in run(*words, "--samples", "50", status=2).stderr
+        "--set samples has no effect with --estimate"
+        in run(*words, "--set", "samples=50", status=2).stderr
     )
     for folder, name, population, message in (
         (

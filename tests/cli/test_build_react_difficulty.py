@@ -86,6 +86,6 @@ def test_values_that_do_not_fit_are_one_line(folder, corpora, run, tmp_path, cha
 def test_the_same_candidates_without_a_difficulty_keep_their_steps(folder, corpora, run):
     """What is given beside the pool is no part of what the ensemble does."""
     copy_build(folder / "release", folder / "again")
-    words = ("--explain", "--out", folder / "again")
+    words = ("--set", "explain=true", "--out", folder / "again")
     said = run("build-react", *corpora, *SMALL, *words).stderr
     assert "uncertainty: kept" in said and "runs" not in said

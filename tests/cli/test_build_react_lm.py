@@ -92,9 +92,11 @@ def test_the_other_side_without_a_cut_and_without_an_ensemble(corpora, built, ru
         == "source"
     )
     run("verify", tmp_path / "out")
-    assert "perplexity: kept" in run(*words, "--out", tmp_path / "out", "--explain").stderr
+    assert (
+        "perplexity: kept" in run(*words, "--out", tmp_path / "out", "--set", "explain=true").stderr
+    )
     words[words.index("lm_side=source")] = "lm_side=target"
-    explained = run(*words, "--out", tmp_path / "out", "--explain").stderr
+    explained = run(*words, "--out", tmp_path / "out", "--set", "explain=true").stderr
     assert "perplexity: runs (changed: config.side source -> target)" in explained
 
 

@@ -79,7 +79,7 @@ def test_a_build_that_is_killed_in_the_middle_is_resumed_there(
     driver.wait()
     assert not out.exists()
     before = times_of_parts(steps)
-    driver = start(cluster, corpora, out, log, "--explain")
+    driver = start(cluster, corpora, out, log, "--set", "explain=true")
     assert driver.wait(300) == 0, (tmp_path / "log").read_text()
     # The cluster may have finished the step after the kill.
     assert re.search(
@@ -107,7 +107,7 @@ def test_a_lost_node_and_a_killed_driver_change_no_byte(
     wait_for(driver, lambda: list(members.glob("member-*/*/step.json")))
     os.kill(driver.pid, signal.SIGKILL)
     driver.wait()
-    driver = start(cluster, corpora, out, log, "--explain")
+    driver = start(cluster, corpora, out, log, "--set", "explain=true")
     assert driver.wait(300) == 0, (tmp_path / "log").read_text()
     assert release_bytes(out) == release_bytes(small_release.folder)
     said = (tmp_path / "log").read_text()

@@ -4,11 +4,13 @@ takes.
 
 import re
 import shlex
+from pathlib import Path
 
 import click
 import pytest
 
 from cgbench.cli import main, summaries
+from cgbench.commands.gone import GONE, GONE_EVERYWHERE
 
 
 def _commands(command=main, path=()):
@@ -65,17 +67,56 @@ def test_options_have_a_text_without_a_full_stop(path):
 
 
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
-def test_help_shows_at_most_38_options_and_help_all_every_one(run, path):
-    page, every = _help(run, path), run(*path, "--help-all", env={"COLUMNS": "80"}).stdout
+def test_help_shows_few_options_and_help_all_every_one(run, path):
+    page = _help(run, path)
     options = re.compile(r"^  (?:-\w, )?(--[\w-]+)", re.MULTILINE)
-    assert len(options.findall(page)) <= 38
-    named = {
-        param.opts[0]
-        for param in EVERY[path].params
-        if isinstance(param, click.Option) and not param.hidden
-    }
-    assert named <= {*options.findall(every), "-o"}
-    assert ("--help-all" in page) == (page != every)
+    assert len(options.findall(page)) <= (25 if path[:1] == ("score",) else 33)
+    command = EVERY[path]
+    assert ("--help-all" in page) == bool(command.rare or command.settings)
+    every = run(*path, "--help-all", env={"COLUMNS": "80"}).stdout if "--help-all" in page else page
+    names = {param.opts[0] for param in command.params if isinstance(param, click.Option)}
+    assert names <= {*options.findall(every), "-o"}
+    for name, _ in command.settings:
+        assert f"\n  {name} " in every or f"\n  {name}\n" in every
+
+
+def test_few_things_to_choose_from():
+    """At most 600 places where an option is declared, and 150 flags: a new option takes the place
+    of a rare one, which becomes a setting.
+    """
+    leaves = [command for command in EVERY.values() if not isinstance(command, click.Group)]
+    options = [
+        param for command in leaves for param in command.params if isinstance(param, click.Option)
+    ]
+    assert len(options) <= 600
+    assert len({param.opts[0] for param in options}) <= 150
+
+
+@pytest.mark.parametrize(
+    ("words", "way"),
+    [
+        ("score bleu --width 2", "--width: this is a setting now; write --set width=VALUE"),
+        ("score cter --keep-blanks", "--set keep_blanks=VALUE"),
+        ("split --train-size 0.5", "--set train_size=VALUE"),
+        ("train --help-settings", "use --help-all, which lists the settings"),
+        ("models tiny --source-size 9", "describe_model"),
+        ("race --level 0.01", "the argument of the Python function with this name"),
+        ("clean --help-all", "use --help, which lists every option"),
+    ],
+)
+def test_an_option_of_an_earlier_version_names_the_new_way(run, words, way):
+    assert way in run(*words.split(), status=2).stderr
+
+
+def test_every_option_that_is_gone_is_in_the_upgrade_table():
+    table = (Path(__file__).parents[2] / "CHANGELOG.md").read_text(encoding="utf-8")
+    for name, options in {**GONE, "": GONE_EVERYWHERE}.items():
+        assert all(f"{option}`" in table for option in options)
+        for path, command in EVERY.items():
+            if path[-1:] == (name,):
+                assert not {option for param in command.params for option in param.opts} & {
+                    *options
+                }
 
 
 def test_all_commands_are_in_groups_and_summaries_are_whole(run):
@@ -138,15 +179,15 @@ def test_a_method_is_a_name(run, path):
     assert "  --method NAME " in _help(run, path)
 
 
-def test_help_settings_is_a_table_of_the_request(run):
+def test_help_all_has_a_table_of_the_request(run):
     from cgbench.benchmark.build.react.request import BuildRequest
-    from cgbench.requests import leaves_of
+    from cgbench.request import leaves_of
 
-    page = run("build-react", "--help-settings").stdout
+    page = run("build-react", "--help-all").stdout.partition("Settings, for")[2]
+    page = page.partition("\nExample:")[0]
     assert max(map(len, page.splitlines())) <= 80
     settings = [field for field in leaves_of(BuildRequest).values() if field.is_setting]
     assert re.findall(r"^  (\w+)", page, re.MULTILINE) == [field.name for field in settings]
     text = " ".join(page.split())
     assert len(settings) > 20 and all(" ".join(field.help.split()) in text for field in settings)
     assert "Maximum number of strata by uncertainty [default: 10]" in text
-    assert "--help-settings" in _help(run, ("build-react",))

@@ -15,7 +15,7 @@ from cgbench.benchmark.release.export.export import ExportRequest
 from cgbench.benchmark.score.evaluation import request
 from cgbench.benchmark.score.imported import import_scores
 from cgbench.errors import InputError
-from cgbench.requests import fields_of
+from cgbench.request import Request, fields_of
 from cgbench.studies.consistency.request import ConsistencyRequest, ItemsRequest
 from cgbench.studies.parts.folder import Piece, Place, write_parts
 from cgbench.studies.parts.options import PartsOptions
@@ -199,7 +199,7 @@ def test_all_options_with_rows_are_tested():
     fields = [
         field
         for kind in REQUESTS
-        if hasattr(kind, "is_request")
+        if issubclass(kind, Request)
         for field in fields_of(kind).values()
     ]
     options = {field.name for field in fields if field.kind and field.kind.name in kinds}

@@ -62,7 +62,7 @@ def test_members_differ_by_their_seed_alone(ensemble):
 def test_jobs_change_no_byte_and_a_finished_ensemble_is_kept(ensemble, train, tmp_path, jobs):
     if jobs == 1:
         shutil.copytree(ensemble, tmp_path / "e")
-    words = ("--out", tmp_path / "e", "--explain")
+    words = ("--out", tmp_path / "e", "--set", "explain=true")
     train(*words, "--jobs", jobs)
     for number in (0, 1):
         name = f"member-{number}/model.safetensors"

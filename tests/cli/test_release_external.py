@@ -35,7 +35,7 @@ FIELDS = {"citeAs": "@misc{x}", "rai:personalSensitiveInformation": "None."}
 def built(tmp_path_factory, small_release, corpora):
     """A release with notes and a licence, of the steps of the small release; tests only read it."""
     out = copy_build(small_release.folder, tmp_path_factory.mktemp("outside") / "release")
-    release = build_release(corpora, out, "--licence", "CC BY 4.0")[0]
+    release = build_release(corpora, out, "--set", "licence=CC BY 4.0")[0]
     card, metadata = release / "README.md", release / "croissant.json"
     text = card.read_text()
     for name, written in NOTES.items():
@@ -50,7 +50,7 @@ def built(tmp_path_factory, small_release, corpora):
 def without_text(built, corpora, tmp_path_factory):
     """The same without text; tests only read it."""
     out = copy_build(built, tmp_path_factory.mktemp("without") / "release")
-    build_release(corpora, out, "--licence", "CC BY 4.0", "--text", "none")
+    build_release(corpora, out, "--set", "licence=CC BY 4.0", "--text", "none")
     return out
 
 
@@ -183,7 +183,7 @@ def test_notes_stay_when_it_is_built_again_and_change_no_signature(built, corpor
     card.write_text(card.read_text().replace("\nus\n", "\nthem\n"))
     value = json.loads(path.read_text())
     path.write_text(json.dumps({**value, "url": "https://example.org"}))
-    build_release(corpora, out, "--licence", "CC BY 4.0")
+    build_release(corpora, out, "--set", "licence=CC BY 4.0")
     text = card.read_text()
     assert "\nthem\n" in text and "Generated." in text
     assert json.loads(path.read_text()) == {**value, "url": "https://example.org"}
@@ -534,7 +534,7 @@ def test_the_files_of_an_evalset(release, run, tmp_path):
 def test_results_of_other_settings_and_half_written_files_are_swept(built, corpora, run, tmp_path):
     out = copy_build(built, tmp_path / "release")
     work = tmp_path / "release.work/.cgbench"
-    build_release(corpora, out, "--set", "beam=1", "--licence", "CC BY 4.0")
+    build_release(corpora, out, "--set", "beam=1", "--set", "licence=CC BY 4.0")
     steps = {
         path: json.loads((path / "step.json").read_text())
         for path in (work / "uncertainty").glob("*/")
@@ -565,7 +565,7 @@ def test_results_of_other_settings_and_half_written_files_are_swept(built, corpo
     assert not any(map(Path.exists, map(Path, expected))) and (out / ".mine.tmp").exists()
     assert "nothing to delete" in run("clean", out).stdout
     explained = build_release(
-        corpora, out, "--set", "beam=1", "--licence", "CC BY 4.0", "--explain"
+        corpora, out, "--set", "beam=1", "--set", "licence=CC BY 4.0", "--set", "explain=true"
     )[1].stderr
     assert ": runs" not in explained
     run("clean", tmp_path / "release.work", "--all")

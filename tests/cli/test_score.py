@@ -71,10 +71,10 @@ def compounds(tmp_path):
     ]
     return [
         *words,
-        "--atoms",
-        tmp_path / "atoms",
-        "--group-size",
-        "2",
+        "--set",
+        f"atoms={tmp_path / 'atoms'}",
+        "--set",
+        "group_size=2",
         "--hyp",
         f"sys={tmp_path / 'hyp'}",
     ]
@@ -91,8 +91,8 @@ def test_one_system_is_a_line_of_sacrebleu(files, run, options, sacrebleu):
         files / "ref",
         "--hyp",
         f"a={files / 'a1'}",
-        "--width",
-        "2",
+        "--set",
+        "width=2",
         *options,
     )
     metric = BLEU(force=True)
@@ -114,7 +114,7 @@ def test_the_interval_of_exact_match_is_not_symmetric(files, run):
 
 
 def test_all_pairs_in_every_form(files, run):
-    words = ["score", "exact", "--ref", files / "ref", "--all-pairs", "--samples", "200"]
+    words = ["score", "exact", "--ref", files / "ref", "--all-pairs", "--set", "samples=200"]
     for name in ("a1", "a2", "b"):
         words += ["--hyp", files / name]
     rows = json.loads(run(*words, "--format", "json").stdout)
@@ -227,7 +227,7 @@ def test_scores_are_drawn_in_bins_and_without(files, run, tmp_path):
         "--hyp",
         files / "b",
     ]
-    for more in (["--by", "length", "--bins", "2", "--samples", "50"], []):
+    for more in (["--by", "length", "--bins", "2", "--set", "samples=50"], []):
         run(*words, *more, "--plot", tmp_path / "x.svg")
         assert all(
             f">{name}<" in (tmp_path / "x.svg").read_text() for name in ("$a", "b", "exact (%)")
@@ -258,8 +258,8 @@ def test_systems_runs_and_a_test_in_every_form(files, run):
         "calibrated",
         "--baseline",
         "b",
-        "--samples",
-        "200",
+        "--set",
+        "samples=200",
     ]
     rows = json.loads(run(*words, "--format", "json").stdout)
     assert [row["system"] for row in rows] == ["a", "b"]
@@ -298,7 +298,7 @@ def test_the_same_call_gives_the_same_bytes(files, run):
         "--hyp",
         f"b={files / 'b'}",
     ]
-    words += ["--paired", "randomization", "--samples", "100", "--format", "json"]
+    words += ["--paired", "randomization", "--set", "samples=100", "--format", "json"]
     assert run(*words).stdout == run(*words).stdout
     assert run(*words).stdout != run(*words, "--set", "seed=1").stdout
 
@@ -401,7 +401,7 @@ def test_signatures_name_the_test(files, run):
         "--hyp",
         f"b={files / 'b'}",
     ]
-    words += ["--format", "json", "--samples", "50", "--paired"]
+    words += ["--format", "json", "--set", "samples=50", "--paired"]
     signatures = [
         json.loads(run(*words, test).stdout)[0]["signature"]
         for test in ("randomization", "mcnemar")
@@ -443,7 +443,7 @@ def test_case_and_ends_on_request(files, run, values):
 
 def test_what_each_test_leaves_out_is_said(files, compounds, run):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'},{files / 'a2'}"]
-    words += ["--hyp", f"b={files / 'b'},{files / 'a1'}", "--samples", "50", "--paired"]
+    words += ["--hyp", f"b={files / 'b'},{files / 'a1'}", "--set", "samples=50", "--paired"]
     for test in ("bootstrap", "randomization", "mcnemar"):
         line = (
             f"--paired {test} compares one run with one run (runs: a 2, b 2) and ignores the"
@@ -523,7 +523,8 @@ def test_published_results_stand_beside(files, run):
         files / "a1",
         "--preset",
         "react",
-        "--published",
+        "--set",
+        "published=true",
     ]
     assert "R-Dangle_sep o=1" in run(*words).stdout
     rows = json.loads(run(*words, "--format", "json").stdout)["published"]
@@ -536,9 +537,9 @@ def test_published_results_stand_beside(files, run):
         "runs": 3,
         "source": "r-dangle T5",
     } in rows
-    words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--published"]
-    assert "which benchmark?" in run(*words, status=2).stderr
-    assert "lexicon T3" in run(*words, "cogs").stdout
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--set"]
+    assert "which benchmark?" in run(*words, "published=true", status=2).stderr
+    assert "lexicon T3" in run(*words, "published=cogs").stdout
 
 
 # --- CTER -----------------------------------------------------------------------------------------
@@ -547,7 +548,7 @@ def test_published_results_stand_beside(files, run):
 def test_cter(compounds, run, tmp_path):
     write_lines(tmp_path / "human", ["1", "0", "1", "1"])
     words = [*compounds, "--set", f"human={tmp_path / 'human'}"]
-    result = run("score", "CTER", *words, "--reasons", "--per-example", tmp_path / "x")
+    result = run("score", "CTER", *words, "--set", "reasons=true", "--per-example", tmp_path / "x")
     assert "instance 50.0 aggregate 100.0 (2 of 4 rows, 2 of 2 groups)" in result.stdout
     assert "precision" in result.stdout and "no translation of dog" in result.stdout
     assert "sys: 1 hypothesis is empty and counts as wrong" in result.stderr
@@ -589,7 +590,14 @@ def test_cter(compounds, run, tmp_path):
 
 def test_cter_of_words_by_a_grammar(compounds, run, tmp_path):
     (tmp_path / "grammar").write_text("type\tDET\ntype\tN\nphrase\tthing\nmodifier\tDET\n")
-    words = [*compounds, "--grammar", tmp_path / "grammar", "--match", "word", "--lowercase"]
+    words = [
+        *compounds,
+        "--set",
+        f"grammar={tmp_path / 'grammar'}",
+        "--set",
+        "match=word",
+        "--lowercase",
+    ]
     write_lines(tmp_path / "hyp", ["d r", "Dr", "s D .", "DD"])
     row = json.loads(run("score", "cter", *words, "--by", "modifier", "--format", "json").stdout)
     assert [(one["label"], one["value"]) for one in row["bins"]] == [
@@ -621,7 +629,7 @@ def test_types_are_means_of_the_runs_and_reasons_their_sum(compounds, run, tmp_p
     row = json.loads(run("score", "cter", *words, "--format", "json").stdout)
     assert row["by_type"]["NP"] == {"n": 4, "groups": 2, "instance": 0.25, "aggregate": 0.5}
     assert row["errors"]["missing"] == {"dog": 2, "the": 1}
-    assert "rows of 2 runs" in run("score", "cter", *words, "--reasons").stdout
+    assert "rows of 2 runs" in run("score", "cter", *words, "--set", "reasons=true").stdout
 
 
 def test_mcnemar_in_bins_counts_the_rows_of_the_bin(compounds, run, tmp_path):
@@ -686,7 +694,10 @@ def test_cter_in_bins(compounds, run, by, labels):
             ["--hyp", "{}/a1", "--by", "length", "--train", "{}/train"],
             "--train has no effect on --by length",
         ),
-        (["--hyp", "{}/a1", "--samples", "100"], "--samples needs --confidence, --paired or --by"),
+        (
+            ["--hyp", "{}/a1", "--set", "samples=100"],
+            "--set samples needs --confidence, --paired or --by",
+        ),
         (["--hyp", "{}/a1", "--by", "length", "--side", "source"], "give --source"),
     ],
 )
@@ -731,9 +742,9 @@ def test_too_few_samples_give_no_interval(files, run):
         "--format",
         "json",
     ]
-    result = run(*words, "--samples", "39")
+    result = run(*words, "--set", "samples=39")
     assert "39 samples are too few" in result.stderr and json.loads(result.stdout)["ci_low"] is None
-    assert json.loads(run(*words, "--samples", "40").stdout)["ci_low"] is not None
+    assert json.loads(run(*words, "--set", "samples=40").stdout)["ci_low"] is not None
 
 
 def test_one_example_is_said(files, run):
@@ -762,10 +773,10 @@ def test_bad_compounds(compounds, run, tmp_path):
         "compounds, row 2: 'dog' is not in its source"
         in run("score", "cter", *compounds, status=2).stderr
     )
-    words = [*compounds, "--match", "word", "--keep-blanks"]
-    assert "leave --keep-blanks out" in run("score", "cter", *words, status=2).stderr
+    words = [*compounds, "--set", "match=word", "--set", "keep_blanks=true"]
+    assert "leave --set keep_blanks out" in run("score", "cter", *words, status=2).stderr
     (tmp_path / "grammar").write_text("type\tDET\nafter\tDET\tN\n")
-    words = [*compounds, "--grammar", tmp_path / "grammar"]
+    words = [*compounds, "--set", f"grammar={tmp_path / 'grammar'}"]
     assert (
         "grammar, line 2: 'after' is not a kind of row"
         in run("score", "cter", *words, status=2).stderr
@@ -793,11 +804,11 @@ def test_the_hypotheses_of_the_paper(run, monkeypatch):
 
 
 def test_words_are_not_looked_for_in_text_without_blanks(compounds, run, tmp_path):
-    words = ["score", "cter", *compounds, "--match", "word"]
+    words = ["score", "cter", *compounds, "--set", "match=word"]
     assert "without blanks" not in run(*words).stderr
     write_lines(tmp_path / "hyp", ["他的女儿昨天没有来上学。"] * 4)
     assert (
-        "sys: hypotheses without blanks between words, in which --match word finds"
+        "sys: hypotheses without blanks between words, in which --set match=word finds"
         in run(*words).stderr
     )
     assert "without blanks" not in run("score", "cter", *compounds).stderr

@@ -30,14 +30,14 @@ def test_one_line_stops_and_its_remedies_work(run, values, texts):
         line
         == "error: A: cased, unlike the references, which are in lower case; not tokenised, unlike"
         " the references, which are tokenised (final periods and commas stand apart). Remedy:"
-        " --lowercase ignores case; --normalise LANG=moses tokenises as Moses does;"
+        " --lowercase ignores case; --set normalise=LANG=moses tokenises as Moses does;"
         " --accept-text scores the text as it is"
     )
     assert run(*words, "--accept-text").stderr.startswith(
         "warning: A: cased, unlike the references"
     )
     assert values(*words, "--accept-text") == [0]
-    assert values(*words, "--lowercase", "--normalise", "en=moses") == [100]
+    assert values(*words, "--lowercase", "--set", "normalise=en=moses") == [100]
 
 
 def test_a_pilot_of_power_is_checked_too(run, texts):

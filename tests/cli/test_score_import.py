@@ -55,7 +55,7 @@ def test_scores_of_0_and_1_are_exact_match_to_the_digit(exact, run, monkeypatch,
     if "," in seeds and options[-1] in ("randomization", "mcnemar"):
         pytest.skip("of single runs")
     monkeypatch.chdir(exact)
-    shared = ["--ref", "ref", "--samples", "200", "--format", "json", *options]
+    shared = ["--ref", "ref", "--set", "samples=200", "--format", "json", *options]
     scores = ",".join(f"{name}.score" for name in seeds.split(","))
     ours = run("score", "import", "--scores", f"a={scores}", "--scores", "b=b.score", *shared)
     theirs = run("score", "exact", "--hyp", f"a={seeds}", "--hyp", "b=b", *shared)
@@ -66,7 +66,7 @@ def test_scores_of_0_and_1_are_exact_match_to_the_digit(exact, run, monkeypatch,
 
 def test_a_control_set_is_that_of_exact_match(exact, run, monkeypatch):
     monkeypatch.chdir(exact)
-    shared = ["--samples", "200", "--format", "json"]
+    shared = ["--set", "samples=200", "--format", "json"]
     words = ["--scores", "a=a1.score", "--scores", "b=b.score", "--control-scores", "a=a2.score"]
     ours = run("score", "import", *words, "--control-scores", "b=b.score", *shared)
     words = [
@@ -146,7 +146,14 @@ def test_statistics(tmp_path, run, statistic, value):
         "rms": ((0.0625 + 0.25 + 0.81) / 3) ** 0.5,
     }
     found = run(
-        "score", "import", "--scores", tmp_path / "a", "--statistic", statistic, "--format", "json"
+        "score",
+        "import",
+        "--scores",
+        tmp_path / "a",
+        "--set",
+        f"statistic={statistic}",
+        "--format",
+        "json",
     )
     row = json.loads(found.stdout)
     assert row["value"] == pytest.approx(expected.get(statistic, value), abs=1e-4)
@@ -298,12 +305,12 @@ BAD = {
     ),
     "share of a word": (
         ["1\n2\n"] * 2,
-        ["--statistic", "share:True"],
+        ["--set", "statistic=share:True"],
         "'True' is not a number; write share:0.8",
     ),
     "endless share": (
         ["1\n2\n"] * 2,
-        ["--statistic", "share:1e999"],
+        ["--set", "statistic=share:1e999"],
         "'1e999' is not a number; write share:0.8",
     ),
     "scale of another script": (
@@ -323,8 +330,8 @@ BAD = {
     ),
     "no statistic": (
         ["1\n2\n", "1\n2\n"],
-        ["--statistic", "meen"],
-        "--statistic meen; did you mean mean?",
+        ["--set", "statistic=meen"],
+        "--set statistic=meen; did you mean mean?",
     ),
     "McNemar": (
         ["1\n2\n", "1\n2\n"],
@@ -429,7 +436,7 @@ def test_scores_up_to_one_have_digits_that_tell_them_apart(tmp_path, run, values
     assert "0.8325" in table and "0.0035" in table and "-0.0075" in table and " 0.8 " not in table
     page = (tmp_path / "page.html").read_text()
     assert "0.8325" in page and "-0.0075" in page
-    assert " 0.8 " in run(*words, "--width", 1).stdout
+    assert " 0.8 " in run(*words, "--set", "width=1").stdout
     assert values(*words, "--scale", "0:1") == [83.25, 82.5]  # percent
 
 
@@ -566,7 +573,9 @@ def test_a_table_of_ratings_has_a_mean_per_system(ratings, run):
         assert {system: values["score"] for system, values in result.figures.items()} == means
         assert "clusters: 2 by document" in str(result)
     (ratings / "odd.csv").write_text(RATINGS.replace("sys,annotator", "who,person"))
-    assert figures(run, "--scores", "odd.csv", "--columns-of", "system=who,rater=person") == means
+    assert (
+        figures(run, "--scores", "odd.csv", "--set", "columns_of=system=who,rater=person") == means
+    )
 
 
 @pytest.mark.parametrize(
@@ -575,7 +584,7 @@ def test_a_table_of_ratings_has_a_mean_per_system(ratings, run):
         (
             ("segment", "x"),
             (),
-            "its column 'sys' has 2 systems; name the columns with --columns-of",
+            "its column 'sys' has 2 systems; name the columns with --set columns_of",
         ),
         (
             ("sys,annotator", "who,person"),
@@ -583,8 +592,8 @@ def test_a_table_of_ratings_has_a_mean_per_system(ratings, run):
             "an example has several rows by its column 'segment'; name the columns",
         ),
         (("segment,sys", "x,y"), (), "its column 'annotator' has 2 raters; name the columns"),
-        (("", ""), ("--columns-of", "sistem=sys"), "did you mean system"),
-        (("", ""), ("--columns-of", "system=no"), "no column 'no'"),
+        (("", ""), ("--set", "columns_of=sistem=sys"), "did you mean system"),
+        (("", ""), ("--set", "columns_of=system=no"), "no column 'no'"),
         (
             ("d2,1,A,u", "d1,1,A,u"),
             (),

@@ -160,8 +160,8 @@ def test_records_of_every_eval_ever_hold_the_outputs(files, run):
         "dev/good=good",
         "--hyp",
         "dev/poor=poor",
-        "--every-eval-ever",
-        "eee",
+        "--set",
+        "every_eval_ever=eee",
         status=2,
     )
     text = (
@@ -171,7 +171,7 @@ def test_records_of_every_eval_ever_hold_the_outputs(files, run):
         .replace(",poor,", ",dev/poor,")
     )
     (files / "verdicts.csv").write_text(text)
-    run(*WORDS, "--hyp", "dev/good=good", "--hyp", "dev/poor=poor", "--every-eval-ever", "eee")
+    run(*WORDS, "--hyp", "dev/good=good", "--hyp", "dev/poor=poor", "--set", "every_eval_ever=eee")
     (samples,) = (files / "eee/data").rglob("good/*_samples.jsonl")
     first = json.loads(samples.read_text().splitlines()[0])
     assert first["output"]["raw"] == [(files / "good").read_text().splitlines()[0]]

@@ -47,8 +47,10 @@ def test_a_pipeline_in_a_folder_needs_a_word(texts, run):
     pytest.importorskip("spacy")
     Path("mine").mkdir()
     Path("mine/config.cfg").write_text("[nlp\n")
-    assert "add --trust if you trust" in run(*texts, "--pos", "mine", status=2).stderr
-    assert "cannot be loaded" in run(*texts, "--pos", "mine", "--trust", status=2).stderr
+    assert "add --set trust=true if you trust" in run(*texts, "--pos", "mine", status=2).stderr
+    assert (
+        "cannot be loaded" in run(*texts, "--pos", "mine", "--set", "trust=true", status=2).stderr
+    )
 
 
 def test_every_key_of_the_schema(texts, run):
@@ -158,7 +160,7 @@ def test_tags_from_conllu(texts, run):
     assert found["novel_pos"] == {"2": 1, "3": 4}
     assert "|pos:conllu-xpos@" in found["signature"]
     assert run(*words, env={"COLUMNS": "120"}).stdout.splitlines()[1].split()[-4::2] == ["1", "4"]
-    upos = json.loads(run(*words, "--tags", "upos", "--format", "json").stdout)
+    upos = json.loads(run(*words, "--set", "tags=upos", "--format", "json").stdout)
     assert upos["novel_pos"] == {"2": 0, "3": 0}
     write("test.conllu", TEST.replace("this bird", "a bird"))
     result = run(*words, status=2)

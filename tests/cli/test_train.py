@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from cgbench.models.catalogue import describe_model
 from cgbench.models.checkpoints import STATE, ensemble_identity
 from cgbench.models.config.presets import list_presets
 
@@ -37,7 +38,7 @@ def contents(folder):
 
 
 def test_what_is_printed_and_that_a_finished_model_is_kept(corpus, run, tmp_path):
-    words = ["train", *corpus, *TINY, "--out", tmp_path / "m", "--explain"]
+    words = ["train", *corpus, *TINY, "--out", tmp_path / "m", "--set", "explain=true"]
     first = run(*words)
     rows = dict(line.rsplit("  ", 1) for line in first.stdout.split("\n\n")[0].splitlines())
     assert {name.strip() for name in rows} == {
@@ -183,11 +184,9 @@ def test_the_list_of_models(run):
     assert [row["name"] for row in found["presets"]] == list_presets()
     tiny = json.loads(run("models", "tiny", "--format", "json").stdout)
     assert tiny["parameters"] is None and tiny["parameters_without_vocabulary"] > 1000
-    words = run("models", "tiny", "--source-size", "100", "--target-size", "50").stdout
-    assert (
-        f"{tiny['parameters_without_vocabulary'] + 150 * 32:,} with vocabularies of 100 / 50"
-        in words
-    )
+    sized = describe_model("tiny", (100, 50))
+    assert sized["parameters"] == tiny["parameters_without_vocabulary"] + 150 * 32
+    words = run("models", "tiny").stdout
     assert "model.width=32   (default: 512)" in words
     assert "projection_width" in run("models", "creg").stdout
     assert "did you mean creg" in run("models", "cregg", status=2).stderr

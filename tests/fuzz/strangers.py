@@ -234,10 +234,10 @@ def imports():
         "--scores",
         "b={}/b",
         "--paired",
-        "--samples",
-        "50",
+        "--set",
+        "samples=50",
     )
     words += ("--format", "json")
     for statistic in ("mean", "share:0.5"):
-        more = (*words, "--statistic", statistic)
+        more = (*words, "--set", f"statistic={statistic}")
         yield Target(f"score import {statistic}", "plain", plain, "a", m.text, more, _finite(*more))

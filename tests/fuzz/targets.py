@@ -221,7 +221,7 @@ def columns():
     yield Target("score --by column", "tsv", files, "t.tsv", m.text, words)
     words = ("score", "bleu", "--ref", "{}/r", "--hyp", "a={}/h")
     yield Target("score bleu", "plain", {"r": lines, "h": lines}, "r", m.text, words)
-    words = (*words, "--normalise", "en=moses", "--lowercase")
+    words = (*words, "--set", "normalise=en=moses", "--lowercase")
     many = 8 * lines  # enough lines for the check of their form
     yield Target("score bleu --normalise", "plain", {"r": many, "h": many}, "h", m.text, words)
 
@@ -258,8 +258,8 @@ def joins():
         "a={}/r.csv:n",
         "--scores",
         "b={}/h.jsonl:m",
-        "--samples",
-        "20",
+        "--set",
+        "samples=20",
         "--id",
         "id",
     )
@@ -357,10 +357,10 @@ def cter():
         "{}/c",
         "--lexicon",
         "{}/l",
-        "--atoms",
-        "{}/a",
+        "--set",
+        "atoms={}/a",
     )
-    words += ("--hyp", "a={}/h", "--group-size", "1")
+    words += ("--hyp", "a={}/h", "--set", "group_size=1")
     for name, form in (("l", "lexicon"), ("a", "atoms"), ("c", "compounds"), ("h", "hypotheses")):
         yield Target("score cter", form, files, name, m.text, words)
 

@@ -3,7 +3,7 @@
 import click
 
 from cgbench.commands.lines import REQUEST, as_options
-from cgbench.requests import leaves_of
+from cgbench.request import leaves_of
 
 
 def shown_by(kind: type, message: str) -> str:

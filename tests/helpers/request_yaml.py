@@ -5,7 +5,7 @@ import os
 
 import yaml
 
-from cgbench.requests import given_values
+from cgbench.request import given_values
 
 
 def to_yaml(request):

@@ -23,7 +23,7 @@ SMALL = (
     ),
     *("--set", "beam=2", "--set", "max_length_ratio=0.1"),
 )
-MORE = ("--control", "--licence", "MIT <b>")  # of the fixture ``small_release``
+MORE = ("--control", "--set", "licence=MIT <b>")  # of the fixture ``small_release``
 
 
 def settings_of(preset="react", **changes):

@@ -16,7 +16,7 @@ from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.imported.import_scores import ImportRequest
 from cgbench.errors import InputError
-from cgbench.requests import check
+from cgbench.request import check
 
 TRAIN = ["the cat saw a dog", "a dog ran", "the dog ran"] * 3
 TEST = ["the cat ran", "a dog saw the cat", "the dog saw a cat", "a cat ran"]

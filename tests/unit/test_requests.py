@@ -2,7 +2,6 @@
 line.
 """
 
-import dataclasses
 import importlib
 import inspect
 import math
@@ -22,8 +21,9 @@ import cgbench
 from cgbench.argument_types import File, Files, Systems, Text
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
-from cgbench.requests import (
+from cgbench.request import (
     KW_ONLY,
+    Request,
     accepts,
     changed,
     fields_of,
@@ -31,24 +31,62 @@ from cgbench.requests import (
     leaves_of,
     option,
     read_values,
-    request,
 )
 
 
-@request
-class Job:
-    source: Text = option(help="A text")
-    _: KW_ONLY
-    mode: Literal["fast", "slow"] = option(default="fast", help="How", group="Speed")
-    beam: int = option(
-        default=5, help="Size of the beam", least=1, most=100, unit="hypotheses", group="Speed"
+class Job(Request):
+    source: Text = option(
+        "--source",
+        help="A text",
     )
-    rate: float | None = option(default=None, help="A rate", least=0)
-    orders: list[int] = option(default=(2, 3), help="Lengths", least=1)
-    names: tuple[str, ...] = option(default=(), help="Names")
-    deep: bool = option(default=False, help="Whether deep")
-    table: File | None = option(default=None, help="A table", flag="rows")
-    merges: int = option(default=10, help="Merges", is_setting=True)
+    _: KW_ONLY
+    mode: Literal["fast", "slow"] = option(
+        "--mode",
+        default="fast",
+        help="How",
+        group="Speed",
+    )
+    beam: int = option(
+        "--beam",
+        default=5,
+        help="Size of the beam",
+        least=1,
+        most=100,
+        unit="hypotheses",
+        group="Speed",
+    )
+    rate: float | None = option(
+        "--rate",
+        default=None,
+        help="A rate",
+        least=0,
+    )
+    orders: list[int] = option(
+        "--orders",
+        default=(2, 3),
+        help="Lengths",
+        least=1,
+    )
+    names: tuple[str, ...] = option(
+        "--names",
+        default=(),
+        help="Names",
+    )
+    deep: bool = option(
+        "--deep",
+        default=False,
+        help="Whether deep",
+    )
+    table: File | None = option(
+        "--rows",
+        default=None,
+        help="A table",
+    )
+    merges: int = option(
+        "--set merges",
+        default=10,
+        help="Merges",
+    )
 
 
 @accepts(Job)
@@ -137,33 +175,68 @@ def test_a_command_has_the_fields_as_options(run_command):
     assert "--mode [fast|slow]" in page and "[default: 5]" in page and "--merges" not in page
 
 
-@request
-class Comparing:
+class Comparing(Request):
     _: KW_ONLY
     paired: Literal["bootstrap", "mcnemar"] | None = option(
-        default=None, help="Test", group="Tests"
+        "--paired",
+        default=None,
+        help="Test",
+        group="Tests",
     )
-    samples: int = option(default=1000, help="Number of resamples", least=1, flag="resamples")
-    seed: int = option(default=1, help="Random seed", is_setting=True)
+    samples: int = option(
+        "--resamples",
+        default=1000,
+        help="Number of resamples",
+        least=1,
+    )
+    seed: int = option(
+        "--set seed",
+        default=1,
+        help="Random seed",
+    )
 
 
-@request
-class Controlling:
-    references: Text = option(help="Control references", flag="control-ref", group="Control")
+class Controlling(Request):
+    references: Text = option(
+        "--control-ref",
+        help="Control references",
+        group="Control",
+    )
     _: KW_ONLY
-    strict: bool = option(default=False, help="Whether strict")
+    strict: bool = option(
+        "--strict",
+        default=False,
+        help="Whether strict",
+    )
 
 
-@request
-class Scoring:
-    systems: Systems = option(help="Hypotheses", flag="hyp")
+class Scoring(Request):
+    systems: Systems = option(
+        "--hyp",
+        help="Hypotheses",
+    )
     _: KW_ONLY
-    by: str | None = option(default=None, help="Bins")
-    tables: Files | None = option(default=None, help="Tables")
+    by: str | None = option(
+        "--by",
+        default=None,
+        help="Bins",
+    )
+    tables: Files | None = option(
+        "--tables",
+        default=None,
+        help="Tables",
+    )
     comparison: Comparing = option(
-        default=Comparing(), help="How systems are compared", group="Comparison"
+        default=Comparing(),
+        help="How systems are compared",
+        group="Comparison",
     )
-    control: Controlling | None = option(default=None, help="A control set", group="Control")
+    control: Controlling | None = option(
+        "--control",
+        default=None,
+        help="A control set",
+        group="Control",
+    )
 
 
 @accepts(Scoring)
@@ -314,7 +387,7 @@ def test_a_request_written_to_yaml_and_read_again_is_equal(values, tmp_path):
 )
 def test_requests_of_several_parts(name, most, values, tmp_path):
     function = getattr(cgbench, name)
-    assert len(inspect.signature(function).parameters) <= most
+    assert len(inspect.signature(function).parameters) <= most + 1  # and the fields of parts
     kind = typing.get_type_hints(function.__wrapped__)["request"]
     made = kind(**values)
     (tmp_path / "request.yaml").write_text(to_yaml(made), encoding="utf-8")
@@ -341,10 +414,15 @@ def test_yaml_is_flattened_and_never_executed(tmp_path):
 
 
 def test_two_fields_of_one_name_are_refused():
-    @request
-    class Twice:
-        comparison: Comparing = option(default=Comparing(), help="Comparison")
-        again: Comparing = option(default=Comparing(), help="The same")
+    class Twice(Request):
+        comparison: Comparing = option(
+            default=Comparing(),
+            help="Comparison",
+        )
+        again: Comparing = option(
+            default=Comparing(),
+            help="The same",
+        )
 
     with pytest.raises(TypeError, match="two fields are called paired"):
         leaves_of(Twice)
@@ -357,31 +435,29 @@ def run_command():
 
 def _requests():
     """Every request of the package."""
-    found = {}
     for module in pkgutil.walk_packages(cgbench.__path__, "cgbench."):
         path = module.module_finder.find_spec(module.name).origin
-        if module.name != "cgbench.requests" and "@request" in Path(path).read_text(
-            encoding="utf-8"
-        ):
-            for cls in vars(importlib.import_module(module.name)).values():
-                if (
-                    isinstance(cls, type)
-                    and dataclasses.is_dataclass(cls)
-                    and getattr(cls, "is_request", False)
-                ):
-                    found[cls.__name__] = cls
-    return list(found.values())
+        if "from cgbench.request import" in Path(path).read_text(encoding="utf-8"):
+            importlib.import_module(module.name)
+    kinds = [Request]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return [kind for kind in dict.fromkeys(kinds) if kind.__module__.startswith("cgbench.")][1:]
+
+
+def _plausible(field):
+    """A value of a required field, without a look at its meaning."""
+    if field.part:
+        leaves = leaves_of(field.part).values()
+        return {leaf.name: _plausible(leaf) for leaf in leaves if leaf.required}
+    return field.choices[0] if field.choices else "text"
 
 
 @pytest.mark.parametrize("kind", _requests(), ids=lambda kind: kind.__name__)
 def test_every_field_of_every_request_refuses_what_it_is_not(kind):
     fields = fields_of(kind)
-    assert fields
-    others = {
-        one.name: one.choices[0] if one.choices else "text"
-        for one in fields.values()
-        if one.required
-    }
+    assert fields and list(fields) == [*dict.fromkeys(fields)]
+    others = {field.name: _plausible(field) for field in fields.values() if field.required}
     for field in fields.values():
         assert field.help and field.help[-1] not in ".:", field.name
         wrong = [object()]

@@ -12,7 +12,7 @@ from cgbench.benchmark.release.work_folder import RECORD, default_work, read_rec
 from cgbench.errors import InputError, argument
 from cgbench.locks import locked
 from cgbench.models.training.ensemble_training import PUBLISHED
-from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.steps import KEY_LENGTH, STEPS
 
 KEPT = frozenset({RECORD, PUBLISHED, "lock"})
@@ -27,23 +27,27 @@ class Removed:
     size: int
 
 
-@request
-class CleanRequest:
+class CleanRequest(Request):
     """What :func:`clean` removes."""
 
     folder: Folder = option(
         help="Release, its workspace, or the folder of a trained ensemble or model",
-        python_only=True,
     )
     _: KW_ONLY
     everything: bool = option(
+        "--all",
         default=False,
         help="Also delete finished steps; the release stays, but another build trains again",
-        flag="all",
     )
-    dry_run: bool = option(default=False, help="Print what would be deleted and delete nothing")
+    dry_run: bool = option(
+        "--dry-run",
+        default=False,
+        help="Print what would be deleted and delete nothing",
+    )
     work: Folder | None = option(
-        default=None, help="Workspace of the release [default: RELEASE.work]"
+        "--work",
+        default=None,
+        help="Workspace of the release [default: RELEASE.work]",
     )
 
 

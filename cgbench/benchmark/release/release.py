@@ -42,7 +42,7 @@ from cgbench.files import (
     read_json,
 )
 from cgbench.models.checkpoints import BESIDE
-from cgbench.requests import check_path
+from cgbench.request import check_path
 from cgbench.steps import KEY_LENGTH, STEPS, hash_file
 from cgbench.text.formats import CorpusSpec, is_language
 from cgbench.text.normalisation import SIDES, Normalisation

@@ -22,7 +22,7 @@ from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import check_verified
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json, sync
-from cgbench.requests import accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
 from cgbench.text.inputs import corpora_of
@@ -34,14 +34,18 @@ Restored: TypeAlias = dict[tuple[int, int], tuple[Pair, Pair]]
 """The originals of pairs and their normalised forms, by corpus of the pool and hash."""
 
 
-@request
-class RestoreRequest(TableOptions):
+class RestoreRequest(Request):
     """What :func:`restore` puts back."""
 
-    release: AnyRelease = option(help="Release without text", python_only=True)
-    pools: Bitexts = option(
-        help="Your copy of a pool; repeatable, in the order of the release", flag="pool"
+    release: AnyRelease = option(
+        help="Release without text",
     )
+    pools: Bitexts = option(
+        "--pool",
+        help="Your copy of a pool; repeatable, in the order of the release",
+    )
+    _: KW_ONLY
+    table: TableOptions = option(default=TableOptions(), help="Columns of a table (TableOptions)")
 
 
 @accepts(RestoreRequest)
@@ -53,7 +57,7 @@ def restore(request: RestoreRequest) -> Release:
     :raises InputError: the release contains its text, or fails its checks; or a pool lacks pairs.
     """
     release = Release.of(request.release, check=False)  # check_verified checks it
-    pools = corpora_of(request.pools, "pool", columns=request.columns)
+    pools = corpora_of(request.pools, "pool", columns=request.table.columns)
     arriving = release.folder / ARRIVING
     if (arriving / MANIFEST).is_file():  # complete, from an interrupted run
         return _move(arriving, release.folder)

@@ -57,7 +57,7 @@ from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputError, MissingPackageError, missing_package
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
-from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.steps import hash_file
 from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
@@ -72,14 +72,17 @@ Found: TypeAlias = str | Iterable[Check]
 """The result of a check: the difference (empty: none), or one result for each thing checked."""
 
 
-@request
-class VerifyRequest:
+class VerifyRequest(Request):
     """What :func:`verify` checks."""
 
-    release: AnyRelease = option(help="Release or split to check", python_only=True)
+    release: AnyRelease = option(
+        help="Release or split to check",
+    )
     _: KW_ONLY
     work: Folder | None = option(
-        default=None, help="Workspace of the release [default: RELEASE.work]"
+        "--work",
+        default=None,
+        help="Workspace of the release [default: RELEASE.work]",
     )
 
 

@@ -15,7 +15,7 @@ from cgbench.data_recipes.csl.typed_model import ModelSettings, train_model
 from cgbench.data_recipes.geca import SharedRows
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
-from cgbench.requests import KW_ONLY, accepts, changed, given_values, option, request
+from cgbench.request import KW_ONLY, accepts, changed, given_values, option
 from cgbench.text.formats import CorpusSpec, Pair
 from cgbench.text.streams import read_lines
 
@@ -55,35 +55,42 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-@request
 class CSLRequest(InductionSettings, ModelSettings, SamplingSettings, AugmentTexts):
     """What :func:`augment_by_csl` is asked for."""
 
     _: KW_ONLY
     preset: Literal["scan", "cogs", "smcalflow"] | None = option(
+        "--preset",
         default=None,
         help="Settings of the authors for a data set [default: scan]",
         group="Grammar",
     )
     seed_rules: Path | None = option(
+        "--seed-rules",
         default=None,
         help="Rules to start from, such as a lexicon: one 'SOURCE ### TARGET' per line",
         metavar="FILE",
         group="Input",
     )
     copy_words: bool = option(
+        "--set copy_words",
         default=False,
         help="Start from a rule that copies each word which some pair has on both sides",
         group="Grammar",
     )
     target_grammar: Path | None = option(
+        "--set target_grammar",
         default=None,
         help="Grammar of the targets: one 'NAME => WORDS AND NAMES' per line, the whole first",
         metavar="FILE",
         group="Input",
     )
     rules_out: Path | None = option(
-        default=None, help="Write the induced rules", metavar="FILE", group="Output"
+        "--rules-out",
+        default=None,
+        help="Write the induced rules",
+        metavar="FILE",
+        group="Output",
     )
 
 

@@ -18,41 +18,60 @@ from cgbench.data_recipes.csl.parsing import derivable
 from cgbench.data_recipes.csl.rules import Rule, may_derive, rules_may_derive, slots_of
 from cgbench.data_recipes.csl.unification import unifiers
 from cgbench.progress import track
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 
 MOST_RELATED = 10  # rules that are checked for each candidate; the authors' limit
 
 
-@request
-class InductionSettings:
+class InductionSettings(Request):
     """Settings of :func:`induce`; the defaults are those of the authors for SCAN."""
 
     _: KW_ONLY
     slots: int = option(
-        default=2, help="Maximum number of slots of a rule", least=1, most=9, group="Grammar"
+        "--set slots",
+        default=2,
+        help="Maximum number of slots of a rule",
+        least=1,
+        most=9,
+        group="Grammar",
     )
     word_size: float = option(
-        default=4.0, help="Cost of a word in the grammar", least=0, group="Grammar"
+        "--set word_size",
+        default=4.0,
+        help="Cost of a word in the grammar",
+        least=0,
+        group="Grammar",
     )
     slot_size: float = option(
-        default=1.0, help="Cost of a slot in the grammar", least=0, group="Grammar"
+        "--set slot_size",
+        default=1.0,
+        help="Cost of a slot in the grammar",
+        least=0,
+        group="Grammar",
     )
     source_weight: float = option(
+        "--set source_weight",
         default=0.0,
         help="Weight of -log2 P(source of a rule | its target)",
         least=0,
         group="Grammar",
     )
     target_weight: float = option(
+        "--set target_weight",
         default=100.0,
         help="Weight of -log2 P(target of a rule | its source)",
         least=0,
         group="Grammar",
     )
     rounds: int = option(
-        default=5, help="Maximum number of rounds per partition", least=1, group="Grammar"
+        "--set rounds",
+        default=5,
+        help="Maximum number of rounds per partition",
+        least=1,
+        group="Grammar",
     )
     partition: int = option(
+        "--set partition",
         default=900,
         help="Add the pairs by length, this number at a time; 0: all at once",
         least=0,
@@ -60,7 +79,10 @@ class InductionSettings:
         group="Grammar",
     )
     words_in_targets: bool = option(
-        default=False, help="Refuse rules whose target is a single slot", group="Grammar"
+        "--set words_in_targets",
+        default=False,
+        help="Refuse rules whose target is a single slot",
+        group="Grammar",
     )
 
 

@@ -14,23 +14,31 @@ from cgbench.data_recipes.csl.rules import Rule, fill
 from cgbench.data_recipes.csl.target_grammar import ROOT, TypedRule
 from cgbench.data_recipes.csl.typed_model import TypedModel
 from cgbench.errors import InputError
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 
 DEEPER = 5  # levels beyond the maximum depth at which a derivation is given up
 
 
-@request
-class SamplingSettings:
+class SamplingSettings(Request):
     """Settings of a :class:`Sampler`; the defaults are those of the authors for SCAN."""
 
     _: KW_ONLY
     shallowest: int = option(
-        default=1, help="Minimum depth of a derivation", least=0, group="Sampling"
+        "--set shallowest",
+        default=1,
+        help="Minimum depth of a derivation",
+        least=0,
+        group="Sampling",
     )
     deepest: int = option(
-        default=5, help="Maximum depth of a derivation", least=1, group="Sampling"
+        "--set deepest",
+        default=5,
+        help="Maximum depth of a derivation",
+        least=1,
+        group="Sampling",
     )
     slot_bias: float = option(
+        "--set slot_bias",
         default=0.0,
         help="Added to the weight of rules with at least `bias_arity` slots, relative to the mean"
         " weight",
@@ -38,10 +46,21 @@ class SamplingSettings:
         group="Sampling",
     )
     bias_arity: int = option(
-        default=1, help="Slots of the rules that the bias favours", least=1, group="Sampling"
+        "--set bias_arity",
+        default=1,
+        help="Slots of the rules that the bias favours",
+        least=1,
+        group="Sampling",
     )
-    samples: int = option(default=1000, help="Number of new pairs", least=1, group="Sampling")
+    samples: int = option(
+        "--samples",
+        default=1000,
+        help="Number of new pairs",
+        least=1,
+        group="Sampling",
+    )
     repeats: bool = option(
+        "--set repeats",
         default=False,
         help="Keep pairs that are drawn again or that training contains",
         group="Sampling",

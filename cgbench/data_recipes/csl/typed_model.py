@@ -16,27 +16,51 @@ import numpy as np
 from cgbench.data_recipes.csl.parsing import Item, parse
 from cgbench.data_recipes.csl.rules import Rule
 from cgbench.progress import track
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7  # Adam of Keras
 START = 0.05  # standard deviation of the initial scores, as in TensorFlow
 
 
-@request
-class ModelSettings:
+class ModelSettings(Request):
     """Settings of :func:`train_model`; the defaults are those of the authors for SCAN."""
 
     _: KW_ONLY
-    types: int = option(default=4, help="Number of latent types", least=1, group="Model")
+    types: int = option(
+        "--set types",
+        default=4,
+        help="Number of latent types",
+        least=1,
+        group="Model",
+    )
     updates: int = option(
+        "--set updates",
         default=1000,
         help="Number of updates of the model; 0: all rules are equally likely",
         least=0,
         group="Model",
     )
-    batch: int = option(default=256, help="Pairs per update", least=1, group="Model")
-    rate: float = option(default=0.01, help="Learning rate", above=0, group="Model")
-    seed: int = option(default=1, help="Random seed", least=0, group="Model")
+    batch: int = option(
+        "--set batch",
+        default=256,
+        help="Pairs per update",
+        least=1,
+        group="Model",
+    )
+    rate: float = option(
+        "--set rate",
+        default=0.01,
+        help="Learning rate",
+        above=0,
+        group="Model",
+    )
+    seed: int = option(
+        "--seed",
+        default=1,
+        help="Random seed",
+        least=0,
+        group="Model",
+    )
 
 
 @dataclass(frozen=True)

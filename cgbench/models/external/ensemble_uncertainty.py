@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cgbench.argument_types import File, Models, Text, as_path
-from cgbench.engines import Local
 from cgbench.errors import InputError, argument, warn
 from cgbench.files import check_output, write_atomic
 from cgbench.locks import locked
@@ -15,40 +14,54 @@ from cgbench.models.devices import choose_device
 from cgbench.models.external.opening import Planned, check_together, plan_member
 from cgbench.models.external.token_space import SHARD, Measurement, measure_in_token_space
 from cgbench.models.translation_request import SearchOptions
-from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.steps import STEPS, Step, TaskOptions, Workspace, hash_value
 from cgbench.text.inputs import files_of, is_path, lines_of
 
 
-@request
-class UncertaintyRequest(SearchOptions, TaskOptions):
+class UncertaintyRequest(Request):
     """What :func:`uncertainty` is asked for."""
 
-    sources: Text = option(help="Sentences to measure", python_only=True)
+    sources: Text = option(
+        help="Sentences to measure",
+    )
     members: Models = option(
+        "--member",
         help=(
             "Member: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the"
             " first one translates"
         ),
-        flag="member",
         group="Models",
     )
     _: KW_ONLY
     output: File | None = option(
+        "--output",
+        short="-o",
         default=None,
         help="Output file, one JSON object per sentence; an interrupted run resumes",
         group="Output",
     )
     prompt: str | None = option(
+        "--prompt",
         default=None,
         help="Prompt of an external model, with {source} for the sentence",
         group="Models",
     )
     device: Literal["auto", "cpu", "cuda"] = option(
-        default="auto", help="Device that runs the models", group="Execution"
+        "--device",
+        default="auto",
+        help="Device that runs the models",
+        group="Execution",
     )
+    search_options: SearchOptions = option(
+        default=SearchOptions(), help="Search settings (SearchOptions)"
+    )
+    tasks: TaskOptions = option(default=TaskOptions(), help="Where tasks run (TaskOptions)")
     hypotheses: Text | None = option(
-        default=None, help="Measure these translations instead of the first member's", group="Input"
+        "--hypotheses",
+        default=None,
+        help="Measure these translations instead of the first member's",
+        group="Input",
     )
 
 
@@ -120,15 +133,15 @@ def measure_uncertainty(request: UncertaintyRequest, output: Path) -> None:
     for member in members:
         member.check_lengths(lines, hypotheses)
     # One step of a workspace beside the output, which resumes.
-    search = request.search if hypotheses is None else {}
+    search = request.search_options.search if hypotheses is None else {}
     config = {"device": device, "search": search}
     inputs = {"source": hash_value(lines)}
     if hypotheses is not None:
         inputs["hypotheses"] = hash_value(hypotheses)
     step = uncertainty_step(members, config, inputs)
-    workspace = Workspace(work_beside(output) / STEPS)
+    workspace = Workspace(work_beside(output) / STEPS, request.tasks.say)
     work = Measurement(tuple(members), lines, hypotheses, None, device, search)
-    engine = request.engine or Local(request.jobs)
+    engine = request.tasks.workers
     with locked(workspace.root / "lock", wait=False):
         engine.share(workspace.root)
         folder = workspace.run(

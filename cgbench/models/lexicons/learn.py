@@ -9,28 +9,38 @@ from cgbench.files import check_output
 from cgbench.machine import check_memory
 from cgbench.models.lexicons.bitext import BYTES_A_WORD
 from cgbench.models.lexicons.lexicon import Learned, check_suffix, learn_lexicon
-from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.text.formats import read_pairs
 from cgbench.text.inputs import as_corpus
 from cgbench.text.normalisation import PairOptions, normalise_pairs
 from cgbench.text.word_counts import estimate_words
 
 
-@request
-class LexiconRequest(PairOptions):
+class LexiconRequest(Request):
     """What :func:`learn` is asked for."""
 
     open_field = "settings"
     corpus: Bitext = option(
-        help="Training corpus: two files, or one with both sides", python_only=True
+        help="Training corpus: two files, or one with both sides",
     )
-    out: File = option(help="Lexicon file, .json", group="Output")
+    out: File = option(
+        "--out",
+        help="Lexicon file, .json",
+        group="Output",
+    )
     _: KW_ONLY
     method: Literal["simple", "pmi", "ibm1", "ibm2", "bayesian"] = option(
-        default="simple", help="Learning method", group="Method"
+        "--method",
+        default="simple",
+        help="Learning method",
+        group="Method",
+    )
+    text: PairOptions = option(
+        default=PairOptions(), help="How text is read and normalised (PairOptions)"
     )
     settings: Mapping[str, Any] | None = option(
-        default=None, help="Settings of the method", python_only=True
+        default=None,
+        help="Settings of the method",
     )
 
 
@@ -41,7 +51,7 @@ def learn(request: LexiconRequest) -> Learned:
     :raises InputError: the corpus cannot be read, a setting is invalid, or the lexicon would be
         empty.
     """
-    out, spec = as_path(request.out), as_corpus(request.corpus, request.columns, "train")
+    out, spec = as_path(request.out), as_corpus(request.corpus, request.text.columns, "train")
     check_output(out, spec.files)
     check_suffix(out)
     known = sum(estimate_words(path) or 0 for path in spec.paths)
@@ -50,7 +60,7 @@ def learn(request: LexiconRequest) -> Learned:
         BYTES_A_WORD * known,
         "learn from a part of the text",
     )
-    pairs = normalise_pairs(read_pairs(spec), request.normalisation_of(spec), str(spec))
+    pairs = normalise_pairs(read_pairs(spec), request.text.normalisation_of(spec), str(spec))
     learned = learn_lexicon(request.method, pairs, request.settings)
     if not len(learned.lexicon):
         raise InputError(f"{spec}: method {request.method} finds no entries; nothing was written")

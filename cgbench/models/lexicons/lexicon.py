@@ -24,7 +24,7 @@ from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, ibm
 from cgbench.models.lexicons.bayesian import BayesianSettings, bayesian
 from cgbench.models.lexicons.bitext import Bitext
 from cgbench.models.lexicons.counting import Entries, PMISettings, SimpleSettings, pmi, simple
-from cgbench.requests import check_path
+from cgbench.request import check_path
 from cgbench.settings import did_you_mean, make_settings
 from cgbench.text.formats import Pair
 

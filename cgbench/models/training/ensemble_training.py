@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cgbench.engines import FAILED, Engine, Local, Needs, saying_where
+from cgbench.engines import FAILED, Engine, Needs, saying_where
 from cgbench.errors import InputError, argument, check_installed, warn
 from cgbench.files import atomic_path, link_or_copy, sync
 from cgbench.locks import locked
@@ -38,7 +38,7 @@ from cgbench.models.training.launcher import train_together
 from cgbench.models.training.request import EnsembleRequest, begin, planned_texts
 from cgbench.models.training.single import check_whole, learn_subwords, subwords_step
 from cgbench.progress import bar, step_number
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText
 
@@ -283,7 +283,7 @@ def train_ensemble_from(
     check_processes(processes, request.device, device)
     check_folder(out)
     train_text, valid_text = planned_texts(request)
-    engine = request.execution.engine or Local(request.execution.jobs)
+    engine = request.execution.tasks.workers
     plan = plan_ensemble(
         preset,
         train_text,
@@ -295,7 +295,7 @@ def train_ensemble_from(
         init=outside,
         processes=processes,
     )
-    workspace = Workspace(out / STEPS, request.execution.say)
+    workspace = Workspace(out / STEPS, request.execution.tasks.say)
     if request.execution.dry_run:
         warn_of_length(workspace, plan)
         for step in plan.steps:

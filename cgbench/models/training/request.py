@@ -10,8 +10,8 @@ from cgbench.argument_types import Bitext, File, Folder, Kind, Model, Name, as_p
 from cgbench.errors import InputError, argument, warn
 from cgbench.models.config.presets import Preset, architecture_preset, load_preset
 from cgbench.models.external.start import FINE_TUNING, Start, plan_start
-from cgbench.requests import KW_ONLY, option, request
-from cgbench.steps import STEPS, StepOptions
+from cgbench.request import KW_ONLY, Request, option
+from cgbench.steps import STEPS, TaskOptions
 from cgbench.text.corpus import PlannedText, plan_text
 from cgbench.text.inputs import as_corpus
 from cgbench.text.normalisation import PairOptions
@@ -41,74 +41,113 @@ Duration: TypeAlias = Annotated[
 """Seconds: a number, or words such as ``1h30m``."""
 
 
-@request
-class ModelOptions:
+class ModelOptions(Request):
     """The model that is trained, besides its preset."""
 
     _: KW_ONLY
     arch: str | None = option(
+        "--arch",
+        metavar="NAME",
         default=None,
         help="Override the preset's architecture; without a preset, use its defaults",
         group="Model",
     )
     method: Name | None = option(
+        "--method",
+        metavar="NAME",
         default=None,
         help="Training method: none, seqmix, creg, bow or span_supervision",
         group="Model",
     )
     init: Model | None = option(
+        "--init",
         default=None,
         help="Start from an external model, hf:ID@REVISION or hf:FOLDER",
         group="Model",
     )
     lexicon: File | None = option(
-        default=None, help="Lexicon, for a model with model.lexicon", group="Model"
+        "--lexicon",
+        default=None,
+        help="Lexicon, for a model with model.lexicon",
+        group="Model",
     )
 
 
-@request
-class TrainingExecution(StepOptions):
+class TrainingExecution(Request):
     """How a training runs."""
 
     _: KW_ONLY
+    explain: bool = option(
+        "--set explain",
+        default=False,
+        help="Print for each step why it runs or is kept",
+    )
+    tasks: TaskOptions = option(default=TaskOptions(), help="Where tasks run (TaskOptions)")
     dry_run: bool = option(
-        default=False, help="Print the plan and write nothing", group="Execution"
+        "--dry-run",
+        default=False,
+        help="Print the plan and write nothing",
+        group="Execution",
     )
 
 
-@request
-class TrainingOptions:
+class TrainingOptions(Request):
     """What both are asked for."""
 
     open_field = "settings"
+    settings_group = "Model"
     corpus: Bitext = option(
-        help="Training corpus: two files, or one with both sides", flag="train", group="Input"
+        "--train",
+        help="Training corpus: two files, or one with both sides",
+        group="Input",
     )
-    out: Folder = option(help="Folder of the result and its finished steps", group="Output")
+    out: Folder = option(
+        "--out",
+        help="Folder of the result and its finished steps",
+        group="Output",
+    )
     _: KW_ONLY
     valid: Bitext | None = option(
-        default=None, help="Validation corpus, which decides the best checkpoint", group="Input"
+        "--valid",
+        default=None,
+        help="Validation corpus, which decides the best checkpoint",
+        group="Input",
     )
     model: str | None = option(
-        default=None, help="Model preset (see `cgbench models`)", group="Model"
+        "--model",
+        metavar="NAME",
+        default=None,
+        help="Model preset (see `cgbench models`)",
+        group="Model",
     )
     seed: int = option(
-        default=1, help="Random seed; in an ensemble, of the first member", least=0, group="Model"
+        "--seed",
+        default=1,
+        help="Random seed; in an ensemble, of the first member",
+        least=0,
+        group="Model",
     )
     device: Literal["auto", "cpu", "cuda"] = option(
-        default="auto", help="Device that runs the models", group="Execution"
+        "--device",
+        default="auto",
+        help="Device that runs the models",
+        group="Execution",
     )
     text_options: PairOptions = option(
-        default=PairOptions(), help="How text is read and normalised"
+        default=PairOptions(),
+        help="How text is read and normalised",
     )
     model_options: ModelOptions = option(
-        default=ModelOptions(), help="Architecture, method and start of the model"
+        default=ModelOptions(),
+        help="Architecture, method and start of the model",
     )
-    execution: TrainingExecution = option(default=TrainingExecution(), help="Where training runs")
+    execution: TrainingExecution = option(
+        default=TrainingExecution(),
+        help="Where training runs",
+    )
     settings: Mapping[str, Any] | None = option(
         default=None,
         help="Settings of the model preset by dotted name, such as training.max_updates",
-        python_only=True,
     )
 
     @property
@@ -123,37 +162,41 @@ class TrainingOptions:
         return None if lexicon is None else as_path(lexicon)
 
 
-@request
 class TrainRequest(TrainingOptions):
     """What :func:`~cgbench.models.training.single.train` is asked for."""
 
     _: KW_ONLY
     subwords: Folder | None = option(
-        default=None, help="Use the subwords of this checkpoint", is_setting=True
+        "--set subwords",
+        default=None,
+        help="Use the subwords of this checkpoint",
     )
     max_seconds: Duration | None = option(
+        "--max-time",
         default=None,
         help="Stop after this time; the same command resumes",
         unit="seconds",
-        flag="max-time",
         metavar="TIME",
         group="Execution",
     )
 
 
-@request
 class EnsembleRequest(TrainingOptions):
     """What :func:`~cgbench.models.training.ensemble_training.train_ensemble` is asked for."""
 
     _: KW_ONLY
     members: int = option(
-        default=4, help="Number of members to train, each with its own seed", least=1, group="Model"
+        "--members",
+        default=4,
+        help="Number of members to train, each with its own seed",
+        least=1,
+        group="Model",
     )
     gpus_per_member: int = option(
+        "--set gpus_per_member",
         default=1,
         help="Number of GPUs that train one member together; processes on the CPU",
         least=1,
-        is_setting=True,
     )
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from cgbench.argument_types import as_path
-from cgbench.engines import Local
 from cgbench.errors import InputError, argument, check_installed
 from cgbench.locks import locked
 from cgbench.models.checkpoints import (
@@ -26,7 +25,7 @@ from cgbench.models.config.presets import Preset
 from cgbench.models.devices import choose_device
 from cgbench.models.external.start import Start
 from cgbench.models.training.request import TrainRequest, begin, planned_texts
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.steps import STEPS, Step, Workspace, check_folder
 from cgbench.text.corpus import ParallelText, PlannedText
 
@@ -72,9 +71,9 @@ def train_from(preset: Preset, outside: Start | None, request: TrainRequest) -> 
         Subwords.load(known)  # refuse damaged ones before reading the text
     # Plan the steps; a dry run only prints them.
     train_text, valid_text = planned_texts(request)
-    engine = request.execution.engine or Local(request.execution.jobs)
+    engine = request.execution.tasks.workers
     step = None if known else subwords_step(preset, train_text, outside)
-    workspace = Workspace(out / STEPS, request.execution.say)
+    workspace = Workspace(out / STEPS, request.execution.tasks.say)
     if request.execution.dry_run:
         if step:
             workspace.say(workspace.why(step))

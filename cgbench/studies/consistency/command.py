@@ -34,8 +34,7 @@ def make_command(request: ItemsRequest) -> None:
 
 @consistency_group.command("score", cls=Command, example=SCORE)
 @click.argument("items", metavar="ITEMS", type=click.Path(path_type=Path))
-@takes(ConsistencyRequest, but=("seed",))
-@takes(ScoreOutput, but=("reasons",))
+@takes(ConsistencyRequest, ScoreOutput, but=("seed", "reasons"))
 def score_command(request: ConsistencyRequest, output: ScoreOutput) -> None:
     """Score how consistently systems translate the words that the sentences of ITEMS share.
 
@@ -49,5 +48,5 @@ def score_command(request: ConsistencyRequest, output: ScoreOutput) -> None:
         raise InputError(
             "--per-example needs a table of items: a folder has no score of single sentences"
         )
-    output.check(request)
+    output.check_for(request)
     output.show(consistency(request))

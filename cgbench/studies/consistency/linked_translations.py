@@ -27,7 +27,7 @@ from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.errors import InputError, argument
 from cgbench.extensions import check_study
 from cgbench.models.lexicons.linked_units import ORDERS, linked_to, linked_words, units_of
-from cgbench.requests import accepts, changed
+from cgbench.request import accepts, changed
 from cgbench.studies.consistency.items import ItemRow, Tokens, read_items
 from cgbench.studies.consistency.request import ConsistencyRequest
 

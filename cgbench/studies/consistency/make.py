@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from cgbench.argument_types import as_path
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.studies.consistency.items import HEAD, ItemRow, Tokens, Words, read_items
 from cgbench.studies.consistency.request import ItemsRequest
 from cgbench.tables import counted, render

@@ -39,7 +39,7 @@ from cgbench.checksums import check_digests, digests_of
 from cgbench.errors import InputError
 from cgbench.files import check_shape, ordinary_file, parse_json, read_json, write_json
 from cgbench.locks import replacing
-from cgbench.requests import check_path
+from cgbench.request import check_path
 from cgbench.steps import check_folder, hash_value
 from cgbench.text.formats import Pair
 from cgbench.text.joins import bare

@@ -17,7 +17,7 @@ from cgbench.benchmark.measure.divergence.elements import element_type
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release, input_corpus
 from cgbench.errors import InputError, argument
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.steps import Workspace, hash_value
 from cgbench.studies.parts.folder import (
     REASONS,
@@ -148,9 +148,9 @@ class _Texts:
                 self.control = self.release.pairs("control", normalised=True)
             self.inputs["release"] = self.release.signature
         else:
-            spec = as_corpus(request.test, request.columns, "test", folder)
+            spec = as_corpus(request.test, request.text.columns, "test", folder)
             self.normalisation, self.min_count = (
-                request.normalisation_of(spec),
+                request.text.normalisation_of(spec),
                 request.min_count or MIN_COUNT,
             )
             self.side = request.side or ("target" if request.pieces == "ngrams" else "source")
@@ -171,7 +171,7 @@ class _Texts:
         """The training corpus, which says what is known, without the pairs held back."""
         release, count = self.release, self.request.hold_back
         if self.request.train is not None:
-            spec = as_corpus(self.request.train, self.request.columns, "train", self.folder)
+            spec = as_corpus(self.request.train, self.request.text.columns, "train", self.folder)
         elif release is None:
             raise InputError(
                 f"what is known follows from the training corpus: give {argument('train')}"
@@ -210,7 +210,9 @@ class _Texts:
         if self.held_back is not None:
             specs: Sequence[CorpusSpec] = [self.held_back]
         elif request.corpora:
-            specs = corpora_of(request.corpora, "from", columns=request.columns, texts=self.folder)
+            specs = corpora_of(
+                request.corpora, "from", columns=request.text.columns, texts=self.folder
+            )
         elif release is None or release.is_split:
             raise InputError(
                 "probes from the training corpus show what a system remembers, not what it knows:"

@@ -6,7 +6,7 @@ from cgbench.argument_types import File, Folder, Kind, Models, Text, are_paths
 from cgbench.benchmark.score.comparison.sequential import Claim
 from cgbench.models.server_options import AnyLimit, Price, read_price
 from cgbench.models.translation_request import PromptingOptions
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 
 MetricName: TypeAlias = Literal["exact", "chrf-sentence", "rules"]
 
@@ -30,30 +30,39 @@ References: TypeAlias = Annotated[
 ]
 
 
-@request
-class RaceRequest:
+class RaceRequest(Request):
     """What ``cgbench race`` is asked for."""
 
     systems: Models = option(
+        "--system",
         help=(
             "Server to ask, openai:URL?model=M or NAME=openai:URL?model=M; repeatable, runs of one"
             " NAME are seeds"
         ),
         group="Models",
-        flag="system",
         metavar="[NAME=]openai:URL",
     )
     _: KW_ONLY
     release: Folder | None = option(
-        default=None, help="Release whose test set gives --source and --ref", group="Input"
+        "--release",
+        default=None,
+        help="Release whose test set gives --source and --ref",
+        group="Input",
     )
     sources: Text | None = option(
-        default=None, help="Sources of the test set", group="Input", flag="source"
+        "--source",
+        default=None,
+        help="Sources of the test set",
+        group="Input",
     )
     references: References | None = option(
-        default=None, help="References, one per example; repeatable", group="Input", flag="ref"
+        "--ref",
+        default=None,
+        help="References, one per example; repeatable",
+        group="Input",
     )
     cluster: Text | None = option(
+        "--cluster",
         default=None,
         help=(
             "Cluster of each example, such as its document: TABLE:COLUMN, or a file with one per"
@@ -62,12 +71,16 @@ class RaceRequest:
         group="Input",
     )
     rules: File | None = option(
+        "--rules",
         default=None,
         help="Rules of each example, for --metric rules; their `source` is sent",
         group="Input",
     )
     metric: MetricName = option(
-        default="exact", help="Metric of single examples", group="Comparison"
+        "--metric",
+        default="exact",
+        help="Metric of single examples",
+        group="Comparison",
     )
     level: float = option(
         default=0.05,
@@ -77,6 +90,7 @@ class RaceRequest:
         group="Comparison",
     )
     margin: float = option(
+        "--margin",
         default=0.0,
         help="Differences of at most this are equivalent",
         least=0,
@@ -92,13 +106,24 @@ class RaceRequest:
         group="Comparison",
     )
     batch: int = option(
-        default=50, help="Number of examples between two tests", least=1, group="Comparison"
+        "--batch",
+        default=50,
+        help="Number of examples between two tests",
+        least=1,
+        group="Comparison",
     )
-    seed: int = option(default=0, help="Seed of the order of examples", least=0, group="Comparison")
+    seed: int = option(
+        default=0,
+        help="Seed of the order of examples",
+        least=0,
+        group="Comparison",
+    )
     prompting: PromptingOptions = option(
-        default=PromptingOptions(), help="Prompts, and how answers are read"
+        default=PromptingOptions(),
+        help="Prompts, and how answers are read",
     )
     price: Prices = option(
+        "--price",
         default=(),
         help=(
             "Price in US dollars per million tokens, such as in=2.5,out=10 (and ,cached=1.25); one"
@@ -108,6 +133,7 @@ class RaceRequest:
         metavar="in=USD,out=USD",
     )
     budget: AnyLimit | None = option(
+        "--budget",
         default=None,
         help=(
             "Stop before more than this is spent on all systems: 5USD (needs --price) or"
@@ -117,16 +143,20 @@ class RaceRequest:
         metavar="USD|TOKENS",
     )
     dry_run: bool = option(
+        "--dry-run",
         default=False,
         help="Print the expected number of examples, and send nothing",
         group="Server",
     )
     output: Folder | None = option(
+        "--output",
+        short="-o",
         default=None,
         help="Folder for answers, scores and the result; the same command resumes in it",
         group="Output",
     )
     plot: File | None = option(
+        "--plot",
         default=None,
         help="Plot the intervals of the differences after each batch (.svg, .png or .pdf)",
         group="Output",

@@ -18,6 +18,7 @@ from cgbench.studies.rules.rule_scores import RulesRequest, rules
 )
 @takes(
     RulesRequest,
+    ScoreOutput,
     but=(
         "accept_text",
         "differences",
@@ -26,9 +27,9 @@ from cgbench.studies.rules.rule_scores import RulesRequest, rules
         "min_count",
         "normalise",
         "published",
+        "reasons",
     ),
 )
-@takes(ScoreOutput, but=("reasons",))
 def rules_command(request: RulesRequest, output: ScoreOutput) -> None:
     """Score systems by the rules of each example: what an output must contain, exclude, match or
     equal.
@@ -36,5 +37,5 @@ def rules_command(request: RulesRequest, output: ScoreOutput) -> None:
     An example passes if all of its rules do. For rules that need a judge, give its verdicts as a
     table.
     """
-    output.check(request)
+    output.check_for(request)
     output.show(rules(request))

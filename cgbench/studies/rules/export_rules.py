@@ -13,7 +13,7 @@ from cgbench.argument_types import File
 from cgbench.benchmark.release.export.pairs import Pairs, write_rows
 from cgbench.benchmark.release.export.target import ExportTarget
 from cgbench.errors import InputError, argument, warn
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 from cgbench.studies.rules.rule import convert_rules, passed
 from cgbench.text.inputs import AnyPath, local_path
 from cgbench.text.streams import read_lines
@@ -22,12 +22,12 @@ STRONG = 0.1  # of the value of the strongest translation of a word
 LONGEST = 5  # words of a phrase
 
 
-@request
-class RulesOptions:
+class RulesOptions(Request):
     """Options of the target ``rules``."""
 
     _: KW_ONLY
     lexicon: File | None = option(
+        "--lexicon",
         default=None,
         help=(
             "Translations of words or phrases (rules): a word, a tab, translations separated by /,"

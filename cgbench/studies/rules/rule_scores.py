@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from cgbench.argument_types import File, Systems, Text
-from cgbench.benchmark.score.comparison.comparison import Comparison, TestName
+from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.example_sets import MetricContext
 from cgbench.benchmark.score.evaluation.request import (
     Breakdown,
     ExampleOptions,
-    Grouping,
     ScoreRequest,
 )
 from cgbench.benchmark.score.evaluation.result import Evaluation
@@ -24,7 +23,7 @@ from cgbench.benchmark.score.imported.import_scores import human_means_of
 from cgbench.benchmark.score.outputs.score_files import ScoreColumn
 from cgbench.benchmark.score.outputs.systems import read_runs
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.steps import hash_file
 from cgbench.studies.rules.rule import Verdict, passed
 from cgbench.studies.rules.rule_file import RuleSet, read_rules, read_verdicts
@@ -34,18 +33,19 @@ from cgbench.text.inputs import local_path
 from cgbench.text.joins import NONE, Examples
 
 
-@request
-class RuleJudgements:
+class RuleJudgements(Request):
     """Verdicts of a judge on rules of the type ``verdict``, and human verdicts that correct
     them.
     """
 
     verdicts: File | None = option(
+        "--verdicts",
         default=None,
         help="Verdicts of a judge: a table with id, system, rule and pass",
         group="Input",
     )
     people: File | None = option(
+        "--people",
         default=None,
         help=(
             "Human verdicts on some of the examples, in such a table, to correct those of the judge"
@@ -54,23 +54,24 @@ class RuleJudgements:
     )
     _: KW_ONLY
     drop_missing: bool = option(
+        "--drop-missing",
         default=False,
         help="Leave out examples for which some system has no output or no verdict",
         group="Advanced",
     )
 
 
-@request
-class RulesRequest:
+class RulesRequest(Request):
     """What :func:`rules` is asked for."""
 
     systems: Systems | None = option(
+        "--hyp",
         default=None,
         help="Outputs of a system, one file per seed; repeatable [default: those in --rules]",
         group="Input",
-        flag="hyp",
     )
     rules: File | None = option(
+        "--rules",
         default=None,
         help="Rules: JSON Lines with id and rules, or LTB's v1.json",
         group="Input",
@@ -78,20 +79,28 @@ class RulesRequest:
     )
     _: KW_ONLY
     sources: Text | None = option(
+        "--source",
         default=None,
         help="Sources, for --by and the report [default: `source` in --rules]",
         group="Input",
-        flag="source",
     )
-    judgements: RuleJudgements = option(default=RuleJudgements(), help="Verdicts (RuleJudgements)")
-    paired: TestName | bool | None = option(default=None)
-    by: Grouping | None = option(default=None)
+    judgements: RuleJudgements = option(
+        default=RuleJudgements(),
+        help="Verdicts (RuleJudgements)",
+    )
     comparison: Comparison = option(
-        default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison"
+        default=Comparison(),
+        help="Intervals and tests (Comparison)",
+        group="Comparison",
     )
-    breakdown: Breakdown = option(default=Breakdown(), help="Bins (Breakdown)", group="Breakdown")
+    breakdown: Breakdown = option(
+        default=Breakdown(),
+        help="Bins (Breakdown)",
+        group="Breakdown",
+    )
     examples: ExampleOptions = option(
-        default=ExampleOptions(), help="How examples are joined (ExampleOptions)"
+        default=ExampleOptions(),
+        help="How examples are joined (ExampleOptions)",
     )
 
 

@@ -9,7 +9,7 @@ import click
 from cgbench.commands.command import Command, command_line, format_option, grouped_option
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
-from cgbench.requests import changed
+from cgbench.request import changed
 from cgbench.studies.validity.request import ValidateRequest
 
 

@@ -39,7 +39,7 @@ from cgbench.benchmark.score.comparison.variance import (
 from cgbench.benchmark.score.comparison.variance_components import degrees_of_seeds, half_width
 from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 
 POWER = 0.8
 MOST_UNITS, MOST_RUNS = 10**9, 10_000
@@ -353,53 +353,63 @@ Pilot: TypeAlias = Annotated[
 ]
 
 
-@request
-class PowerRequest:
+class PowerRequest(Request):
     """What :func:`power` is asked for."""
 
     pilot: Pilot | None = option(
         default=None,
         help="Pilot scores of two systems, from evaluate or import_scores",
-        python_only=True,
     )
     _: KW_ONLY
     variance: float | None = option(
+        "--variance",
         default=None,
         help="Variance of the difference on one example, without a pilot",
         group="Variance",
         least=0,
     )
     binary: bool = option(
+        "--binary",
         default=False,
         help="The variance is of right or wrong answers, in percent",
         group="Variance",
     )
     seed_variance: float | None = option(
+        "--seed-variance",
         default=None,
         help="Variance between seeds, of both systems, without a pilot",
         group="Variance",
         least=0,
     )
     examples: tuple[int, ...] = option(
+        "--examples",
         default=(),
         help="Numbers of test examples [default: 0.5, 1, 2, 4 and 10 times the pilot's]",
         least=2,
         group="Design",
     )
     seeds: int | None = option(
+        "--seeds",
         default=None,
         help="Number of seeds per system [default: the pilot's]",
         least=1,
         group="Design",
     )
     differences: tuple[float, ...] = option(
-        default=(), help="True differences to plan for", flag="difference", group="Design"
+        "--difference",
+        default=(),
+        help="True differences to plan for",
+        group="Design",
     )
     power: float = option(
-        default=POWER, help="Probability that a true difference is significant", group="Design"
+        default=POWER,
+        help="Probability that a true difference is significant",
+        group="Design",
     )
     level: float = option(
-        default=LEVEL, help="Probability that equal systems differ significantly", group="Design"
+        default=LEVEL,
+        help="Probability that equal systems differ significantly",
+        group="Design",
     )
     samples: int | None = option(
         default=None,

@@ -19,12 +19,12 @@ from cgbench.benchmark.score.imported.import_scores import (
     import_scores,
 )
 from cgbench.commands.command import Command, grouped_option
-from cgbench.commands.options import takes
+from cgbench.commands.options import takes, takes_values
 from cgbench.commands.score_import import scores_by_system
 from cgbench.errors import InputError
 from cgbench.files import check_output
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
-from cgbench.requests import changed, given_values
+from cgbench.request import changed, given_values
 from cgbench.studies.validity.power import PowerRequest, PowerResult, power
 from cgbench.tables import render
 
@@ -46,13 +46,12 @@ from cgbench.tables import render
 @grouped_option(
     "Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)"
 )
-@takes(ReportRequest, only=("form",))
-@takes(ImportedMetric, only=("statistic", "scale", "drop_missing"))
-@takes(
-    ScoreRequest,
-    only=("systems", "references", "accept_text", "ids", "sources", "table", "cluster"),
+@takes_values(ReportRequest, "form")
+@takes_values(ImportedMetric, "scale")
+@takes_values(
+    ScoreRequest, "systems", "references", "accept_text", "ids", "sources", "table", "cluster"
 )
-@takes(MetricOptions, only=("preset",))
+@takes_values(MetricOptions, "preset")
 @takes(PowerRequest)
 @grouped_option(
     "Output", "--plot", type=Path, help="Plot the smallest differences (.svg, .png or .pdf)"

@@ -4,33 +4,39 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from cgbench.argument_types import AnyRelease, Bitext, Kind, Name
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 
 _SYSTEMS = Kind("systems", "hypotheses by system", lambda it: isinstance(it, Mapping), many=True)
 
 
-@request
-class ValidateRequest:
+class ValidateRequest(Request):
     """What :func:`~cgbench.studies.validity.validate.validate` is asked for."""
 
-    release: AnyRelease = option(help="Release to validate", python_only=True)
+    release: AnyRelease = option(
+        help="Release to validate",
+    )
     systems: Annotated[Any, _SYSTEMS] | None = option(
+        "--hyp",
         default=None,
         help=(
             "Hypotheses for the candidates, or for the test set with --control-hyp; one file per"
             " seed"
         ),
         group="Systems",
-        flag="hyp",
     )
     _: KW_ONLY
     control_systems: Annotated[Any, _SYSTEMS] | None = option(
-        default=None, help="Hypotheses for the control set", group="Systems", flag="control-hyp"
+        "--control-hyp",
+        default=None,
+        help="Hypotheses for the control set",
+        group="Systems",
     )
     name: str | None = option(
-        default=None, help="Family of the ensemble that selected the release", python_only=True
+        default=None,
+        help="Family of the ensemble that selected the release",
     )
     measures: bool = option(
+        "--measures",
         default=False,
         help=(
             "Show how well each measure of the candidates predicts errors of the ensemble and of"
@@ -39,6 +45,7 @@ class ValidateRequest:
         group="Systems",
     )
     controls: Bitext | None = option(
+        "--controls",
         default=None,
         help=(
             "Training corpus of a translation memory: does the test set separate it from the"
@@ -48,6 +55,7 @@ class ValidateRequest:
         metavar="FILES",
     )
     cells: int | None = option(
+        "--cells",
         default=None,
         help=(
             "Is degree hard, or uncertainty? Compare systems in four matched cells of at most N "
@@ -57,25 +65,40 @@ class ValidateRequest:
         least=25,
     )
     metric: Literal["bleu", "chrf", "ter", "exact"] = option(
-        default="bleu", help="Metric", group="Systems"
+        "--metric",
+        default="bleu",
+        help="Metric",
+        group="Systems",
     )
     preset: str = option(
+        "--preset",
         default="sacrebleu",
         help="BLEU preset: react, cognition, lexicon or sacrebleu",
         group="Systems",
     )
     tokenize: Name | None = option(
-        default=None, help="Tokeniser of sacrebleu", group="Systems", metavar="NAME"
+        "--tokenize",
+        default=None,
+        help="Tokeniser of sacrebleu",
+        group="Systems",
+        metavar="NAME",
     )
     cluster: Literal["source", "document"] | None = option(
+        "--cluster",
         default=None,
         help="Pairs that belong together: those of a source or of a document",
         group="Systems",
     )
     samples: int | None = option(
+        "--samples",
         default=None,
         help="Number of resamples [default: 1000, or as many as the pairs need]",
         group="Advanced",
         least=1,
     )
-    seed: int = option(default=12345, help="Random seed of resamples", least=0, group="Advanced")
+    seed: int = option(
+        default=12345,
+        help="Random seed of resamples",
+        least=0,
+        group="Advanced",
+    )

@@ -24,7 +24,7 @@ from cgbench.benchmark.score.evaluation.example_sets import (
 from cgbench.benchmark.score.evaluation.request import Control, ScoreRequest
 from cgbench.benchmark.score.outputs.systems import Runs, System, check_same_runs, read_systems
 from cgbench.errors import InputError, argument
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.studies.validity.cell_effects import CellEffects, cell_effects
 from cgbench.studies.validity.cells import CELLS, Cells, draw_cells
 from cgbench.studies.validity.error_prediction import (

@@ -369,7 +369,7 @@ def test_augment_csl(run, tmp_path):
     short = [pair for pair in train if len(pair[0].split()) <= 4]
     (tmp_path / "train.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in short))
     (tmp_path / "test.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in test))
-    words = ("augment", "csl", tmp_path / "train.tsv", "--updates", "20", "--samples", "400")
+    words = ("augment", "csl", tmp_path / "train.tsv", "--set", "updates=20", "--samples", "400")
     out, rules = tmp_path / "new.tsv", tmp_path / "rules.txt"
     files = ("--out", out, "--rules-out", rules, "--test", tmp_path / "test.tsv")
     figures = json.loads(run(*words, *files, "--format", "json").stdout)

@@ -10,7 +10,7 @@ from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.checksums import known_digest
 from cgbench.errors import InputError, argument
 from cgbench.models.external.opening import Planned, check_together, plan_member
-from cgbench.text.formats import CorpusSpec, languages_of
+from cgbench.text.formats import CorpusSpec
 from cgbench.text.inputs import as_corpus, corpora_of
 from cgbench.text.normalisation import SIDES
 
@@ -52,7 +52,7 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
     """
     columns = request.text_options.columns
     train = as_corpus(request.train, columns, "train", texts)
-    languages = languages_of(request.text_options.languages, train)
+    languages = request.text_options.languages_of(train)
     options, ranking = request.ensemble_options, request.ranking
     ensemble, reverse, lm = (
         None if path is None else Path(path)

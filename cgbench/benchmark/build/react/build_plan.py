@@ -31,7 +31,7 @@ from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.devices import choose_device
 from cgbench.models.external.ensemble_uncertainty import uncertainty_step
 from cgbench.models.training.ensemble_training import EnsemblePlan, check_processes, plan_ensemble
-from cgbench.requests import changed
+from cgbench.request import changed
 from cgbench.steps import Step, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.inspection import Finding, look_at

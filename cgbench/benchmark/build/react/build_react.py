@@ -52,7 +52,7 @@ from cgbench.benchmark.candidates.uncertainty import (
 from cgbench.benchmark.measure.metrics.bleu import chrf_and_bleu, sentence_chrf
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private
-from cgbench.engines import Engine, Local, saying_where
+from cgbench.engines import Engine, saying_where
 from cgbench.errors import warn
 from cgbench.files import read_json, write_atomic, write_json
 from cgbench.lm.language_model import LanguageModel
@@ -68,7 +68,7 @@ from cgbench.models.training.ensemble_training import (
 )
 from cgbench.models.training.held_out import PARTS, texts_in
 from cgbench.progress import numbered_steps
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.steps import STEPS, Workspace
 from cgbench.text.corpus import ParallelText
 from cgbench.text.normalisation import SIDES
@@ -90,8 +90,8 @@ def build_react(request: BuildRequest) -> Release:
     texts = find_work(*request.folders) / STEPS / TEXTS
     return run_build(
         plan_build(request, texts),
-        request.execution.engine or Local(request.execution.jobs),
-        request.execution.say,
+        request.execution.tasks.workers,
+        request.execution.tasks.say,
     )
 
 

@@ -16,7 +16,7 @@ from cgbench.benchmark.candidates.strata import FEWEST
 from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.candidates.uncertainty import REFERENCE
 from cgbench.errors import InputError, argument, warn
-from cgbench.requests import changed, flat_values, given_values
+from cgbench.request import changed, flat_values, given_values
 from cgbench.settings import did_you_mean
 from cgbench.text.corpus import ParallelText
 from cgbench.text.formats import read_pairs

@@ -24,9 +24,10 @@ from cgbench.benchmark.candidates.amounts import Amount, PositiveAmount, parse_a
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.strata import Allocation
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Field, flat_values, leaves_of, option, request
+from cgbench.request import KW_ONLY, Request, fields_of, flat_values, leaves_of, option
+from cgbench.request_fields import Field, read_field
 from cgbench.settings import unknown_setting
-from cgbench.steps import StepOptions
+from cgbench.steps import TaskOptions
 from cgbench.text.normalisation import PairOptions
 from cgbench.yaml_text import load_yaml
 
@@ -61,6 +62,7 @@ _INPUTS = (
     "lm",
     "difficulty",
     "until",
+    "explain",
     "accept_text",
     "work",
     "device",
@@ -74,49 +76,56 @@ release.
 """
 
 
-@request
-class FilterOptions:
+class FilterOptions(Request):
     """Which pairs are candidates: known words and n-grams, length, degree."""
 
     _: KW_ONLY
     word_min_count: int = option(
+        "--set word_min_count",
         default=3,
         help="Minimum training count of a word; pairs with a rarer word are dropped",
         least=1,
-        is_setting=True,
     )
     ngram_min_count: int = option(
-        default=3, help="Minimum training count for an n-gram to be known", least=1, is_setting=True
+        "--set ngram_min_count",
+        default=3,
+        help="Minimum training count for an n-gram to be known",
+        least=1,
     )
     filter_sides: Literal["both", "source", "target"] = option(
-        default="both", help="Sides on which rare words exclude a pair", is_setting=True
+        "--set filter_sides",
+        default="both",
+        help="Sides on which rare words exclude a pair",
     )
     degree_side: Side = option(
-        default="target", help="Side that the compositional degree is computed on", is_setting=True
+        "--set degree_side",
+        default="target",
+        help="Side that the compositional degree is computed on",
     )
     min_length: int = option(
+        "--set min_length",
         default=6,
         help="Minimum length of a pair, on the degree side",
         least=1,
         unit="words",
-        is_setting=True,
     )
     max_length: int | None = option(
+        "--set max_length",
         default=None,
         help="Maximum length of a pair, on the degree side; none: no limit",
         least=1,
         unit="words",
-        is_setting=True,
     )
     candidates: PositiveAmount = option(
+        "--set candidates",
         default=60_000,
         help=(
             "Number of pairs with the highest degree to keep as candidates; a share refers to the"
             " pairs within the length limits"
         ),
-        is_setting=True,
     )
     known_from: KnownFrom = option(
+        "--known-from",
         default=(),
         help=(
             "Take known n-grams and rare words of that side from an `overlap --out` folder for the"
@@ -126,7 +135,8 @@ class FilterOptions:
         group="Advanced",
     )
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """The rules between these."""
         if self.max_length is not None and self.max_length < self.min_length:
             raise InputError(
                 f"{argument('max_length', self.max_length)}: it must be at least min_length"
@@ -134,37 +144,48 @@ class FilterOptions:
             )
 
 
-@request
-class EnsembleOptions:
+class EnsembleOptions(Request):
     """The ensemble that translates the candidates: how it is trained, or which trained one; its
     search.
     """
 
     _: KW_ONLY
     arch: str | None = option(
-        default=None, help="Override the preset's architecture", group="Ensemble"
+        "--arch",
+        metavar="NAME",
+        default=None,
+        help="Override the preset's architecture",
+        group="Ensemble",
     )
     method: Name | None = option(
-        default=None, help="Training method: none, seqmix, creg or bow", group="Ensemble"
+        "--method",
+        metavar="NAME",
+        default=None,
+        help="Training method: none, seqmix, creg or bow",
+        group="Ensemble",
     )
     valid: Amount = option(
+        "--set valid",
         default="1/100",
         help=(
             "Number or share of the training pairs held out to validate the members, chosen by a"
             " hash of the source; 0: none, and the last update is kept"
         ),
-        is_setting=True,
     )
     gpus_per_member: int = option(
+        "--set gpus_per_member",
         default=1,
         help="Number of GPUs that train one member together; processes with --device cpu",
         least=1,
-        is_setting=True,
     )
     ensemble: Folder | None = option(
-        default=None, help="Use the trained members in this folder", group="Ensemble"
+        "--ensemble",
+        default=None,
+        help="Use the trained members in this folder",
+        group="Ensemble",
     )
     member: Models = option(
+        "--member",
         default=(),
         help=(
             "Use an external model: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint;"
@@ -173,35 +194,38 @@ class EnsembleOptions:
         group="Ensemble",
     )
     prompt: str | None = option(
+        "--prompt",
         default=None,
         help="Prompt of an external model, with {source} for the sentence",
         group="Advanced",
     )
     reverse_ensemble: Folder | None = option(
+        "--reverse-ensemble",
         default=None,
         help="Reverse-direction ensemble, for dual conditional cross-entropy",
         group="Advanced",
     )
     beam: int = option(
+        "--set beam",
         default=5,
         help="Beam size for translating the candidates; 1: greedy",
         least=1,
-        is_setting=True,
     )
     max_length_ratio: float = option(
+        "--set max_length_ratio",
         default=1.2,
         help="Maximum length of a translation, in subwords per source subword",
         least=0,
-        is_setting=True,
     )
     max_length_extra: int = option(
+        "--set max_length_extra",
         default=10,
         help="Number of subwords allowed beyond max_length_ratio",
         least=0,
-        is_setting=True,
     )
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """The rules between these."""
         if not self.max_length_ratio + self.max_length_extra:
             raise InputError(
                 f"{argument('max_length_ratio')}, {argument('max_length_extra')}: one must be"
@@ -222,49 +246,49 @@ class EnsembleOptions:
         return str(amount) if amount else None
 
 
-@request
-class RankingOptions:
+class RankingOptions(Request):
     """How candidates are ranked, and which are dropped as noise."""
 
     _: KW_ONLY
     uncertainty: str = option(
+        "--set uncertainty",
         default="rmi",
         help=(
             "Measure that ranks the candidates: rmi (reverse mutual information) or another measure"
             " of the ensemble"
         ),
-        is_setting=True,
     )
     select_by: Literal["uncertainty", "difficulty", "easiness"] = option(
+        "--set select_by",
         default="uncertainty",
         help=(
             "Ranking of the candidates: by uncertainty, or by the values of --difficulty, where"
             " high values mean hard pairs (difficulty) or easy pairs (easiness)"
         ),
-        is_setting=True,
     )
     drop: Amount = option(
+        "--set drop",
         default=2_000,
         help="Number or share of the most uncertain candidates to drop",
-        is_setting=True,
     )
     drop_perplexity: Amount = option(
+        "--set drop_perplexity",
         default=0,
         help=(
             "Number or share of the candidates with the highest perplexity to drop first; needs a"
             " language model"
         ),
-        is_setting=True,
     )
     drop_reference: Amount = option(
+        "--set drop_reference",
         default=0,
         help=(
             "Number or share of the candidates with the least likely references to drop before the"
             " most uncertain ones; the paper drops none"
         ),
-        is_setting=True,
     )
     drop_by: str = option(
+        "--set drop_by",
         default=REFERENCE_LIKELIHOOD,
         help=(
             "Measure that drop_reference ranks by, highest first: reference_pe_stu (negative"
@@ -272,19 +296,20 @@ class RankingOptions:
             " the suffix _given_degree, among candidates of similar degree and length if noise is"
             " estimated to be rare"
         ),
-        is_setting=True,
     )
     lm: File | None = option(
+        "--lm",
         default=None,
         help="Language model from `lm train`, for the perplexity of each candidate",
         group="Selection",
     )
     lm_side: Side | None = option(
+        "--set lm_side",
         default=None,
         help="Side that the language model scores; none: the degree side",
-        is_setting=True,
     )
     difficulty: Paths = option(
+        "--difficulty",
         default=(),
         help=(
             "File with one value per pair of a pool, from any model; give one per --pool, and --set"
@@ -294,32 +319,32 @@ class RankingOptions:
     )
 
 
-@request
-class DrawingOptions:
+class DrawingOptions(Request):
     """How the test set, the control set and the stratified sample are drawn."""
 
     _: KW_ONLY
     window: PositiveAmount = option(
+        "--set window",
         default=18_000,
         help=(
             "Number or share of the remaining most uncertain candidates to sample the test set from"
         ),
-        is_setting=True,
     )
     select: PositiveAmount = option(
+        "--set select",
         default=3_000,
         help="Size of the test set: a number, or a share of the candidates",
-        is_setting=True,
     )
     draw_by: Literal["pair", "document"] = option(
+        "--set draw_by",
         default="pair",
         help=(
             "What to draw from the window: single pairs, or whole documents until there are at"
             " least `select` pairs"
         ),
-        is_setting=True,
     )
     design: Literal["window", "stratified"] = option(
+        "--design",
         default="window",
         help=(
             "What is drawn: the test set from the window (window), or also a stratified sample of"
@@ -328,30 +353,35 @@ class DrawingOptions:
         group="Selection",
     )
     sample: PositiveAmount | None = option(
+        "--set sample",
         default=None,
         help=(
             "Size of the stratified sample: a number, or a share of the candidates [default: as"
             " many as select]"
         ),
-        is_setting=True,
     )
     strata: int = option(
-        default=10, help="Maximum number of strata by uncertainty", least=1, is_setting=True
+        "--set strata",
+        default=10,
+        help="Maximum number of strata by uncertainty",
+        least=1,
     )
     allocation: Allocation = option(
+        "--set allocation",
         default="neyman",
         help=(
             "Draws per stratum: equal, proportional to its size, or neyman (size times standard"
             " deviation of the ensemble's own sentence chrF)"
         ),
-        is_setting=True,
     )
     control: bool = option(
+        "--control",
         default=False,
         help="Also sample a control set, matched in corpus, length and word frequency",
         group="Selection",
     )
     document: str | None = option(
+        "--document",
         default=None,
         help=(
             "Column of the pool that names the document of each pair, or blank-lines: documents of"
@@ -361,37 +391,44 @@ class DrawingOptions:
         group="Input",
     )
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """The rules between these."""
         if self.draw_by == "document" and self.document is None:
             raise InputError(
                 f"draw_by=document: needs documents; name them with {argument('document')}"
             )
 
 
-@request
-class ReleaseOptions:
+class ReleaseOptions(Request):
     """What a release holds besides the pairs."""
 
     _: KW_ONLY
     licence: str | None = option(
+        "--set licence",
         default=None,
         help="Licence of the input text, for the README of the release",
         group="Output",
     )
     release_text: Literal["all", "none"] = option(
+        "--text",
         default="all",
         help="Text to include; none: indices and scores only",
         group="Output",
-        flag="text",
     )
 
 
-@request
-class BuildExecution(StepOptions):
+class BuildExecution(Request):
     """How a build runs."""
 
     _: KW_ONLY
+    explain: bool = option(
+        "--set explain",
+        default=False,
+        help="Print for each step why it runs or is kept",
+    )
+    tasks: TaskOptions = option(default=TaskOptions(), help="Where tasks run (TaskOptions)")
     until: Literal["candidates", "uncertainty", "release"] = option(
+        "--until",
         default="release",
         help=(
             "Stop early: after filtering and degree (candidates), or before the selection"
@@ -400,42 +437,60 @@ class BuildExecution(StepOptions):
         group="Selection",
     )
     accept_text: bool = option(
+        "--accept-text",
         default=False,
         help="Build even if the checks of the text find serious problems",
         group="Advanced",
     )
     work: Folder | None = option(
+        "--work",
         default=None,
         help="Workspace: texts, models and finished steps [default: OUT.work]",
         group="Advanced",
     )
     device: Literal["auto", "cpu", "cuda"] = option(
-        default="auto", help="Device that runs the models", group="Execution"
+        "--device",
+        default="auto",
+        help="Device that runs the models",
+        group="Execution",
     )
 
 
-@request
-class BuildRequest:
+class BuildRequest(Request):
     """What :func:`~cgbench.benchmark.build.react.build_react.build_react` is asked for."""
 
     open_field = "settings"
-    train: Bitext = option(help="Training corpus: two files, or one with both sides", group="Input")
-    pools: Bitexts = option(
-        help="Pool of pairs to select from; repeatable", flag="pool", group="Input"
+    settings_group = "Selection"
+    train: Bitext = option(
+        "--train",
+        help="Training corpus: two files, or one with both sides",
+        group="Input",
     )
-    out: Folder = option(help="Folder of the release", group="Output")
+    pools: Bitexts = option(
+        "--pool",
+        help="Pool of pairs to select from; repeatable",
+        group="Input",
+    )
+    out: Folder = option(
+        "--out",
+        help="Folder of the release",
+        group="Output",
+    )
     _: KW_ONLY
     exclude: Bitexts = option(
+        "--exclude",
         default=(),
         help="Corpus whose sentences must not occur in the test set; repeatable",
         group="Input",
     )
     preset: Literal["react", "small", "demo"] = option(
+        "--preset",
         default="react",
         help="Settings to start from: react (the paper's), small or demo",
         group="Selection",
     )
     seed: int = option(
+        "--seed",
         default=1,
         help="Random seed, also of the first member",
         least=0,
@@ -443,42 +498,62 @@ class BuildRequest:
         group="Selection",
     )
     model: str = option(
-        default="transformer_iwslt", help="Model preset of the members", group="Ensemble"
+        "--model",
+        metavar="NAME",
+        default="transformer_iwslt",
+        help="Model preset of the members",
+        group="Ensemble",
     )
-    members: int = option(default=10, help="Number of members to train", least=1, group="Ensemble")
+    members: int = option(
+        "--members",
+        default=10,
+        help="Number of members to train",
+        least=1,
+        group="Ensemble",
+    )
     text_options: PairOptions = option(
-        default=PairOptions(), help="How text is read and normalised"
+        default=PairOptions(),
+        help="How text is read and normalised",
     )
-    filters: FilterOptions = option(default=FilterOptions(), help="Which pairs are candidates")
+    filters: FilterOptions = option(
+        default=FilterOptions(),
+        help="Which pairs are candidates",
+    )
     ensemble_options: EnsembleOptions = option(
-        default=EnsembleOptions(), help="The ensemble and its search"
+        default=EnsembleOptions(),
+        help="The ensemble and its search",
     )
     ranking: RankingOptions = option(
-        default=RankingOptions(), help="How candidates are ranked and dropped"
+        default=RankingOptions(),
+        help="How candidates are ranked and dropped",
     )
     drawing: DrawingOptions = option(
-        default=DrawingOptions(), help="How test set, control set and sample are drawn"
+        default=DrawingOptions(),
+        help="How test set, control set and sample are drawn",
     )
     release_options: ReleaseOptions = option(
-        default=ReleaseOptions(), help="Licence and text of the release"
+        default=ReleaseOptions(),
+        help="Licence and text of the release",
     )
     execution: BuildExecution = option(
-        default=BuildExecution(), help="Where the build runs, and where it stops"
+        default=BuildExecution(),
+        help="Where the build runs, and where it stops",
     )
     settings: Mapping[str, Any] | None = option(
         default=None,
         help="Settings of the model preset by dotted name, such as training.max_updates",
-        python_only=True,
     )
 
     @classmethod
-    def presets(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+    def presets(cls, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The settings of a preset."""
-        return dict(
-            load_yaml(files(__package__) / "presets" / f"{values.get('preset', 'react')}.yaml")
-        )
+        field = fields_of(cls)["preset"]
+        preset = read_field(field, arguments.get("preset", field.default))
+        settings: dict[str, Any] = load_yaml(files(__package__) / "presets" / f"{preset}.yaml")
+        return settings
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """The rules between these."""
         for key in self.settings or ():
             if key in _leaves():
                 raise InputError(
@@ -511,6 +586,31 @@ class BuildRequest:
         """The settings as in the manifest, model settings flat."""
         values = {name: value for name, value in flat_values(self).items() if name not in _INPUTS}
         return values | self.model_settings
+
+
+class DemoRequest(Request):
+    """What :func:`~cgbench.benchmark.build.react.demo.run_demo` is asked for."""
+
+    open_field = "settings"
+    settings_group = "Selection"
+    out: Folder = option(
+        "--out",
+        default="demo",
+        help="Folder for the corpus and the release",
+        group="Output",
+    )
+    _: KW_ONLY
+    seed: int = option(
+        "--seed",
+        default=1,
+        help="Random seed of the corpus and the build",
+        least=0,
+        group="Selection",
+    )
+    settings: Mapping[str, Any] | None = option(
+        default=None, help="Settings of the build that differ from the preset `demo`"
+    )
+    tasks: TaskOptions = option(default=TaskOptions(), help="Where tasks run (TaskOptions)")
 
 
 def default_settings() -> dict[str, Any]:

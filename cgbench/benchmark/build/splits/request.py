@@ -6,7 +6,7 @@ from typing import Any, Literal
 from cgbench.argument_types import Bitext, Folder
 from cgbench.benchmark.measure.divergence.chance import RANDOM_SPLITS, check_random_splits
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 from cgbench.text.normalisation import CorpusOptions
 
 DIVERGENT = ("mcd", "tmcd", "dbca")
@@ -17,26 +17,31 @@ ROUNDING = 1e-9
 """The margin below a limit, for rounding of divergences in the search."""
 
 
-@request
-class SplitConfig:
+class SplitConfig(Request):
     """How a corpus is split."""
 
     _: KW_ONLY
     method: Literal["random", "length", "mcd", "tmcd", "dbca"] = option(
-        default="mcd", help="Method that chooses the examples", group="Method"
+        "--method",
+        default="mcd",
+        help="Method that chooses the examples",
+        group="Method",
     )
     compounds: str = option(
+        "--compounds",
         default="words",
         help="Atoms and compounds: words:2,3, scan, cogs, lispress, triples:FILE and more",
         group="Method",
         metavar="TYPE[:FILES]",
     )
     weights: Literal["specific", "count"] = option(
+        "--set weights",
         default="specific",
         help="Weight of compounds: as in Keysers et al. (2020), or 1 each",
         group="Method",
     )
     divergence: float | None = option(
+        "--divergence",
         default=None,
         help="Target compound divergence [default: the highest]",
         group="Method",
@@ -44,40 +49,59 @@ class SplitConfig:
         most=1,
     )
     atom_divergence: float | None = option(
+        "--set atom_divergence",
         default=None,
         help="Maximum atom divergence; with dbca the target divergence [default: mcd 0.02, dbca 0]",
         group="Method",
         least=0,
         most=1,
     )
-    train_size: float = option(default=0.8, help="Number or share of training pairs", group="Sizes")
-    test_size: float = option(default=0.2, help="Number or share of test pairs", group="Sizes")
+    train_size: float = option(
+        "--set train_size",
+        default=0.8,
+        help="Number or share of training pairs",
+        group="Sizes",
+    )
+    test_size: float = option(
+        "--set test_size",
+        default=0.2,
+        help="Number or share of test pairs",
+        group="Sizes",
+    )
     candidates: int = option(
+        "--set candidates",
         default=100,
         help="Number of pairs drawn at each step, of which the best is added",
         least=1,
-        is_setting=True,
     )
     exchanges: int | None = option(
+        "--set exchanges",
         default=None,
         help="Number of exchanges tried per pair at the end [default: mcd and tmcd 10, dbca 0]",
         least=0,
-        is_setting=True,
     )
     tolerance: float = option(
+        "--set tolerance",
         default=0.01,
         help="Maximum distance from the target divergence",
         least=0,
         most=1,
-        is_setting=True,
     )
     nearest: bool = option(
+        "--set nearest",
         default=False,
         help="Write the nearest split if the target divergence cannot be reached",
         group="Search",
     )
-    seed: int = option(default=1, help="Random seed", group="Search", least=0)
+    seed: int = option(
+        "--seed",
+        default=1,
+        help="Random seed",
+        group="Search",
+        least=0,
+    )
     random_splits: int = option(
+        "--set random_splits",
         default=RANDOM_SPLITS,
         help="Number of random splits to compare the divergences with, 0 for none",
         group="Advanced",
@@ -173,21 +197,49 @@ class SplitConfig:
         return train, test
 
 
-@request
-class SplitRequest(SplitConfig, CorpusOptions):
+class SplitRequest(Request):
     """What :func:`~cgbench.benchmark.build.splits.split.split` is asked for."""
 
-    corpus: Bitext = option(help="Corpus: two files, or one with both sides", group="Input")
-    out: Folder = option(help="Folder of the split", group="Output")
+    corpus: Bitext = option(
+        "--corpus",
+        help="Corpus: two files, or one with both sides",
+        group="Input",
+    )
+    out: Folder = option(
+        "--out",
+        help="Folder of the split",
+        group="Output",
+    )
     _: KW_ONLY
     train: Bitext | None = option(
+        "--train",
         default=None,
         help="Fixed training set; the test set is chosen from the corpus",
         group="Input",
     )
     side: Literal["source", "target"] | None = option(
+        "--side",
         default=None,
         help="Side whose atoms and compounds count [default: source; tmcd: target]",
         group="Input",
     )
-    licence: str = option(default="", help="Licence of the corpus, for the README", group="Output")
+    licence: str = option(
+        "--set licence",
+        default="",
+        help="Licence of the corpus, for the README",
+        group="Output",
+    )
+    text: CorpusOptions = option(
+        default=CorpusOptions(), help="Columns and languages of the corpora (CorpusOptions)"
+    )
+    search: SplitConfig = option(
+        default=SplitConfig(), help="Method, sizes and goals of the search (SplitConfig)"
+    )
+
+    def check(self) -> None:
+        """A fixed training set needs a method that measures divergences."""
+        if self.train is not None and self.search.method not in DIVERGENT:
+            raise InputError(
+                f"{argument('train')}: {self.search.method} does not use a training set; use dbca,"
+                " mcd or tmcd"
+            )

@@ -22,7 +22,7 @@ from cgbench.benchmark.measure.divergence.measure import Divergences, divergence
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.progress import bar
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.steps import check_folder, hash_file
 from cgbench.tables import render
 from cgbench.text.formats import CorpusSpec, Pair, languages_of, read_pairs
@@ -48,19 +48,13 @@ def split(request: SplitRequest) -> SplitResult:
     :returns: ``release``, ``divergences`` and ``warnings``.
     :raises InputError: an input is invalid, or a divergence or the sizes cannot be reached.
     """
-    # Check the request before anything is read.
-    request.check()
-    corpus = corpus_or_split(request.corpus, request.columns)
-    train = None if request.train is None else corpus_or_split(request.train, request.columns)
+    settings, columns = request.search, request.text.table.columns
+    corpus = corpus_or_split(request.corpus, columns)
+    train = None if request.train is None else corpus_or_split(request.train, columns)
     out = Path(request.out)
-    if train is not None and request.method not in DIVERGENT:
-        raise InputError(
-            f"{argument('train')}: {request.method} does not use a training set; use dbca, mcd or"
-            " tmcd"
-        )
     check_folder(out, is_earlier=holds_split)
-    side = request.side or ("target" if request.method == "tmcd" else "source")
-    kind = element_type(request.compounds, request.weights)
+    side = request.side or ("target" if settings.method == "tmcd" else "source")
+    kind = element_type(settings.compounds, settings.weights)
     # Read the corpus and the fixed training set.
     pairs = list(read_pairs(corpus))
     train_pairs = list(read_pairs(train)) if train is not None else []
@@ -77,12 +71,16 @@ def split(request: SplitRequest) -> SplitResult:
         np.arange(len(train_pairs) + len(pairs)) < len(train_pairs) if train is not None else None
     )
     units = SplitUnits.of(pairs, {source for source, _ in train_pairs})
-    side_of = _sides(elements, request, len(train_pairs), units, texts[-1][1])
-    drawn: dict[str, Any] = {"splits": request.random_splits, "seed": request.seed, "fixed": fixed}
+    side_of = _sides(elements, settings, len(train_pairs), units, texts[-1][1])
+    drawn: dict[str, Any] = {
+        "splits": settings.random_splits,
+        "seed": settings.seed,
+        "fixed": fixed,
+    }
     measured = divergences(elements, side_of == TRAIN, side_of == TEST, kind, **drawn)
     warnings = [
         *units.warnings(len(pairs)),
-        *_reached(measured, request, len(units.rows), fixed is not None),
+        *_reached(measured, settings, len(units.rows), fixed is not None),
         *_lone(measured),
     ]
     # Write the sets with a record of how they were made.
@@ -97,7 +95,7 @@ def split(request: SplitRequest) -> SplitResult:
     manifest = {
         "version": __version__,
         "configuration": (
-            request.settings
+            settings.settings
             | {
                 "elements": kind.label,
                 "degree_side": side,
@@ -105,7 +103,7 @@ def split(request: SplitRequest) -> SplitResult:
                 "lowercase": False,
             }
         ),
-        "languages": list(languages_of(request.languages, corpus)),
+        "languages": list(languages_of(request.text.languages, corpus)),
         "licence": request.licence,
         "inputs": {
             "pool": [
@@ -124,7 +122,7 @@ def split(request: SplitRequest) -> SplitResult:
         },
         "figures": measured.as_dict(),
         "warnings": warnings,
-        "command": _command(corpus, train, kind, request, side),
+        "command": _command(corpus, train, kind, settings, side),
     }
     release = write_split(out, chosen, side_of[len(train_pairs) :].tolist(), manifest)
     return SplitResult(release, measured, tuple(warnings))

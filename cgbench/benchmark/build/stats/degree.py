@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.argument_types import Folder, Text
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.text.columns import read_text
 from cgbench.text.inputs import as_column, is_path, local_path
 from cgbench.text.normalisation import Normalisation, TextOptions, normaliser
@@ -17,21 +17,33 @@ if TYPE_CHECKING:
     from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 
 
-@request
-class DegreeRequest(TextOptions):
+class DegreeRequest(Request):
     """What :func:`degree` is asked for."""
 
-    texts: Text = option(help="Sentences to measure", python_only=True)
+    texts: Text = option(
+        help="Sentences to measure",
+    )
     train: Text | None = option(
-        default=None, help="Training text, one sentence per line, or TABLE:COLUMN", group="Input"
+        "--train",
+        default=None,
+        help="Training text, one sentence per line, or TABLE:COLUMN",
+        group="Input",
     )
     _: KW_ONLY
     known_from: Folder | None = option(
-        default=None, help="Take known n-grams from an `overlap --out` folder", group="Input"
+        "--known-from",
+        default=None,
+        help="Take known n-grams from an `overlap --out` folder",
+        group="Input",
     )
     min_count: int = option(
-        default=3, help="Minimum count for an n-gram to be known", least=1, group="Input"
+        "--min-count",
+        default=3,
+        help="Minimum count for an n-gram to be known",
+        least=1,
+        group="Input",
     )
+    text: TextOptions = option(default=TextOptions(), help="How text is normalised (TextOptions)")
 
 
 @accepts(DegreeRequest)
@@ -62,16 +74,16 @@ def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
             f"known n-grams are needed: give {argument('train')}, or {argument('known_from')}"
             " instead"
         )
-    change = normaliser(request.normalisation, request.language)
+    change = normaliser(request.text.normalisation, request.text.language)
     if known_from is not None:
         from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts, check_words_alike
         from cgbench.benchmark.measure.overlap.known_from import ngrams_of_lines
 
         counted = CorpusCounts.load(local_path(known_from))
-        check_words_alike(counted.folder, counted.units, request.normalisation.settings)
+        check_words_alike(counted.folder, counted.units, request.text.normalisation.settings)
         lines = list(map(change, lines))
         return map(_row, ngrams_of_lines(counted, lines, min_count).cover(lines))
-    known = known_ngrams_of(train, min_count, request.normalisation)
+    known = known_ngrams_of(train, min_count, request.text.normalisation)
     return (_row(known.cover(change(line))) for line in lines)
 
 

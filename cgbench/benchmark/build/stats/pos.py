@@ -166,7 +166,7 @@ def find_pipeline(model: str, trust: bool = False) -> Path:
         if not trust:
             raise InputError(
                 f"{model}: a spaCy pipeline in a folder can run any code when it is loaded; add "
-                f"{argument('trust')} if you trust its author"
+                f"{argument('trust', True)} if you trust its author"
             )
         return folder
     if spacy.util.is_package(model):

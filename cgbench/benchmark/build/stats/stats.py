@@ -21,7 +21,7 @@ from cgbench.benchmark.build.stats.text_statistics import (
 from cgbench.benchmark.measure.divergence.chance import check_random_splits
 from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts, check_words_alike
 from cgbench.errors import InputError, argument, require
-from cgbench.requests import accepts
+from cgbench.request import accepts, given_values
 from cgbench.tables import FORMS, Note, OutputTable, as_text
 from cgbench.text.columns import short_name
 from cgbench.text.inputs import AnyPath, as_column, is_path, local_path
@@ -170,8 +170,9 @@ def _of_release(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
         "lowercase",
         "detokenize",
     )
+    requested = given_values(request)
     for name in text_options:
-        if name in vars(request)["given"] and getattr(request, name):
+        if requested.get(name):
             raise InputError(f"{argument(name)}: the release sets this itself; leave it out")
     train: Any = request.train if request.train is not None else ()
     files = [local_path(path) for path in ([train] if is_path(train) else train)]
@@ -191,12 +192,12 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterator[StatsRow]:
     # The texts, and whether the options fit them.
     named_texts = [(name, _text(text, name)) for name, text in _named(request.tests)]
     sides = ("source", "target") if request.side == "both" else (request.side,)
-    normalisation = request.normalisation
+    normalisation = request.text.normalisation
     if len(sides) > 1 and normalisation.tokenizes:
         which = (
             argument("detokenize")
-            if request.tokenize == "none"
-            else argument("tokenize", request.tokenize)
+            if request.text.words.tokenize == "none"
+            else argument("tokenize", request.text.words.tokenize)
         )
         raise InputError(f"{which}: its rules are for one language; choose one {argument('side')}")
     # A training text, or the result of cgbench overlap on the test texts.
@@ -211,11 +212,11 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterator[StatsRow]:
         check_words_alike(known.folder, known.units, normalisation.settings)
     train = _text(request.train, "train") if known is None else []
     tags = _tags(request, len(named_texts), len(sides))
-    change = None if normalisation.is_identity else normaliser(normalisation, request.language)
+    change = None if normalisation.is_identity else normaliser(normalisation, request.text.language)
     # One row per text, side by side.
     for side in sides:
         texts = [
-            read_single_text(text, request.columns, side, change, keep=True)
+            read_single_text(text, request.table.columns, side, change, keep=True)
             for _, text in named_texts
         ]
         for text in texts:
@@ -223,7 +224,7 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterator[StatsRow]:
         if known is not None:
             training = Training.of_overlap(known, texts, request.min_count)
         else:
-            text = read_single_text(train, request.columns, side, change, keep=False)
+            text = read_single_text(train, request.table.columns, side, change, keep=False)
             training = Training.learn(text, request.min_count)
         for text_number, ((name, _), text) in enumerate(zip(named_texts, texts, strict=True)):
             label = f"{name} {side}" if len(sides) > 1 else name

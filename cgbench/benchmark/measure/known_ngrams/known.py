@@ -54,7 +54,7 @@ from cgbench.benchmark.measure.known_ngrams.trie_arrays import Tails
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary, blocks_of, read_training
 from cgbench.errors import InputError, argument
 from cgbench.machine import check_memory
-from cgbench.requests import check, check_path
+from cgbench.request import check, check_path
 from cgbench.text.blocks import Block, join_blocks, release_memory, sentences
 from cgbench.text.plain_text import words_of
 from cgbench.text.word_counts import estimate_words

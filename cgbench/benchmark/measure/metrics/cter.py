@@ -30,7 +30,7 @@ from cgbench.benchmark.measure.metrics.cter_grammar import Grammar, cognition
 from cgbench.benchmark.measure.metrics.cter_lexicon import Atoms, TranslationLexicon
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts, Metric, Signature
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column
 from cgbench.text.inputs import AnyPath, is_path
@@ -47,38 +47,64 @@ TableOrObject: TypeAlias = Annotated[
 ]
 
 
-@request
-class CterOptions:
+class CterOptions(Request):
     """The options of CTER."""
 
     _: KW_ONLY
-    compounds: Text | None = option(default=None, help="Compound of each source", group="Input")
+    compounds: Text | None = option(
+        "--compounds",
+        default=None,
+        help="Compound of each source",
+        group="Input",
+    )
     lexicon: TableOrObject | None = option(
+        "--lexicon",
         default=None,
         help="Translations of the atoms; cognition: the lexicon of CoGnition",
         group="Input",
         metavar="FILE|cognition",
     )
-    atoms: TableOrObject = option(default="cognition", help="Atoms by type", group="Input")
+    atoms: TableOrObject = option(
+        "--set atoms",
+        default="cognition",
+        help="Atoms by type",
+        group="Input",
+    )
     grammar: TableOrObject = option(
-        default="cognition", help="Types of atoms and their order", group="Advanced"
+        "--set grammar",
+        default="cognition",
+        help="Types of atoms and their order",
+        group="Advanced",
     )
     match: Literal["substring", "word"] = option(
+        "--set match",
         default="substring",
         help="Find translations as characters or as whole words",
         group="Advanced",
     )
-    lowercase: bool = option(default=False, help="Ignore case", group="Metric")
+    lowercase: bool = option(
+        "--lowercase",
+        default=False,
+        help="Ignore case",
+        group="Metric",
+    )
     group_size: int = option(
-        default=5, help="Number of contexts per compound", group="Advanced", least=1
+        "--set group_size",
+        default=5,
+        help="Number of contexts per compound",
+        group="Advanced",
+        least=1,
     )
     keep_blanks: bool = option(
+        "--set keep_blanks",
         default=False,
         help="Keep blanks in hypotheses (for languages other than Chinese)",
         group="Advanced",
     )
     human: Text | None = option(
-        default=None, help="Human judgements: 1 right, 0 wrong", is_setting=True
+        "--set human",
+        default=None,
+        help="Human judgements: 1 right, 0 wrong",
     )
 
 

@@ -21,7 +21,8 @@ from cgbench import __version__
 from cgbench.argument_types import Name
 from cgbench.benchmark.measure.metrics.bins import Feature
 from cgbench.errors import InputError
-from cgbench.requests import KW_ONLY, Field, leaves_of, option, request
+from cgbench.request import KW_ONLY, Request, leaves_of, option
+from cgbench.request_fields import Field
 from cgbench.text.columns import Column
 from cgbench.text.hypothesis_form import Reading
 
@@ -71,27 +72,36 @@ class ExampleTexts:
     compounds: Column | None = None
 
 
-@request
-class MetricOptions:
+class MetricOptions(Request):
     """Options that several metrics have, as the command line shows them; a metric has those that
     :meth:`Metric.make` names."""
 
     _: KW_ONLY
     preset: Literal["sacrebleu", "react", "cognition", "lexicon", "cfq"] | None = option(
+        "--preset",
         default=None,
         help="Score as the script of a paper does: react, cognition or lexicon; cfq: compare"
         " queries without the order of their clauses",
         group="Metric",
     )
     tokenize: Name | None = option(
-        default=None, help="Tokeniser of sacrebleu [default: 13a]", group="Metric", metavar="NAME"
+        "--tokenize",
+        default=None,
+        help="Tokeniser of sacrebleu [default: 13a]",
+        group="Metric",
+        metavar="NAME",
     )
-    lowercase: bool = option(default=False, help="Ignore case", group="Metric")
+    lowercase: bool = option(
+        "--lowercase",
+        default=False,
+        help="Ignore case",
+        group="Metric",
+    )
     jobs: int = option(
+        "--set jobs",
         default=1,
         help="Number of processes for large input, which does not change the scores",
         least=1,
-        is_setting=True,
     )
 
 

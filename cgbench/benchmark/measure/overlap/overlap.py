@@ -18,11 +18,11 @@ from cgbench.benchmark.measure.overlap.corpus_counts import save_known
 from cgbench.benchmark.measure.overlap.reading import ReadingRules, read_corpus
 from cgbench.benchmark.measure.overlap.request import OverlapRequest
 from cgbench.benchmark.measure.overlap.result import Overlap, SideOverlap
-from cgbench.engines import Engine, Local
+from cgbench.engines import Engine
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic, write_json
 from cgbench.locks import locked
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.steps import STEPS, Step, Workspace, check_folder
 from cgbench.text.inputs import as_column, is_path
 from cgbench.text.normalisation import SIDES, Normalisation, normaliser
@@ -43,7 +43,7 @@ def overlap(request: OverlapRequest) -> Overlap:
     :raises InputError: a text cannot be read, the sides are not aligned, or arguments do not fit
         together.
     """
-    sides = _sides(request.test, request.normalisation)
+    sides = _sides(request.test, request.text.normalisation)
     corpus = [request.corpus] if is_path(request.corpus) else list(request.corpus)
     shards = cut_files(
         find_files([local(str(path)) for path in corpus], request.column),
@@ -54,7 +54,7 @@ def overlap(request: OverlapRequest) -> Overlap:
         check_folder(out)
         out.mkdir(parents=True, exist_ok=True)
     temporary = tempfile.TemporaryDirectory(prefix="cgbench-") if out is None else nullcontext(out)
-    with temporary as name, request.engine or Local() as engine:
+    with temporary as name, request.tasks.workers as engine:
         folder = Path(name)
         engine.share(folder)
         with locked(folder / STEPS / "lock", wait=False):
@@ -82,7 +82,7 @@ def _measured(
     from cgbench.benchmark.measure.overlap.automaton_kernels import measure_overlap
 
     # The words and n-grams of all sides, one after another, and the corpus read through them.
-    rules = ReadingRules(request.normalisation, max(3, request.min_count))
+    rules = ReadingRules(request.text.normalisation, max(3, request.min_count))
     workspace = Workspace(folder / STEPS)
 
     def build(out: Path) -> None:

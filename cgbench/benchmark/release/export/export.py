@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from cgbench.argument_types import AnyRelease, Folder, Options, Systems, as_path
 from cgbench.benchmark.release.export.pairs import export_pairs
@@ -22,47 +22,58 @@ from cgbench.benchmark.release.verify import check_verified
 from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json, write_json
 from cgbench.locks import replacing
-from cgbench.requests import KW_ONLY, Field, accepts, fields_of, flat_values, option, request
+from cgbench.request import KW_ONLY, Request, accepts, fields_of, flat_values, given_values, option
+from cgbench.request_fields import Field
 from cgbench.text.inputs import as_column
 from cgbench.text.joins import Examples
 
 RECORD = "cgbench.json"  # in an export: its target and release
 
 
-@request
-class ExportRequest(ShotsOptions):
+class ExportRequest(Request):
     """What :func:`export` writes."""
 
     open_field = "target_options"
-    has_settings = False  # no --set: the options of targets have options of their own
-    given: ClassVar[frozenset[str]]  # the names that were given
-    release: AnyRelease = option(help="Release to export", python_only=True)
+    settings_group = ""  # no --set: the options of targets have options of their own
+    release: AnyRelease = option(
+        help="Release to export",
+    )
     to: str = option(
+        "--to",
         help=f"Target: {', '.join(target_names())}, or one of another package",
         metavar="TARGET",
         group="Output",
     )
     out: Folder = option(
+        "--out",
         help="Folder of the export; an earlier export to the same target is replaced",
         group="Output",
     )
     _: KW_ONLY
     hypotheses: Systems | None = option(
+        "--hyp",
         default=None,
         help="Output of a system for human evaluation (pearmut), one line per pair; repeatable",
-        flag="hyp",
         metavar="SYSTEM=FILE",
         group="Human evaluation",
     )
     protocol: Literal["ESA", "cESA"] = option(
+        "--protocol",
         default="ESA",
         help=(
             "Annotation protocol: ESA shows one system per page, contrastive ESA (cESA) all of them"
         ),
         group="Human evaluation",
     )
-    users: int = option(default=1, help="Number of annotators", least=1, group="Human evaluation")
+    users: int = option(
+        "--users",
+        default=1,
+        help="Number of annotators",
+        least=1,
+        group="Human evaluation",
+    )
     seed: int = option(
+        "--seed",
         default=0,
         help="Random seed for the order of systems on a page",
         least=0,
@@ -71,7 +82,10 @@ class ExportRequest(ShotsOptions):
     target_options: Options | None = option(
         default=None,
         help="Options that only the target has, which may also be given by name, such as lexicon",
-        python_only=True,
+    )
+
+    choice: ShotsOptions = option(
+        default=ShotsOptions(), help="How shots are chosen (ShotsOptions)"
     )
 
     @staticmethod
@@ -130,7 +144,7 @@ def _check_effects(request: ExportRequest, target: ExportTarget) -> None:
     """Refuse options that the target does not take, and a target without what it needs."""
     shots = () if "shots" in target.takes else fields_of(ShotsOptions)
     others = [name for name in (*SHARED, *shots) if name not in target.takes]
-    useless = [name for name in others if name in request.given]
+    useless = [name for name in others if name in given_values(request)]
     useless += [name for name in request.target_options or {} if name not in target.option_fields]
     if useless:
         raise InputError(
@@ -144,14 +158,14 @@ def _check_effects(request: ExportRequest, target: ExportTarget) -> None:
 
 def shots_for(request: ExportRequest, release: Release) -> ShotChooser | None:
     """The function that chooses shots for sentences of a release; None if none are requested."""
-    options = {
-        name: getattr(request, name) for name in fields_of(ShotsOptions) if name in request.given
-    }
-    if not options:
+    choice = request.choice
+    if not choice.given:
         return None
 
     def choose(lines: Sequence[str]) -> list[ChosenShots]:
-        return choose_shots(ShotsRequest(list(lines), exclude=reserved_pairs(release), **options))
+        return choose_shots(
+            ShotsRequest(list(lines), exclude=reserved_pairs(release), choice=choice)
+        )
 
     return choose
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from cgbench.errors import InputError, argument
 from cgbench.extensions import all_of_packages, load_from_package, of_packages, of_studies
-from cgbench.requests import Field, leaves_of
+from cgbench.request import leaves_of
+from cgbench.request_fields import Field
 from cgbench.settings import did_you_mean
 
 SHARED = ("hypotheses", "protocol", "users", "seed", "shots")

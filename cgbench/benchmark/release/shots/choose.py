@@ -21,10 +21,10 @@ import numpy as np
 
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.shots.postings import bm25_weights, piece_counts
-from cgbench.benchmark.release.shots.request import ShotsRequest
+from cgbench.benchmark.release.shots.request import ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, argument, warn
 from cgbench.progress import bar
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.tables import counted
 from cgbench.text.formats import Pair, read_pairs
 from cgbench.text.inputs import as_corpus, lines_of
@@ -67,12 +67,13 @@ def choose_shots(request: ShotsRequest) -> list[ChosenShots]:
     :returns: the shots of each sentence.
     :raises InputError: a text cannot be read, or there are fewer pairs than shots.
     """
-    if request.shots is None or request.shots_from is None:
-        missing = "shots" if request.shots is None else "shots_from"
+    choice = request.choice
+    if choice.shots is None or choice.shots_from is None:
+        missing = "shots" if choice.shots is None else "shots_from"
         raise InputError(f"{argument(missing)} is missing; shots need a number and training pairs")
     lines, name = lines_of(request.sources, "sources")
     excluded = [(line, "") for line in lines] + [tuple(pair) for pair in request.exclude]
-    chooser = _Chooser(request, request.shots, _pairs_of(request), excluded)
+    chooser = _Chooser(choice, choice.shots, _pairs_of(choice), excluded)
     choices = chooser.choose(lines)
     if chooser.unproved:
         warn(
@@ -82,8 +83,8 @@ def choose_shots(request: ShotsRequest) -> list[ChosenShots]:
     return choices
 
 
-def _pairs_of(request: ShotsRequest) -> list[Pair]:
-    source: Any = request.shots_from
+def _pairs_of(choice: ShotsOptions) -> list[Pair]:
+    source: Any = choice.shots_from
     if (
         isinstance(source, (list, tuple))
         and len(source) == 2
@@ -127,14 +128,10 @@ class _Chooser:
     """
 
     def __init__(
-        self, request: ShotsRequest, count: int, pairs: Sequence[Pair], excluded: Iterable[Any]
+        self, choice: ShotsOptions, count: int, pairs: Sequence[Pair], excluded: Iterable[Any]
     ) -> None:
-        self.by, self.seed, self.size, self.unproved = (
-            request.shots_by,
-            request.shots_seed,
-            count,
-            0,
-        )
+        self.by, self.seed, self.size = choice.shots_by, choice.shots_seed, count
+        self.unproved = 0
         keys = [{content_key(pair[side]) for pair in excluded if pair[side]} for side in (0, 1)]
         ordered = sorted((_hash(*pair), row) for row, pair in enumerate(pairs))
         first_rows: dict[str, int] = {}
@@ -151,7 +148,7 @@ class _Chooser:
                 f" needs {count}"
             )
         self.known = KnownNgrams.learn(
-            [source for source, _ in self.pairs], min_count=request.min_count, word_min_count=1
+            [source for source, _ in self.pairs], min_count=choice.min_count, word_min_count=1
         )
 
     def choose(self, lines: Sequence[str]) -> list[ChosenShots]:

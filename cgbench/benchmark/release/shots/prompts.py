@@ -6,12 +6,12 @@ from typing import Any
 
 from cgbench.argument_types import as_path
 from cgbench.benchmark.release.shots.choose import ChosenShots, choose_shots
-from cgbench.benchmark.release.shots.request import PromptOptions, ShotsOptions, ShotsRequest
+from cgbench.benchmark.release.shots.request import PromptOptions, ShotsRequest
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_json_lines
 from cgbench.models.servers.prompt_templates import messages, read_prompts, read_system_message
 from cgbench.models.translation_request import TranslateRequest
-from cgbench.requests import changed, fields_of
+from cgbench.request import changed
 from cgbench.tables import counted
 from cgbench.text.formats import Pair
 from cgbench.text.inputs import files_of, lines_of
@@ -32,14 +32,10 @@ def with_shots(
         raise InputError(
             f"{argument('shots')}: standard input can be read once; give the sentences as a file"
         )
-    chosen = {
-        name: getattr(options, name) for name in fields_of(ShotsOptions) if name in options.given
-    }
-    choices = (
-        choose_shots(ShotsRequest(request.sources, exclude=list(reserved), **chosen))
-        if chosen
-        else None
-    )
+    choices = None
+    if options.choice.given:
+        shots = ShotsRequest(request.sources, exclude=list(reserved), choice=options.choice)
+        choices = choose_shots(shots)
     if options.write_prompts is not None:
         count = write_prompts(as_path(options.write_prompts), request, choices)
         if request.system is None and not request.model:

@@ -1,17 +1,17 @@
 """The options of few-shot examples."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from cgbench.argument_types import Bitext, File, Pairs, Text
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 
 
-@request
-class ShotsOptions:
+class ShotsOptions(Request):
     """How shots are chosen."""
 
     _: KW_ONLY
     shots: int | None = option(
+        "--shots",
         default=None,
         help="Number of examples in each prompt, for {shots} in --prompt",
         least=1,
@@ -19,6 +19,7 @@ class ShotsOptions:
         group="Shots",
     )
     shots_from: Bitext | None = option(
+        "--shots-from",
         default=None,
         help=(
             "Training pairs to take shots from: a table with both sides, or SOURCE TARGET "
@@ -28,6 +29,7 @@ class ShotsOptions:
         group="Shots",
     )
     shots_by: Literal["cover", "bm25", "random"] = option(
+        "--shots-by",
         default="cover",
         help=(
             "How to choose shots. cover: the fewest pairs with all known pieces of the sentence, "
@@ -35,8 +37,13 @@ class ShotsOptions:
         ),
         group="Shots",
     )
-    shots_seed: int = option(default=0, help="Seed of random shots", least=0, python_only=True)
+    shots_seed: int = option(
+        default=0,
+        help="Seed of random shots",
+        least=0,
+    )
     min_count: int = option(
+        "--min-count",
         default=3,
         help="Minimum count in --shots-from for an n-gram to be known, for --shots-by cover",
         least=1,
@@ -44,26 +51,31 @@ class ShotsOptions:
     )
 
 
-@request
-class ShotsRequest(ShotsOptions):
+class ShotsRequest(Request):
     """What :func:`~cgbench.benchmark.release.shots.choose.choose_shots` is asked for."""
 
     sources: Text = option(
-        help="Sentences that need shots; they are never shots themselves", python_only=True
+        help="Sentences that need shots; they are never shots themselves",
     )
     _: KW_ONLY
+    choice: ShotsOptions = option(
+        default=ShotsOptions(), help="How shots are chosen (ShotsOptions)"
+    )
     exclude: Pairs = option(
-        default=(), help="Pairs of sentences that are never shots", python_only=True
+        default=(),
+        help="Pairs of sentences that are never shots",
     )
 
 
-@request
-class PromptOptions(ShotsOptions):
+class PromptOptions(Request):
     """Shots of a translation, and prompts as a file."""
 
-    given: ClassVar[frozenset[str]]  # the names that were given
     _: KW_ONLY
+    choice: ShotsOptions = option(
+        default=ShotsOptions(), help="How shots are chosen (ShotsOptions)"
+    )
     write_prompts: File | None = option(
+        "--write-prompts",
         default=None,
         help=(
             "Write the prompts with their shots and prompt_degree as JSON lines; without --system,"

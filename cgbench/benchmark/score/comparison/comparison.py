@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from cgbench.benchmark.score.comparison.variance import (
     design_effects,
 )
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.request import KW_ONLY, Request, option
 
 if TYPE_CHECKING:
     TestName: TypeAlias = str
@@ -40,13 +40,12 @@ else:
 """The name of a test, as ``--paired`` takes it."""
 
 
-@request
-class Comparison:
+class Comparison(Request):
     """Options for intervals and significance tests."""
 
     _: KW_ONLY
-    given: ClassVar[frozenset[str]]  # the names that were given
     paired: TestName | bool | None = option(
+        "--paired",
         default=None,
         help=(
             "Test differences from the baseline; without a name by the calibrated test (approximate"
@@ -54,10 +53,18 @@ class Comparison:
         ),
     )
     baseline: Name | None = option(
-        default=None, help="System to compare with [default: the first]", metavar="SYSTEM"
+        "--baseline",
+        default=None,
+        help="System to compare with [default: the first]",
+        metavar="SYSTEM",
     )
-    all_pairs: bool = option(default=False, help="Test all pairs of systems")
+    all_pairs: bool = option(
+        "--all-pairs",
+        default=False,
+        help="Test all pairs of systems",
+    )
     cluster: tuple[str, ...] = option(
+        "--cluster",
         default=(),
         help=(
             "Examples that belong together: source, or a column of the table, such as document (at"
@@ -66,6 +73,7 @@ class Comparison:
         metavar="NAME",
     )
     anytime: bool = option(
+        "--set anytime",
         default=False,
         help=(
             "Print differences that stay valid if growing results are scored repeatedly, with"
@@ -74,26 +82,38 @@ class Comparison:
         group="Advanced",
     )
     shared_seeds: bool = option(
+        "--set shared_seeds",
         default=False,
         help="Compare seed by seed: run i of every system has the same seed or checkpoint",
         group="Advanced",
     )
     samples: int | None = option(
+        "--set samples",
         default=None,
         help="Number of resamples [default: 1000; randomization: 10000]",
         group="Advanced",
         least=1,
     )
-    seed: int = option(default=SEED, help="Random seed of the resamples", least=0, is_setting=True)
-    confidence: bool = option(default=False, help="Print 95% bootstrap confidence intervals")
+    seed: int = option(
+        "--set seed",
+        default=SEED,
+        help="Random seed of the resamples",
+        least=0,
+    )
+    confidence: bool = option(
+        "--confidence",
+        default=False,
+        help="Print 95% bootstrap confidence intervals",
+    )
 
-    def __post_init__(self) -> None:
-        if self.paired is True or (self.all_pairs and not self.paired):
-            object.__setattr__(self, "paired", CALIBRATED)
-        elif self.paired is False:
-            object.__setattr__(self, "paired", None)
-        if self.cluster:  # they change nothing but intervals and tests
-            object.__setattr__(self, "confidence", True)
+    def implied(self) -> dict[str, Any]:
+        """The name of the test; and intervals, since clusters change nothing but these and
+        tests.
+        """
+        paired = None if self.paired is False else self.paired
+        if paired is True or (self.all_pairs and paired is None):
+            paired = CALIBRATED
+        return {"paired": paired, "confidence": self.confidence or bool(self.cluster)}
 
     @property
     def test(self) -> TestName | None:

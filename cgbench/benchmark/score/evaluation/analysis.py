@@ -14,7 +14,8 @@ from typing import Any
 from cgbench.benchmark.score.forms.analyses import ROWS, AnalysisLayout
 from cgbench.errors import InputError
 from cgbench.extensions import all_of_packages, of_studies
-from cgbench.requests import Field, leaves_of
+from cgbench.request import leaves_of
+from cgbench.request_fields import Field
 from cgbench.text.columns import Column
 
 

@@ -44,7 +44,7 @@ from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.forms.analyses import ROWS, AnalysisLayout
 from cgbench.benchmark.score.outputs.systems import Runs, check_same_runs
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.requests import accepts
+from cgbench.request import accepts
 from cgbench.text.columns import Column, short_name
 from cgbench.text.hypothesis_form import Reading
 from cgbench.text.inputs import Texts

@@ -20,7 +20,7 @@ from cgbench.benchmark.score.evaluation.analysis import Analysis
 from cgbench.benchmark.score.evaluation.scored import score
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.forms import analyses
-from cgbench.requests import changed
+from cgbench.request import changed
 
 EXPOSED = 0.5
 """Share of the new combinations in the corpus from which a pair is exposed."""

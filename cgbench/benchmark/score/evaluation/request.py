@@ -19,7 +19,7 @@ from cgbench.argument_types import (
 )
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.measure.metrics.registry import metric_class
-from cgbench.benchmark.score.comparison.comparison import Comparison, TestName
+from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.evaluation.analysis import (
     Analysis,
     added_analyses,
@@ -29,7 +29,8 @@ from cgbench.benchmark.score.evaluation.analysis import (
 )
 from cgbench.benchmark.score.evaluation.features import FEATURES, features_that_take
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Field, changed, flat_values, option, read_field, request
+from cgbench.request import KW_ONLY, Request, changed, flat_values, option
+from cgbench.request_fields import Field, read_field
 from cgbench.text.inputs import is_path
 
 
@@ -73,12 +74,11 @@ MetricOrNames: TypeAlias = Annotated[
 ]
 
 
-@request
-class Breakdown:
+class Breakdown(Request):
     """Breakdowns of scores: bins by a feature, and differences between systems."""
 
-    given: ClassVar[frozenset[str]]  # the names that were given
     by: Grouping | None = option(
+        "--by",
         default=None,
         help=(
             f"Break scores down by {', '.join(FEATURES)}, column:NAME or a feature of the metric or"
@@ -88,6 +88,7 @@ class Breakdown:
     )
     _: KW_ONLY
     bins: BinEdges | None = option(
+        "--bins",
         default=None,
         help=(
             "Bins of --by: of equal width, quantiles, or edges [default: one bin per label or per"
@@ -96,59 +97,69 @@ class Breakdown:
         metavar="N|quantiles:N|e1,e2,...",
     )
     side: Literal["source", "target"] | None = option(
-        default=None, help="Side of the text that --by measures [default: target]"
+        "--side",
+        default=None,
+        help="Side of the text that --by measures [default: target]",
+        group="Advanced",
     )
     train: Text | None = option(
+        "--train",
         default=None,
         help=f"Training text of that side, for --by {features_that_take('train')}",
     )
     min_count: int = option(
+        "--set min_count",
         default=3,
         help=(
             f"Minimum count for an n-gram to be known, for --by {features_that_take('min_count')}"
         ),
         least=1,
-        is_setting=True,
     )
     exposure: Folder | None = option(
+        "--exposure",
         default=None,
         help=(
             f"Corpus that a model may have seen, for --by {features_that_take('exposure')}: a"
             " folder of overlap --out on this text"
         ),
+        group="Advanced",
     )
     lm: File | None = option(
-        default=None, help=f"Language model, for --by {features_that_take('lm')}"
+        "--lm",
+        default=None,
+        help=f"Language model, for --by {features_that_take('lm')}",
+        group="Advanced",
     )
     differences: bool = option(
+        "--differences",
         default=False,
         help="Show where systems differ from the baseline: n-grams, words, types of examples",
-        group="Comparison",
+        group="Advanced",
     )
 
 
-@request
-class ExampleOptions:
+class ExampleOptions(Request):
     """How examples are read and joined, and the population that they represent."""
 
     _: KW_ONLY
-    given: ClassVar[frozenset[str]]
     table: File | None = option(
+        "--table",
         default=None,
         help=f"Table with one row per example, for --by {features_that_take('table')}",
         group="Breakdown",
     )
     ids: Name | None = option(
+        "--id",
         default=None,
         help=(
             "Column with the ID of the example, to join tables by; none: by row order [default:"
             " what tables have]"
         ),
         group="Advanced",
-        flag="id",
         metavar="COLUMN",
     )
     normalise: Name | None = option(
+        "--set normalise",
         default=None,
         help=(
             "Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with "
@@ -158,6 +169,7 @@ class ExampleOptions:
         metavar="release|[LANG=]NAME",
     )
     accept_text: bool = option(
+        "--accept-text",
         default=False,
         help=(
             "Score hypotheses whose case, tokenisation or language differs from the references, or"
@@ -166,14 +178,16 @@ class ExampleOptions:
         group="Advanced",
     )
     estimate: Literal["pool", "candidates", "window"] | None = option(
+        "--estimate",
         default=None,
         help=(
             "Estimate the score on all candidates (from the stratified sample of --release), on the"
             " window (from its test set) or on the pool, with intervals of the design"
         ),
-        group="Comparison",
+        group="Advanced",
     )
     published: str | bool | None = option(
+        "--set published",
         default=None,
         help="Show published results too [default benchmark: the preset's]",
         group="Output",
@@ -202,42 +216,46 @@ class ExampleOptions:
         return changed(comparison, confidence=True)
 
 
-@request
-class Control:
+class Control(Request):
     """The control set, and its translations by the same systems; and a translation memory as a
     control.
     """
 
     control_systems: Systems | None = option(
+        "--control-hyp",
         default=None,
         help="Hypotheses of the same systems on the control set, runs in the same order",
-        flag="control-hyp",
     )
     control_references: References | None = option(
-        default=None, help="References of the control set", flag="control-ref"
+        "--control-ref",
+        default=None,
+        help="References of the control set",
+        group="Advanced",
     )
     _: KW_ONLY
     control_sources: Text | None = option(
+        "--control-source",
         default=None,
         help="Sources of the control set, also for --cluster source",
-        flag="control-source",
     )
     control_compounds: Text | None = option(
-        default=None, help="Compound of each source of the control set"
+        "--set control_compounds",
+        default=None,
+        help="Compound of each source of the control set",
     )
     memory: Bitext | None = option(
+        "--memory",
         default=None,
         help=(
             "Training corpus (a table with both sides, or SOURCE TARGET): add a system that gives"
             " the target of the nearest training source"
         ),
-        group="Comparison",
+        group="Advanced",
         metavar="FILES",
     )
 
 
-@request
-class ScoreRequest:
+class ScoreRequest(Request):
     """What :func:`cgbench.evaluate` is asked for."""
 
     open_field = "settings"
@@ -248,38 +266,49 @@ class ScoreRequest:
             "Metric: bleu, chrf, ter, exact, cter, one that another package registers, a list of"
             " these, or a Metric"
         ),
-        python_only=True,
     )
     systems: Systems = option(
-        help="Hypotheses of a system, one file per seed; repeatable", group="Input", flag="hyp"
+        "--hyp",
+        help="Hypotheses of a system, one file per seed; repeatable",
+        group="Input",
     )
     references: References | None = option(
-        default=None, help="References, one per example; repeatable", group="Input", flag="ref"
+        "--ref",
+        default=None,
+        help="References, one per example; repeatable",
+        group="Input",
     )
     _: KW_ONLY
     sources: Text | None = option(
+        "--source",
         default=None,
         help="Sources, for --side source, additional references and the report",
         group="Input",
-        flag="source",
     )
     release: AnyRelease | None = option(
-        default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
+        "--release",
+        default=None,
+        help="Release whose test set gives --ref, --source and --table",
+        group="Input",
     )
-    paired: TestName | bool | None = option(default=None)
-    by: Grouping | None = option(default=None)
     comparison: Comparison = option(
-        default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison"
+        default=Comparison(),
+        help="Intervals and tests (Comparison)",
+        group="Comparison",
     )
     breakdown: Breakdown = option(
-        default=Breakdown(), help="Bins and differences (Breakdown)", group="Breakdown"
+        default=Breakdown(),
+        help="Bins and differences (Breakdown)",
+        group="Breakdown",
     )
     examples: ExampleOptions = option(
         default=ExampleOptions(),
         help="How examples are read, and the population that they represent (ExampleOptions)",
     )
     control: Control = option(
-        default=Control(), help="The control set (Control)", group="Control set"
+        default=Control(),
+        help="The control set (Control)",
+        group="Control set",
     )
     settings: Options | None = option(
         default=None,
@@ -287,14 +316,12 @@ class ScoreRequest:
             "Options of the metric and of analyses, which may also be given by name, such as"
             " lowercase, lexicon or parts"
         ),
-        python_only=True,
     )
 
-    def __post_init__(self) -> None:
-        comparison = self.examples.comparison(self.comparison, self.release)
-        object.__setattr__(self, "comparison", comparison)
-        if len(self.metrics) == 1:
-            object.__setattr__(self, "metric", self.metrics[0])
+    def implied(self) -> dict[str, Any]:
+        """The comparison that an estimate needs; one metric by its name; options, converted, and
+        the analyses that may add some of them.
+        """
         given_options = {
             name: value for name, value in (self.settings or {}).items() if value is not None
         }
@@ -306,13 +333,17 @@ class ScoreRequest:
             fields |= kind.option_fields()
             of_metrics |= {*kind.options()[0], *kind.option_fields()}
         added = added_analyses(given_options.keys() - of_metrics)
-        object.__setattr__(self, "added", added)
         fields = fields_of_analyses(added) | fields
         options = {
             name: read_field(fields[name], value) if name in fields else value
             for name, value in given_options.items()
         }
-        object.__setattr__(self, "settings", options)
+        return {
+            "comparison": self.examples.comparison(self.comparison, self.release),
+            "metric": self.metrics[0] if len(self.metrics) == 1 else self.metric,
+            "settings": options,
+            "added": added,
+        }
 
     @staticmethod
     def added_fields(packages: bool = False) -> dict[str, Field]:

@@ -38,7 +38,7 @@ from cgbench.plots import (
     inches,
     save_figure,
 )
-from cgbench.requests import option, request
+from cgbench.request import Request, option
 from cgbench.tables import render
 
 if TYPE_CHECKING:
@@ -62,18 +62,18 @@ FormName: TypeAlias = Annotated[
 ]
 
 
-@request
-class ReportRequest:
+class ReportRequest(Request):
     """How scores are shown."""
 
     form: FormName = option(
+        "--format",
         default="text",
         help="Output format",
         group="Output",
-        flag="format",
         metavar=f"[{'|'.join(FORMS)}]",
     )
     width: int | None = option(
+        "--set width",
         default=None,
         help="Number of decimals in text [default: 1; for scores up to 1: 4]",
         group="Output",
@@ -81,7 +81,10 @@ class ReportRequest:
         most=12,
     )
     reasons: bool = option(
-        default=False, help="Print why translations count as errors, for CTER", group="Output"
+        "--set reasons",
+        default=False,
+        help="Print why translations count as errors, for CTER",
+        group="Output",
     )
 
 

@@ -10,7 +10,7 @@ from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.outputs.systems import ROLES, absent, in_release
 from cgbench.errors import InputError, argument
 from cgbench.models.memory import TranslationMemory
-from cgbench.requests import changed
+from cgbench.request import changed
 from cgbench.text.columns import Column, short_name
 from cgbench.text.inputs import as_column, is_path
 from cgbench.text.plain_text import words_of

@@ -15,7 +15,7 @@ from cgbench.benchmark.measure.metrics.segment_scores import (
     number_of,
     scores_of,
 )
-from cgbench.benchmark.score.comparison.comparison import Comparison, TestName
+from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.prediction_powered import HumanMean, human_means
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.example_sets import MetricContext, lines_of_release
@@ -24,7 +24,6 @@ from cgbench.benchmark.score.evaluation.request import (
     Breakdown,
     Control,
     ExampleOptions,
-    Grouping,
     References,
     ScoreRequest,
 )
@@ -41,7 +40,7 @@ from cgbench.benchmark.score.outputs.score_files import (
 from cgbench.benchmark.score.outputs.score_readers import is_frame, read_score_columns
 from cgbench.benchmark.score.outputs.systems import absent, join_texts, read_runs, read_systems
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, accepts, changed, option, request
+from cgbench.request import KW_ONLY, Request, accepts, changed, option
 from cgbench.text.columns import Column
 from cgbench.text.inputs import AnyPath, is_path
 from cgbench.text.joins import NONE, Examples
@@ -81,15 +80,18 @@ Scale: TypeAlias = Annotated[
 ]
 
 
-@request
-class ImportedMetric:
+class ImportedMetric(Request):
     """Name, scale and direction of external scores."""
 
     _: KW_ONLY
     name: str = option(
-        default="scores", help="Name of the metric, for tables and the signature", group="Metric"
+        "--name",
+        default="scores",
+        help="Name of the metric, for tables and the signature",
+        group="Metric",
     )
     statistic: str = option(
+        "--set statistic",
         default="mean",
         help=(
             "How segment scores are aggregated: their mean, or share:X, the percentage of scores of"
@@ -99,93 +101,110 @@ class ImportedMetric:
         metavar="mean|share:X",
     )
     scale: Scale | None = option(
+        "--scale",
         default=None,
         help="Lowest and highest possible score; 0:1 is shown in percent",
         group="Metric",
         metavar="LOW:HIGH",
     )
     lower_is_better: bool = option(
-        default=False, help="Lower scores are better (error rates, MetricX)", group="Metric"
+        "--lower-is-better",
+        default=False,
+        help="Lower scores are better (error rates, MetricX)",
+        group="Metric",
     )
     drop_missing: bool = option(
+        "--drop-missing",
         default=False,
         help="Leave out examples for which some run has no finite score",
         group="Advanced",
     )
 
 
-@request
-class ScoredTexts:
+class ScoredTexts(Request):
     """The texts behind external scores."""
 
     _: KW_ONLY
     hypotheses: Systems | None = option(
+        "--hyp",
         default=None,
         help="Hypotheses behind the scores, for the report and --differences",
-        flag="hyp",
     )
     references: References | None = option(
-        default=None, help="References, for --by and the report", flag="ref"
+        "--ref",
+        default=None,
+        help="References, for --by and the report",
     )
     sources: Text | None = option(
+        "--source",
         default=None,
         help="Sources, for --side source, additional references and the report",
-        flag="source",
     )
     release: AnyRelease | None = option(
-        default=None, help="Release whose test set gives --ref, --source and --table"
+        "--release",
+        default=None,
+        help="Release whose test set gives --ref, --source and --table",
     )
 
 
-@request
-class HumanJudgements:
+class HumanJudgements(Request):
     """Human judgements: of some of the examples, or as the scores themselves."""
 
     people: Systems | None = option(
+        "--people",
         default=None,
         help="Human judgements of some examples, to estimate their mean over all with the scores",
     )
     _: KW_ONLY
     columns_of: ColumnNames | None = option(
+        "--set columns_of",
         default=None,
         help="Columns of a table of ratings with unusual names",
         metavar="system=COLUMN,rater=COLUMN",
+        group="Advanced",
     )
     standardise_raters: bool = option(
-        default=False, help="Convert judgements to z-scores for each rater"
+        "--standardise-raters",
+        default=False,
+        help="Convert judgements to z-scores for each rater",
+        group="Advanced",
     )
     strata: Name | None = option(
+        "--set strata",
         default=None,
         help="Column of the table by which the judged examples were sampled",
         metavar="COLUMN",
+        group="Advanced",
     )
 
 
-@request
-class ImportRequest:
+class ImportRequest(Request):
     """What :func:`import_scores` is asked for."""
 
     systems: Systems = option(
+        "--scores",
         help="Segment scores of a system, one file per seed; repeatable",
         group="Input",
-        flag="scores",
     )
     _: KW_ONLY
-    name: str = option(default="scores")
-    scale: Scale | None = option(default=None)
     metric: ImportedMetric = option(
-        default=ImportedMetric(), help="Name, scale and direction of the scores (ImportedMetric)"
+        default=ImportedMetric(),
+        help="Name, scale and direction of the scores (ImportedMetric)",
     )
     texts: ScoredTexts = option(
-        default=ScoredTexts(), help="The texts behind the scores (ScoredTexts)", group="Input"
+        default=ScoredTexts(),
+        help="The texts behind the scores (ScoredTexts)",
+        group="Input",
     )
-    paired: TestName | bool | None = option(default=None)
-    by: Grouping | None = option(default=None)
     comparison: Comparison = option(
-        default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison"
+        default=Comparison(),
+        help="Intervals and tests (Comparison)",
+        group="Comparison",
     )
     breakdown: Breakdown = option(
-        default=Breakdown(), help="Bins and differences (Breakdown)", group="Breakdown"
+        default=Breakdown(),
+        help="Bins and differences (Breakdown)",
+        group="Breakdown",
     )
     examples: ExampleOptions = option(
         default=ExampleOptions(),
@@ -197,16 +216,15 @@ class ImportRequest:
         group="Human judgements",
     )
     control_systems: Systems | None = option(
+        "--control-scores",
         default=None,
         help="Scores of the same systems on the control set",
-        group="Control set",
-        flag="control-scores",
+        group="Advanced",
     )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "comparison", self.examples.comparison(self.comparison, self.texts.release)
-        )
+    def implied(self) -> dict[str, Any]:
+        """The comparison that an estimate needs."""
+        return {"comparison": self.examples.comparison(self.comparison, self.texts.release)}
 
 
 @accepts(ImportRequest)

@@ -10,7 +10,7 @@ from cgbench.benchmark.build.react.request import BuildRequest, default_settings
 from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.selection import DROPS
 from cgbench.errors import InputError
-from cgbench.requests import changed, flat_values
+from cgbench.request import changed, flat_values
 
 
 def test_every_preset_loads_and_react_is_the_papers():

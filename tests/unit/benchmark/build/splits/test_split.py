@@ -36,8 +36,8 @@ OPTIONS = (
     "candidates=20",
     "--set",
     "exchanges=2",
-    "--licence",
-    "MIT",
+    "--set",
+    "licence=MIT",
 )
 
 

@@ -57,7 +57,7 @@ def test_html_is_escaped():
         (
             {"tags": "upos"},
             "tags='upos' needs pos='conllu:FILES'",
-            "--tags upos needs --pos conllu:FILES",
+            "--set tags=upos needs --pos conllu:FILES",
         ),
         (
             {"side": "target"},

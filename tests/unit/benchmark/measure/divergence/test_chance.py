@@ -86,17 +86,18 @@ def test_stats_shows_them(run, tmp_path):
         "--divergence",
         "words",
     ]
-    chance = json.loads(run(*words, "--format", "json", "--random-splits", "20").stdout)[
+    chance = json.loads(run(*words, "--format", "json", "--set", "random_splits=20").stdout)[
         "divergence"
     ]["atom_chance"]
     assert chance["splits"] == 20
     assert (
-        f"{chance['mean']:.4f} ± {chance['sd']:.4f}" in run(*words, "--random-splits", "20").stdout
+        f"{chance['mean']:.4f} ± {chance['sd']:.4f}"
+        in run(*words, "--set", "random_splits=20").stdout
     )
-    table = run(*words, "--random-splits", "20", "--format", "tsv").stdout
+    table = run(*words, "--set", "random_splits=20", "--format", "tsv").stdout
     cells = [line.split("\t") for line in table.splitlines()]
     assert float(dict(zip(*cells[-2:], strict=True))["random atom sd"]) == chance["sd"]
-    without = json.loads(run(*words, "--format", "json", "--random-splits", "0").stdout)
+    without = json.loads(run(*words, "--format", "json", "--set", "random_splits=0").stdout)
     assert without["divergence"]["atom_chance"] is None
-    refused = run(*words, "--random-splits", "1", status=2).stderr
-    assert "--random-splits 1: a standard deviation needs at least 2" in refused
+    refused = run(*words, "--set", "random_splits=1", status=2).stderr
+    assert "--set random_splits=1: a standard deviation needs at least 2" in refused

@@ -222,7 +222,7 @@ def test_warnings_speak_of_arguments():
             "--lm has no effect on --by length",
         ),
         ({"preset": "zzz"}, "preset='zzz'", "--preset zzz"),
-        ({"published": True}, "published='COGS gen'", "--published 'COGS gen'"),
+        ({"published": True}, "published='COGS gen'", "--set published='COGS gen'"),
     ],
 )
 def test_errors_speak_of_arguments_and_the_command_of_options(given, message, shown):

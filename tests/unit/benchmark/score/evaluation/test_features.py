@@ -8,7 +8,7 @@ from cgbench import evaluate
 from cgbench.benchmark.score.evaluation.features import BUILT_IN, features_that_take
 from cgbench.benchmark.score.evaluation.request import Breakdown, ExampleOptions
 from cgbench.errors import InputError
-from cgbench.requests import fields_of
+from cgbench.request import fields_of
 
 TEXTS = [f"a text of number {number}" for number in range(12)]
 ARGUMENTS = ("side", "train", "min_count", "exposure", "lm", "table")

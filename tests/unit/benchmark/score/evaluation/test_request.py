@@ -7,11 +7,11 @@ from request_yaml import to_yaml
 import cgbench
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.imported.import_scores import ImportRequest
-from cgbench.requests import changed, read_values
+from cgbench.request import changed, read_values
 from cgbench.studies.consistency.request import ConsistencyRequest
 
 
-def test_few_parameters_and_short_ways_to_the_commonest():
+def test_few_parameters_and_the_fields_of_parts():
     assert len(inspect.signature(cgbench.evaluate).parameters) <= 12
     assert len(inspect.signature(cgbench.import_scores).parameters) <= 12
     assert len(inspect.signature(cgbench.consistency).parameters) <= 12
@@ -26,14 +26,13 @@ def test_few_parameters_and_short_ways_to_the_commonest():
         breakdown=cgbench.Breakdown("length"),
         settings={"tokenize": "none"},
     )
-    assert direct == composed and direct.paired == direct.comparison.paired == "calibrated"
+    assert direct == composed and direct.comparison.paired == "calibrated"
     assert direct == ScoreRequest(
         "bleu", "a", "r", paired=True, samples=9, by="length", tokenize="none"
     )
-    assert (
-        changed(direct, paired="mcnemar").paired == "mcnemar"
-        and changed(direct, samples=8).by == "length"
-    )
+    again = changed(direct, paired="mcnemar", samples=8)
+    assert (again.comparison.paired, again.comparison.samples) == ("mcnemar", 8)
+    assert again.breakdown.by == "length"
 
 
 @pytest.mark.parametrize(
