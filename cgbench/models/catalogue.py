@@ -12,13 +12,21 @@ from importlib import resources
 from typing import Any
 
 from cgbench.errors import InputError, require
-from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE, added_architectures
+from cgbench.extensions import of_packages
+from cgbench.models.config.architectures import (
+    ARCHITECTURES,
+    OUTSIDE,
+    added_architectures,
+    find_architecture,
+)
 from cgbench.models.config.common import ModelConfig
 from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.methods import METHODS
 from cgbench.models.config.presets import (
     Preset,
+    added_presets,
     architecture_preset,
+    is_preset,
     list_presets,
     load_preset,
     section_config,
@@ -30,7 +38,7 @@ SOURCE, TARGET = 1_000_003, 1_000_033  # primes, which no other dimension of a p
 
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Return all architectures, training methods and presets, without counting parameters."""
-    presets = [load_preset(name) for name in list_presets()]
+    presets = [load_preset(name) for name in [*list_presets(), *added_presets()]]
     return {
         "architectures": [
             {
@@ -74,8 +82,7 @@ def describe_model(
     :param count: whether to count parameters; unknown counts are None.
     """
     # A preset differs from the defaults of its architecture and its method.
-    presets = list_presets()
-    if name in presets:
+    if is_preset(name):
         preset = load_preset(name)
         defaults = architecture_preset(preset.model.architecture)
         return {
@@ -92,7 +99,7 @@ def describe_model(
             ],
         }
     # An architecture and a method are described by their defaults.
-    if entry := {**added_architectures(), **ARCHITECTURES, **OUTSIDE}.get(name):
+    if entry := find_architecture(name):
         preset = architecture_preset(name)
         return {
             "kind": "architecture",
@@ -112,10 +119,9 @@ def describe_model(
             "comment": METHODS[name].summary if name == "none" else _first_paragraph(type(config)),
             "settings": _settings("method", config, config),
         }
-    raise InputError(
-        "unknown model"
-        f" {name!r}{did_you_mean(name, [*presets, *ARCHITECTURES, *OUTSIDE, *METHODS])}"
-    )
+    names = [*list_presets(), *ARCHITECTURES, *OUTSIDE, *METHODS]
+    names += [*of_packages("presets"), *of_packages("architectures")]
+    raise InputError(f"unknown model {name!r}{did_you_mean(name, names)}")
 
 
 def _counted_row(preset: Preset, vocabulary: tuple[int, int] | None, count: bool) -> dict[str, Any]:
@@ -174,6 +180,8 @@ def _first_paragraph(config: type) -> str:
 
 
 def _comment(name: str) -> str:
+    if name not in list_presets():  # of another package
+        return ""
     text = (
         resources.files("cgbench.models.config")
         .joinpath("presets", f"{name}.yaml")

@@ -110,6 +110,15 @@ def test_a_format_of_corpora(installed, files, run):
     assert "bad.aligned, line 1: write SOURCE ||| TARGET" in failed.stderr
 
 
+def test_a_preset_of_models(installed, run):
+    rows = json.loads(run("models", "--format", "json").stdout)["presets"]
+    assert "two-layers" in [row["name"] for row in rows]
+    described = json.loads(run("models", "two-layers", "--format", "json").stdout)
+    settings = {row["name"]: row["value"] for row in described["settings"]}
+    assert settings["model.encoder_layers"] == 2
+    assert "did you mean two-layers?" in run("models", "two-layer", status=2).stderr
+
+
 def test_a_kind_of_server(installed, files, run):
     posted = []
 
@@ -136,7 +145,10 @@ def test_a_kind_of_server(installed, files, run):
     assert posted[0][1]["options"] == {"temperature": 0.0, "num_predict": 512}
 
 
-KINDS = ("commands", "metrics", "features", "analyses", "exports", "servers", "formats")
+KINDS = (
+    *("commands", "metrics", "features", "analyses", "exports", "servers", "formats"),
+    *("architectures", "presets", "recipes"),
+)
 
 
 def test_a_broken_package_is_one_line(tmp_path, monkeypatch, files, run, small_release):
@@ -148,6 +160,9 @@ def test_a_broken_package_is_one_line(tmp_path, monkeypatch, files, run, small_r
         (line,) = run(*words).stderr.splitlines()
         assert line.startswith("warning: ") and "(of the package broken-package)" in line
     assert run("score", "exact", *files).stderr == ""
+    for words in (("models",), ("data", "list")):
+        lines = run(*words).stderr.splitlines()
+        assert lines and all(line.startswith("warning: ") for line in lines)
     for words in (
         ("broken",),
         ("score", "broken", *files),
@@ -155,6 +170,7 @@ def test_a_broken_package_is_one_line(tmp_path, monkeypatch, files, run, small_r
         ("export", small_release.folder, "--to", "broken", "--out", tmp_path / "out"),
         ("translate", "--system", "broken:http://127.0.0.1:9?model=m", "ref", "--output", "o"),
         ("score", "exact", "--ref", "ref.broken:a", "--hyp", "good"),
+        ("models", "broken"),
     ):
         errors = run(*words, status=2).stderr.splitlines()
         assert "no_such_module:THING cannot be loaded" in errors[-1], words

@@ -3,12 +3,12 @@
 It does not import torch, so that ``cgbench models`` and every check of a configuration are instant.
 """
 
-import importlib.metadata
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
 from cgbench.errors import InputError, argument, require
+from cgbench.extensions import all_of_packages, load_from_package, of_packages
 from cgbench.models.config.common import ModelConfig, Norm, TransformerConfig
 from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.settings import option
@@ -698,19 +698,29 @@ OUTSIDE = {
 
 def added_architectures() -> dict[str, Architecture]:
     """Return the architectures of installed packages (entry points of the group
-    ``cgbench.architectures``).
+    ``cgbench.architectures``); warn of those that cannot be loaded.
     """
-    architectures = {}
-    for point in importlib.metadata.entry_points(group="cgbench.architectures"):
-        name = f"model.architecture={point.name}: {point.value}"
-        try:
-            entry = point.load()
-        except Exception as error:  # other packages may raise anything
-            raise InputError(f"{name} cannot be loaded ({error})") from None
-        if not isinstance(entry, Architecture):
-            raise InputError(f"{name} is not an Architecture (docs/how-to/add-an-architecture.md)")
-        architectures[point.name] = entry
-    return architectures
+    return dict(all_of_packages("architectures", Architecture, _WHAT))
+
+
+def find_architecture(name: str) -> Architecture | None:
+    """Return an architecture of this package, of external models or of an installed package; None
+    for an unknown name.
+
+    :raises InputError: that of an installed package cannot be loaded.
+    """
+    if entry := ARCHITECTURES.get(name) or OUTSIDE.get(name):
+        return entry
+    if (point := of_packages("architectures").get(name)) is None:
+        return None
+    try:
+        loaded: Architecture = load_from_package("architectures", point, Architecture, _WHAT)
+    except InputError as error:
+        raise InputError(f"model.architecture={name}: {error.message}") from None
+    return loaded
+
+
+_WHAT = "an Architecture (docs/how-to/add-an-architecture.md)"
 
 
 def check_lexicon(model: object, lexicon: object) -> None:
@@ -739,6 +749,7 @@ def build_model(config: ModelConfig, source_size: int, target_size: int) -> Any:
     """
     require("torch", "models")
     name = config.architecture
-    entry = ARCHITECTURES[name] if name in ARCHITECTURES else added_architectures()[name]
+    entry = find_architecture(name)
+    assert entry is not None  # the configuration was checked
     module = import_module(entry.module, "cgbench.models.architectures")
     return getattr(module, entry.builder)(config, source_size, target_size)

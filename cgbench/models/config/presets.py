@@ -13,7 +13,8 @@ from importlib import resources
 from typing import Any
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE, added_architectures
+from cgbench.extensions import all_of_packages, load_from_package, of_packages
+from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE, find_architecture
 from cgbench.models.config.common import MethodConfig, ModelConfig, TextConfig, TrainingConfig
 from cgbench.models.config.methods import METHODS, check_method
 from cgbench.settings import did_you_mean, make_settings, unknown_setting
@@ -90,11 +91,24 @@ def list_presets() -> list[str]:
     return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
 
 
+def added_presets() -> list[str]:
+    """Return the names of the presets of installed packages (entry points of the group
+    ``cgbench.presets``); warn of those that cannot be loaded.
+    """
+    return [name for name, _ in all_of_packages("presets", Mapping, _WHAT)]
+
+
+def is_preset(name: str) -> bool:
+    """Whether a preset of this package or of an installed one has this name."""
+    return name in list_presets() or name in of_packages("presets")
+
+
 def load_preset(name: str) -> Preset:
-    """Read a preset by name."""
-    if name not in (names := list_presets()):
-        raise InputError(f"unknown model preset {name!r}{did_you_mean(name, names)}")
-    data = with_bases(name, _read_file)
+    """Read a preset by name.
+
+    :raises InputError: there is no such preset, or that of an installed package cannot be loaded.
+    """
+    data = with_bases(name, _read)
     if unknown := sorted(data.keys() - _SECTIONS.keys() - set(_NOTES)):
         raise unknown_setting(unknown[0], [*_SECTIONS, *_NOTES])
     sections = {section: section_config(section, data.get(section) or {}) for section in _SECTIONS}
@@ -121,11 +135,19 @@ def with_bases(name: str, read: Callable[[str], Mapping[str, Any]]) -> dict[str,
     return result
 
 
-def _read_file(name: str) -> Mapping[str, Any]:
-    return (
-        load_yaml(resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml"))
-        or {}
-    )
+_WHAT = "a mapping of the sections of a preset"
+
+
+def _read(name: str) -> Mapping[str, Any]:
+    """The content of a preset's file, or of a preset that another package has registered."""
+    if name in (names := list_presets()):
+        folder = resources.files("cgbench.models.config").joinpath("presets")
+        return load_yaml(folder.joinpath(f"{name}.yaml")) or {}
+    points = of_packages("presets")
+    if name not in points:
+        raise InputError(f"unknown model preset {name!r}{did_you_mean(name, [*names, *points])}")
+    data: Mapping[str, Any] = load_from_package("presets", points[name], Mapping, _WHAT)
+    return data
 
 
 def architecture_preset(architecture: str) -> Preset:
@@ -155,13 +177,12 @@ def _class_of(section: str, values: Mapping[str, Any]) -> Any:
         return _SECTIONS[section]
     choice, table = _FAMILIES[section]
     name = str(values.get(choice, next(iter(table))))
-    if name not in table and section == "model":
-        table = {**added_architectures(), **table}
-    if name not in table:
+    entry = find_architecture(name) if section == "model" else table.get(name)
+    if entry is None:
         raise InputError(
             f"{section}.{choice}={name}: unknown {_noun(section)}{did_you_mean(name, table)}"
         )
-    return table[name].config
+    return entry.config
 
 
 def _noun(section: str) -> str:
