@@ -26,7 +26,7 @@ def hpd_figures(
     :param folder: for the outputs, without repair; ``work``: for texts and networks.
     """
     from cgbench.models.hpd.phrase_table import PhraseTable
-    from cgbench.models.hpd.training import HPD, REPAIRS, UNREPAIRED, share_right
+    from cgbench.models.hpd.training import HPD, UNREPAIRED, share_right
 
     # Train on the whole text, or on the part that the scale leaves.
     train, _ = texts.training_texts(run, data, sides, work)
@@ -42,9 +42,9 @@ def hpd_figures(
         rows = texts.chosen_rows(run, len(source)).tolist()
         sources, references = ([side[row] for row in rows] for side in (source, target))
         answers = method.answers(sources, references)
-        for repair in REPAIRS:
-            name = f"exact match ({repair})" if repair else "exact match"
-            scores[name] = share_right(sources, answers[repair], references)
+        for kind, lines in answers.items():
+            name = f"exact match ({kind})" if kind else "exact match"
+            scores[name] = share_right(sources, lines, references)
         output = folder / f"{split.replace('/', '.')}.hypotheses"
         write_atomic(output, "".join(f"{answer}\n" for answer in answers[UNREPAIRED]))
     return scores

@@ -85,6 +85,7 @@ def test_hpd_answers_and_is_scored_with_and_without_repair(run, tmp_path, downlo
         "exact match",
         "exact match (repaired with rejected paths)",
         "exact match (repaired with gold labels)",
+        "exact match (oracle classifier)",
     }
     assert len(output) == 20 and all(line.startswith("SELECT ") for line in output)
     shown = run("reproduce", "show", out, "--scale", "smoke").stdout

@@ -31,11 +31,15 @@ SYMMETRIC = (
 """Predicates between two different people: their clauses come with a FILTER."""
 
 
+def conditions_of(query: str) -> list[str]:
+    """The clauses and filters between the braces of a query, in order."""
+    body = _BODY.search(query)
+    return [part for part in (body[1] if body else query).strip().split(CLAUSES) if part]
+
+
 def clauses_of(query: str) -> list[str]:
     """The clauses between the braces of a query, in order, without filters."""
-    body = _BODY.search(query)
-    clauses = (body[1] if body else query).strip().split(CLAUSES)
-    return [clause for clause in clauses if clause and not clause.startswith("FILTER")]
+    return [part for part in conditions_of(query) if not part.startswith("FILTER")]
 
 
 def with_filters(clauses: Iterable[str]) -> list[str]:

@@ -23,6 +23,7 @@ from cgbench.models.hpd.queries import (
     CLAUSES,
     ENTITY,
     clauses_of,
+    conditions_of,
     expanded,
     masked,
     paths_of,
@@ -38,6 +39,7 @@ from cgbench.progress import bar
 
 UNREPAIRED, REJECTED, GOLD = "", "repaired with rejected paths", "repaired with gold labels"
 REPAIRS = (UNREPAIRED, REJECTED, GOLD)
+ORACLE = "oracle classifier"  # what the sketch and the phrase table allow
 SPECIALS = 4
 UNKNOWN = 3
 
@@ -252,18 +254,22 @@ class HPD:
         return values
 
     def answers(self, questions: Sequence[str], queries: Sequence[str]) -> dict[str, list[str]]:
-        """Return the answers without repair, and with repair of either kind.
+        """Return the answers without repair, with repair of either kind, and of an oracle that
+        knows which filled paths are right.
 
-        :param queries: the right ones, which only :data:`GOLD` reads.
+        :param queries: the right ones, which only :data:`GOLD` and :data:`ORACLE` read.
         """
-        answers: dict[str, list[str]] = {kind: [] for kind in REPAIRS}
+        answers: dict[str, list[str]] = {kind: [] for kind in (*REPAIRS, ORACLE)}
         sketches = self.sketches_of(questions)
         for question, query, sketch in zip(questions, queries, sketches, strict=True):
             clauses = without_subject_entities(clauses_of(query))
             examples = self.examples(question, sketch, clauses)
             probabilities = self.probabilities(examples)
-            for kind in REPAIRS:
-                chosen = self.accepted(examples, probabilities, kind)
+            for kind in answers:
+                if kind == ORACLE:
+                    chosen = [example for example in examples if example.valid]
+                else:
+                    chosen = self.accepted(examples, probabilities, kind)
                 found = [clause for example in chosen for clause in _clauses(example)]
                 answers[kind].append(query_of(question, with_subject_entities(found)))
         return answers
@@ -336,10 +342,10 @@ def is_abstract(clause: str) -> bool:
 
 
 def share_right(questions: Sequence[str], answers: Sequence[str], queries: Sequence[str]) -> float:
-    """The percentage of different questions whose sets of clauses are right, as in the authors'
-    evaluation: the order of clauses and the words before the braces do not count.
+    """The percentage of different questions whose sets of clauses and filters are right, as in the
+    authors' evaluation: their order and the words before the braces do not count.
     """
     right: dict[str, bool] = {}
     for question, answer, query in zip(questions, answers, queries, strict=True):
-        right[question] = set(clauses_of(answer)) == set(clauses_of(query))
+        right[question] = set(conditions_of(answer)) == set(conditions_of(query))
     return 100 * sum(right.values()) / max(len(right), 1)
