@@ -78,7 +78,7 @@ class Generated:
             self.systems[name] = [
                 [self._noisy(rng, line, noise) for line in self.references] for _ in range(count)
             ]
-        self.options = {"sources": self.references}
+        self.options = {"sources": self.references, "accept_text": True}
         if self.n > 5 and rng.random() < 0.6:
             self.options["by"] = "length"
             self.options["breakdown"] = {"bins": "4,6"}

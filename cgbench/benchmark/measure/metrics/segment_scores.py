@@ -5,6 +5,7 @@ work as for other metrics.
 """
 
 import contextlib
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -58,6 +59,7 @@ _NONE = frozenset(
     )
 )
 _WORDS = {"true": 1.0, "false": 0.0}
+MOST_DECIMALS = 12
 BEYOND = 1e50
 """Maximum score, so that its fourth power, which tests need, is finite."""
 
@@ -88,6 +90,14 @@ def no_score(where: str, value: Any) -> InputError:
     return InputError(f"{where}: {value!r} is not a score; {remedy}")
 
 
+def _decimals(largest: float) -> int:
+    """The decimals of scores: one; of those up to 1 four, or three digits of the largest."""
+    if largest > 1:
+        return 1
+    digits = 3 - math.floor(math.log10(largest)) - 1 if largest > 0 else 0
+    return min(max(4, digits), MOST_DECIMALS)
+
+
 class SegmentScores(Metric):
     """The mean of segment scores, or the share of scores of at least X.
 
@@ -115,7 +125,8 @@ class SegmentScores(Metric):
         :param binary: every score is 0 or 1.
         :param missing: bool ``[n]``, segments without a score in some run, which are left out of
             all.
-        :param largest: the largest absolute score; scores up to 1 are shown with four decimals.
+        :param largest: the largest absolute score; scores up to 1 are shown with four decimals, very
+            small ones with more.
         :raises InputError: there is no such statistic.
         """
         self._n, self.name, self.scale, self.binary = n, name, scale, binary
@@ -124,7 +135,7 @@ class SegmentScores(Metric):
         self._kept = np.ones(n, bool) if missing is None else ~missing
         self.percent = self.least is not None or scale == (0.0, 1.0)
         self.unit = "%" if self.percent else ""
-        self.width = 4 if largest <= 1 and not self.percent else 1
+        self.width = 1 if self.percent else _decimals(largest)
         self.bottom, self.top = (0.0, 100.0) if self.percent else scale or (None, None)
 
     @property

@@ -75,7 +75,7 @@ class ReportRequest(Request):
     width: int | None = option(
         "--set width",
         default=None,
-        help="Number of decimals in text [default: 1; for scores up to 1: 4]",
+        help="Number of decimals in text [default: 1; for scores up to 1: 4 or more]",
         group="Output",
         least=0,
         most=12,
