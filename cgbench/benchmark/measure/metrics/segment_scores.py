@@ -125,8 +125,8 @@ class SegmentScores(Metric):
         :param binary: every score is 0 or 1.
         :param missing: bool ``[n]``, segments without a score in some run, which are left out of
             all.
-        :param largest: the largest absolute score; scores up to 1 are shown with four decimals, very
-            small ones with more.
+        :param largest: the largest absolute score; scores up to 1 have four decimals, or more if
+            they are very small.
         :raises InputError: there is no such statistic.
         """
         self._n, self.name, self.scale, self.binary = n, name, scale, binary
