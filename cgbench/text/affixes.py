@@ -22,6 +22,7 @@ MOST = 0.5  # of the hypotheses have the string
 HARDLY_ANY = 0.1  # of that share of the references have it
 REPEATED_ENDS = 2  # marks that end a sentence, one after another
 LINES = 1024  # at most about twice as many are compared
+MOST_WORDS = 2  # of a string that no reference is compared with
 FEWEST = 3  # lines with the string
 VARIED = 0.5  # as many lines are distinct without it as among references; else a system repeats
 AGREEING = 0.2  # of the lines begin or end as their references do without a string of words
@@ -73,6 +74,7 @@ def foreign_affix(
     units: Callable[[str], Counter[str]],
     *,
     are_outputs: bool = True,
+    are_references: bool = True,
 ) -> Affix | None:
     """A string at the same place of most hypotheses and of hardly any reference; None without one.
 
@@ -80,6 +82,7 @@ def foreign_affix(
     :param units: what a metric compares (:func:`cgbench.text.damage.units_of`).
     :param are_outputs: the first texts are those of a system; a system may lack the final marks of
         its references, which is no error of form.
+    :param are_references: the others say the same, so that a string of words alone can be judged.
     """
     pairs = [
         (hypotheses[row], references[row])
@@ -89,10 +92,10 @@ def foreign_affix(
     if len(pairs) < FEWEST:
         return None
     return (
-        _before(pairs)
+        _before(pairs, are_references)
         or _labels(pairs)
         or (_ends_of_sentences(pairs) if are_outputs else None)
-        or _after(pairs)
+        or _after(pairs, are_references)
         or _between(pairs, units)
     )
 
@@ -109,6 +112,11 @@ def _tokens(text: str, *, last: bool = False) -> list[str]:
     text = _BLANK.sub(" ", text[-LONGEST:] if last else text[:LONGEST])
     tokens = ["0" if token[0].isdigit() else token for token in _TOKENS.findall(text)]
     return tokens[::-1] if last else tokens
+
+
+def _is_label(text: str) -> bool:
+    """Whether a string is none that sentences of the same kind may share."""
+    return _has_mark(_unquoted(text)) and len(_WORD.findall(text)) <= MOST_WORDS
 
 
 def _common_beginning(lines: Sequence[Sequence[str]]) -> list[str]:
@@ -156,7 +164,7 @@ def _has_mark(text: str) -> bool:
     )
 
 
-def _before(pairs: Sequence[Pair]) -> Affix | None:
+def _before(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
     """A string before the text."""
     if not _is_common(hypothesis[0] for hypothesis, _ in pairs):
         return None  # fast: most texts end here
@@ -164,6 +172,8 @@ def _before(pairs: Sequence[Pair]) -> Affix | None:
     text = "".join(beginning)
     rests = _without(pairs, beginning)
     if not text.strip() or not _is_foreign(pairs, rests, beginning):
+        return None
+    if not are_references and not _is_label(text):
         return None
     if not _has_mark(text):
         # Words alone: with them, few lines begin as their references do; without them, many.
@@ -207,7 +217,7 @@ def _labels(pairs: Sequence[Pair]) -> Affix | None:
     return Affix(shown, "before", count, _remedy(shown))
 
 
-def _after(pairs: Sequence[Pair]) -> Affix | None:
+def _after(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
     """A string after the text."""
     if not _is_common(hypothesis.rstrip(_END_OF_TEXT)[-1:] for hypothesis, _ in pairs):
         return None
@@ -221,6 +231,8 @@ def _after(pairs: Sequence[Pair]) -> Affix | None:
         return None  # punctuation
     rests = _without(pairs, ending, last=True)
     if not _is_foreign(pairs, rests, ending, last=True):
+        return None
+    if not are_references and not _is_label(text):
         return None
     if not _has_mark(text):
         after = sum(_same_word(rest, pairs[row][1], -1) for row, rest in rests.items())

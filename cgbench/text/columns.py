@@ -33,7 +33,8 @@ from cgbench.text.streams import (
 class Column:
     """The values of a column as text, with its ``name`` for messages (``file, row 3``).
 
-    ``path``: the file, if any. ``ids``: the example id of each row, if known. ``rows``: the row of
+    ``path``: the file, if any. ``ids``: the example id of each row, if known, and ``ids_name``: the
+    column that they are from. ``rows``: the row of
     the file (from 0) that each value is from, if they are in another order. ``table``: a table that
     describes the rows.
     """
@@ -42,6 +43,7 @@ class Column:
     values: list[str]
     path: Path | None = None
     ids: list[str] | None = None
+    ids_name: str = field(default="index", kw_only=True)
     rows: Sequence[int] | None = field(default=None, kw_only=True)
     table: Path | None = field(default=None, kw_only=True)
 

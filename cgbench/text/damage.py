@@ -20,6 +20,7 @@ Pair = tuple[str, str]
 """A hypothesis and its reference."""
 LEAST_GAIN = 0.01  # of the units of all references
 RUN = 16  # consecutive lines
+LEAST_LINES = 0.1  # of the hypotheses
 FORM_LINES = 1024  # at most about twice as many are compared
 LONGEST = 2_000  # characters of a line
 _UNSPACED = (
@@ -196,6 +197,13 @@ FORMS = (
 """In this order: a repair that comes first leaves nothing for those after it."""
 
 
+def _is_alone(form: Damage, changed: Sequence[Pair], side: int, length: int) -> bool:
+    """Whether enough hypotheses have a form that is not text, whatever they should say."""
+    if side or form.typographic or form.of_all:
+        return False
+    return sum(form.repair(text) != text for text, _ in changed) >= max(1, LEAST_LINES * length)
+
+
 def sampled(length: int, most: int) -> list[int]:
     """Evenly spread rows of a text, in runs of :data:`RUN`."""
     step = max(1, length // most)
@@ -221,11 +229,14 @@ def forms_of(
     *,
     case: bool = True,
     cut: str | None = None,
+    are_references: bool = True,
 ) -> Iterator[tuple[Damage, str]]:
     """The forms that keep hypotheses from matching, and those that only the references have.
 
     :param words: how the metric finds words; ``case``: it distinguishes upper and lower case;
         ``cut``: it ignores what follows this.
+    :param are_references: else the other texts are sources or fragments, and a form that
+        :data:`LEAST_LINES` of the hypotheses and hardly any of these have is an error.
     :returns: of each, ``hypotheses`` or ``references``
     """
     pairs = [
@@ -256,6 +267,9 @@ def forms_of(
                 continue  # both have it, or Moses wrote the references
             if form.typographic and side and 2 * len(changed) < len(pairs):
                 continue
+            if not are_references and _is_alone(form, changed, side, len(pairs)):
+                yield form, holder
+                break
             if form.of_all and len(changed) < 0.9 * sum(bool(pair[side]) for pair in pairs):
                 continue
             gain = 0

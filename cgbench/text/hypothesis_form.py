@@ -83,12 +83,17 @@ def differences(hypotheses: Profile, references: Profile, reading: Reading) -> l
 
 
 def damages(
-    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    reading: Reading,
+    *,
+    are_references: bool = True,
 ) -> list[Difference]:
     """What a program did to hypotheses that keeps them from matching, or to both texts; all of it
     stops.
 
-    :param references: one per hypothesis; a text without references has empty ones.
+    :param references: one per hypothesis. Without references (``are_references``), other texts of
+        the same examples: sources, or fragments that right hypotheses contain.
     """
     rows = sampled(len(hypotheses), FORM_LINES)
     texts, others = (
@@ -100,11 +105,11 @@ def damages(
     )
     checks = (
         lambda: _formats(texts, others, reading),
-        lambda: _known_forms(hypotheses, references, reading),
-        lambda: _affixes(texts, others, reading),
+        lambda: _known_forms(hypotheses, references, reading, are_references),
+        lambda: _affixes(texts, others, reading, are_references),
         lambda: _pieces(texts, others, reading),
         lambda: _symbols(texts, others, reading),
-        lambda: _order(hypotheses, references),
+        lambda: _order(hypotheses, references) if are_references else [],
     )
     return next((problems for check in checks if (problems := check())), [])
 
@@ -129,7 +134,7 @@ def _formats(
 
 
 def _known_forms(
-    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+    hypotheses: Sequence[str], references: Sequence[str], reading: Reading, are_references: bool
 ) -> list[Difference]:
     """Errors that undoing makes the texts match."""
     return [
@@ -144,8 +149,14 @@ def _known_forms(
             normalises=False,
         )
         for form, holder in forms_of(
-            hypotheses, references, reading.words, case=reading.case, cut=reading.end
+            hypotheses,
+            references,
+            reading.words,
+            case=reading.case,
+            cut=reading.end,
+            are_references=are_references,
         )
+        if are_references or holder == "hypotheses"
     ]
 
 
@@ -154,16 +165,20 @@ def _units(reading: Reading) -> Callable[[str], Counter[str]]:
 
 
 def _affixes(
-    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+    hypotheses: Sequence[str], references: Sequence[str], reading: Reading, are_references: bool
 ) -> list[Difference]:
     """A string before, after or between texts that only one side has."""
     for holder, sides in (
         ("hypotheses", (hypotheses, references)),
         ("references", (references, hypotheses)),
-    ):
-        are_outputs = holder == "hypotheses"
-        if affix := foreign_affix(*sides, _units(reading), are_outputs=are_outputs):
-            other = "reference" if are_outputs else "hypothesis"
+    )[: 1 + are_references]:
+        are_outputs = holder == "hypotheses" and are_references
+        affix = foreign_affix(
+            *sides, _units(reading), are_outputs=are_outputs, are_references=are_references
+        )
+        if affix:
+            other = "reference" if holder == "hypotheses" else "hypothesis"
+            other = other if are_references else "other text of the same examples"
             text = (
                 f"{affix.text!r} {affix.place} the text of {affix.lines:,} of {len(hypotheses):,}"
                 f" {holder}, and of hardly any {other}"

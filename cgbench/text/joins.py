@@ -113,7 +113,8 @@ class Identity:
 
     ``of``: the name of the text or file, for messages. ``itself``: the column is the text that is
     joined, and not one beside it; two references of an example are different texts. ``as_is``: ids
-    are compared as they are.
+    are compared as they are. ``certain``: ids that came with the text, and not a column that may be
+    one.
     """
 
     name: str
@@ -122,6 +123,7 @@ class Identity:
     is_text: bool = False
     itself: bool = False
     as_is: bool = False
+    certain: bool = False
 
     @cached_property
     def keys(self) -> Sequence[str]:
@@ -223,7 +225,7 @@ def identities_of(column: Column, role: str = "") -> list[Identity]:
     """
     identities, path = list[Identity](), column.path
     if column.ids is not None:
-        identities.append(Identity(INDEX, column.name, column.ids))
+        identities.append(Identity(column.ids_name, column.name, column.ids, certain=True))
     elif path is not None and form(path) != "plain" and path.is_file():
         name = split_name(column.name)[1]
         if name is None or not are_numbers(path, (name,)):  # the columns of the table have names
@@ -356,7 +358,7 @@ class Examples:
     @property
     def names(self) -> Sequence[str] | None:
         """The ids of the examples, if the texts have ids that all must share."""
-        return next((known.values for _, known in self._known if known.name == INDEX), None)
+        return next((known.values for _, known in self._known if known.certain), None)
 
     def join(self, column: C, role: str = "", *, more: bool = False) -> C:
         """A text in the order of the examples; parameters and errors as of :meth:`rows_of`."""

@@ -191,3 +191,69 @@ def test_the_page_says_which_rules_fail_and_what_is_there(tmp_path, monkeypatch,
     run("score", "rules", "--rules", "rules.jsonl", "--hyp", "a=h", "--report", "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "excludes jail (has 'jail'); " in page.replace("\\u0027", "'") and "<b>word" not in page
+
+
+ANIMALS = ("Hund", "Katze", "Vogel", "Fisch", "Pferd", "Kuh", "Maus", "Käse", "Brot", "Wein")
+
+
+@pytest.fixture
+def animals(tmp_path):
+    """Rules with ids 1 to 10, and right outputs."""
+    rows = [
+        {"id": number, "source": f"x {number}", "rules": [{"type": "contains", "any": [word]}]}
+        for number, word in enumerate(ANIMALS, 1)
+    ]
+    (tmp_path / "rules.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def outputs_of(rows, kind):
+    lines = [f"Ich sehe {word} „heute“ größer & schöner." for word in rows]
+    return {
+        "as they are": lines,
+        "mojibake": [line.encode().decode("latin-1") for line in lines],
+        "entities": [line.replace("&", "&amp;").replace("ö", "&ouml;") for line in lines],
+        "SentencePiece": ["▁" + line.replace(" ", " ▁") for line in lines],
+        "subword-nmt": [line.replace("se", "s@@ e") for line in lines],
+        "soft hyphens": [line.replace("he", "h\u00ade") for line in lines],
+        "no width": [line.replace(" ", " \u200b") for line in lines],
+        "JSON": [json.dumps(line) for line in lines],
+        "ID": [f"{row}\t{line}" for row, line in enumerate(lines)],
+        "end": [f"{line}</s>" for line in lines],
+        "reasoning": [f"<think>{' '.join(ANIMALS)}?</think>{line}" for line in lines],
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", [
+    "mojibake", "entities", "SentencePiece", "subword-nmt", "soft hyphens", "no width", "JSON",
+    "ID", "end", "reasoning",
+])  # fmt: skip
+def test_outputs_that_are_not_text_stop(animals, run, kind):
+    (animals / "a").write_text("".join(f"{line}\n" for line in outputs_of(ANIMALS, kind)))
+    words = ("score", "rules", "--rules", animals / "rules.jsonl", "--hyp", f"a={animals / 'a'}")
+    error = run(*words, status=2).stderr
+    assert "Remedy: " in error and "--accept-text takes the text as it is" in error
+    assert "warning: a: " in run(*words, "--accept-text").stderr
+
+
+@pytest.mark.parametrize("order", [range(10), range(10)[::-1], [3, 1, 0, 2, *range(4, 10)]])
+def test_ids_that_count_rows_are_joined_in_any_order(animals, values, order):
+    table = "".join(f"{row + 1}\t{outputs_of(ANIMALS, 'as they are')[row]}\n" for row in order)
+    (animals / "a.tsv").write_text(f"id\ttext\n{table}")
+    words = ("score", "rules", "--rules", animals / "rules.jsonl")
+    for options in ([], ["--id", "id"]):
+        assert values(*words, "--hyp", f"a={animals / 'a.tsv'}:text", *options)[0] == 100
+    (animals / "a.tsv").write_text(f"id\ttext\n{table[: table.rindex(chr(10), 0, -1) + 1]}")
+    found = values(*words, "--hyp", f"a={animals / 'a.tsv'}:text", "--drop-missing")
+    assert found[0] == 100
+
+
+def test_verdicts_are_those_of_the_outputs_that_they_judge(animals, run):
+    entry = {"model": "m1", "translation": "good", "verified": [True]}
+    row = {"id": "x", "source_text": "a", "verification_rules": ["One."], "translations": [entry]}
+    (animals / "v1.json").write_text(json.dumps([row]))
+    (animals / "same").write_text("good\n")
+    (animals / "other").write_text("bad\n")
+    words = ("score", "rules", "--rules", animals / "v1.json", "--hyp")
+    assert "100.0" in run(*words, f"m1={animals / 'same'}").stdout
+    assert "no output or no verdict" in run(*words, f"m1={animals / 'other'}", status=2).stderr

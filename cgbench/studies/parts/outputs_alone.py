@@ -3,10 +3,12 @@ folder of ``cgbench parts --side source``.
 """
 
 import warnings
+from itertools import cycle, islice
 from typing import Any
 
 from cgbench.argument_types import AnyPath
 from cgbench.benchmark.score.comparison.comparison import Comparison
+from cgbench.benchmark.score.evaluation.hypotheses import check_alone
 from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.benchmark.score.outputs.systems import check_same_runs, read_systems, same_systems
 from cgbench.errors import InputError, InputWarning, argument
@@ -53,6 +55,10 @@ def score_outputs_alone(
     probes_name = f"{folder.folder}/probes.source"
     probe_systems = read_systems(of_same_systems, len(folder.probes), probes_name)
     check_same_runs("probe_systems", probe_systems, systems)
+    sources = [source for source, _ in folder.probes]
+    for of_text, n in ((systems, len(folder.rows)), (probe_systems, len(sources))):
+        texts = {system.name: system.runs for system in of_text}
+        check_alone(texts, list(islice(cycle(sources or [""]), n)), accept=False)
     # Judge and compare.
     parts, outcomes = judge_systems(folder, folder.rows, systems, probe_systems)
     by_system = list(zip([system.name for system in systems], outcomes, strict=True))

@@ -20,7 +20,6 @@ from cgbench.studies.rules.rule_scores import RulesRequest, rules
     RulesRequest,
     ScoreOutput,
     but=(
-        "accept_text",
         "differences",
         "estimate",
         "exposure",

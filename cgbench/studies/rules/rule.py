@@ -1,9 +1,13 @@
 """The types of rules, and how an output is checked against one.
 
-Patterns run in the regex package, which stops them after :data:`SECONDS`. Text is compared in
-Unicode's form NFC. Blanks between two characters of a script that has none (Chinese, Japanese,
-Thai, Lao, Khmer, Burmese) do not count, so tokenised output is found as well; whole words of these
+Text is compared in Unicode's form NFC, with single blanks (a tab, a no-break space or several
+blanks are one). Blanks between two characters of a script that has none (Chinese, Japanese, Thai,
+Lao, Khmer, Burmese) do not count, so tokenised output is found as well; whole words of these
 scripts are those of jieba, MeCab or PyThaiNLP.
+
+Patterns are read in the same form: NFC, and any blank is a blank. One that asks for what no output
+can have (a tab, two blanks, a blank between Chinese characters) is refused. They run in the regex
+package, which stops them after :data:`SECONDS`.
 """
 
 import unicodedata
@@ -21,6 +25,13 @@ from cgbench.text.tokenizers import tokenizer
 SECONDS = 1.0
 """Time limit of one pattern on one output."""
 MOST_WEIGHT = 1e6
+_BLANK = regex.compile(r"[^\S ]")
+_IMPOSSIBLE = (
+    (r"(?<!\\)(?:\\\\)*\\(?:[tnrfv]|x0[9a-d]|xa0|u00a0|u3000|u20[0-2][0-9a-f])", "blanks alone"),
+    (r"(?<![\\\[])  (?![?*{])", "single blanks"),
+    (r"[UNSPACED] [UNSPACED]", "no blanks between characters of this script"),
+)
+"""What a pattern cannot ask for, and how outputs are instead."""
 SEGMENTERS = {"kana": "ja", "han": "jieba", "thai": "spacy:th"}
 """Tokenisers by script; a text with kana is Japanese."""
 Text: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, pattern=r"\S")]
@@ -56,6 +67,11 @@ class Rule(
         return self.name or " ".join(
             filter(None, (("not " * self.negated) + self.type, " | ".join(filter(None, fields))))
         )
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Texts that an output should contain, as far as the rule names some."""
+        return () if self.negated else getattr(self, "any", ())
 
     def passes(self, output: str) -> bool:
         """Whether an output passes; an empty one passes no rule.
@@ -106,6 +122,11 @@ class Contains(_Words, frozen=True, kw_only=True):
 
 class Excludes(Contains, frozen=True, kw_only=True):
     """The output contains none of the texts."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """None: an output should not contain them."""
+        return self.any if self.negated else ()
 
     def holds(self, output: str) -> bool:
         """Whether it contains none."""
@@ -222,6 +243,10 @@ def compile_pattern(pattern: str, case: bool) -> Any:
 
     :raises ValueError: it is invalid.
     """
+    pattern = _BLANK.sub(" ", unicodedata.normalize("NFC", pattern))
+    for impossible, reason in _IMPOSSIBLE:
+        if regex.search(impossible.replace("UNSPACED", _unspaced()), pattern):
+            raise ValueError(f"{pattern!r} matches no output, which has {reason}")
     try:
         return regex.compile(
             pattern, 0 if case else regex.IGNORECASE | regex.FULLCASE, cache_pattern=False

@@ -74,7 +74,7 @@ class RuleSet:
 
     def column(self) -> Column:
         """The examples, to join texts with."""
-        return Column(self.name, list(self.ids), ids=list(self.ids))
+        return Column(self.name, list(self.ids), ids=list(self.ids), ids_name="id")
 
 
 def read_rules(path: Path) -> RuleSet:

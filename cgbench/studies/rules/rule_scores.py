@@ -11,6 +11,7 @@ from cgbench.argument_types import File, Systems, Text
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.example_sets import MetricContext
+from cgbench.benchmark.score.evaluation.hypotheses import check_alone
 from cgbench.benchmark.score.evaluation.request import (
     Breakdown,
     ExampleOptions,
@@ -28,7 +29,6 @@ from cgbench.steps import hash_file
 from cgbench.studies.rules.rule import Verdict, passed
 from cgbench.studies.rules.rule_file import RuleSet, read_rules, read_verdicts
 from cgbench.studies.rules.rule_passes import RulePasses
-from cgbench.text.columns import Column
 from cgbench.text.inputs import local_path
 from cgbench.text.joins import NONE, Examples
 
@@ -122,8 +122,19 @@ def rules(request: RulesRequest) -> Evaluation:
     rule_set = read_rules(path)
     outputs = _outputs(request, rule_set)
     _check_judged(request, rule_set, outputs)
+    warnings = check_alone(
+        {
+            system: [[text or "" for text in run] for run in runs]
+            for system, runs in outputs.items()
+        },
+        [
+            " ".join(text for rule in of_example for text in rule.texts)
+            for of_example in rule_set.rules
+        ],
+        accept=request.examples.accept_text,
+    )
     # Each rule is checked on each output; a judge's verdicts fill what rules cannot decide.
-    verdicts = rule_set.verdicts
+    verdicts = _verdicts_of(rule_set, outputs)
     if request.judgements.verdicts is not None:
         verdicts = read_verdicts(local_path(request.judgements.verdicts), rule_set, list(outputs))
     marks = {
@@ -132,7 +143,7 @@ def rules(request: RulesRequest) -> Evaluation:
     }
     flat = [(system, run) for system, runs in marks.items() for run in runs]
     missing = np.array([any("?" in run[row] for _, run in flat) for row in range(len(rule_set))])
-    notes = _disagreements(rule_set, outputs, marks)
+    notes = [*warnings, *_disagreements(rule_set, outputs, marks)]
     if missing.any():
         notes.append(_without_result(request, rule_set, flat, missing))
     metric = RulePasses(rule_set.rules, hash_file(path), missing, notes)
@@ -149,11 +160,14 @@ def rules(request: RulesRequest) -> Evaluation:
     }
     sources = request.sources
     if sources is None and "source" in columns:
-        sources = Column(f"{path}:source", columns["source"])
+        sources = replace(led, name=f"{path}:source", values=list(columns["source"]))
+    references = None
+    if "reference" in columns:
+        references = replace(led, name=f"{path}:reference", values=list(columns["reference"]))
     scored = ScoreRequest(
         metric,
         runs,
-        columns.get("reference"),
+        references,
         sources=sources,
         comparison=request.comparison,
         breakdown=request.breakdown,
@@ -235,6 +249,21 @@ def _check_judged(
     for name in ("verdicts", "people"):
         if getattr(request.judgements, name) is not None:
             raise InputError(f"{argument(name)}: {rule_set.name} has no rule of the type verdict")
+
+
+def _verdicts_of(
+    rule_set: RuleSet, outputs: Mapping[str, Sequence[Sequence[str | None]]]
+) -> dict[str, dict[str, str]]:
+    """The verdicts of the file of rules by system and example, on the outputs that they judge."""
+    return {
+        system: {
+            identity: verdicts[identity]
+            for identity, text in zip(rule_set.ids, outputs[system][0], strict=True)
+            if identity in verdicts and text == rule_set.outputs.get(system, {}).get(identity)
+        }
+        for system, verdicts in rule_set.verdicts.items()
+        if system in outputs
+    }
 
 
 def _marks(

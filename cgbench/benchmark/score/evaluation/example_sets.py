@@ -237,7 +237,12 @@ def _read(
             release_form, set_texts = True, in_form
             metric = make_metric(request.metric, set_texts.for_metric(), options)
     prepared, normalised, warnings = prepare(
-        request, metric, read, set_texts.references, release_form=release_form
+        request,
+        metric,
+        read,
+        set_texts.references,
+        sources=set_texts.sources.values if set_texts.sources else (),
+        release_form=release_form,
     )
     # The outputs behind external scores.
     outputs = {} if control else context.outputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from cgbench.benchmark.score.outputs.systems import System
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
 from cgbench.text.columns import Column
-from cgbench.text.hypothesis_form import Reading, damages, differences
+from cgbench.text.hypothesis_form import MARKS, Reading, damages, differences
 from cgbench.text.inputs import Texts, as_column
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import Profile, profile
@@ -36,15 +36,23 @@ def prepare(
     systems: list[System],
     references: Sequence[Sequence[str]],
     *,
+    sources: Sequence[str] = (),
     release_form: bool = False,
 ) -> tuple[list[System], str | None, list[str]]:
     """The systems with normalised hypotheses, the normalisation for the signature, and warnings.
 
     :param release_form: the references are in the normalised form of the release.
+    :param sources: compared with the hypotheses where there are no references.
     :raises InputError: the form of hypotheses would make the score meaningless, or they cannot be
         normalised.
     """
     lines, normalise = check_complete(request, systems), request.examples.normalise
+    if metric.of_texts and not references and sources:
+        lines += check_alone(
+            {system.name: system.runs for system in systems},
+            sources,
+            accept=request.examples.accept_text,
+        )
     if metric.reading is None or not references:
         if normalise is not None:
             raise InputError(
@@ -317,6 +325,30 @@ def check_form(
                         raise InputError(
                             f"{lines[-1]}; {argument('accept_text')} scores the text as it is"
                         )
+    return lines
+
+
+def check_alone(
+    systems: Mapping[str, Sequence[Sequence[str]]], others: Sequence[str], *, accept: bool
+) -> list[str]:
+    """Warnings about outputs that no reference says anything of.
+
+    :param systems: the runs of each system.
+    :param others: texts of the same examples: their sources, or fragments that right outputs
+        contain; empty where nothing is known.
+    :param accept: only warn if the outputs are not text.
+    :raises InputError: they are not, and ``accept`` is false.
+    """
+    lines: list[str] = []
+    for name, runs in systems.items():
+        for run_number, run in enumerate(runs, 1):
+            for difference in damages(run, others, Reading(words=MARKS), are_references=False):
+                label = f"{name}, run {run_number}" if len(runs) > 1 else name
+                lines.append(f"{label}: {difference.text}. Remedy: {difference.remedy}")
+                if not accept:
+                    raise InputError(
+                        f"{lines[-1]}; {argument('accept_text')} takes the text as it is"
+                    )
     return lines
 
 

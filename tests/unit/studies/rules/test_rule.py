@@ -1,7 +1,9 @@
 """Each type of rule on outputs of several languages."""
 
 import time
+import unicodedata
 
+import msgspec
 import pytest
 
 from cgbench.errors import InputError
@@ -80,3 +82,25 @@ def test_marks():
     )
     assert (passed(rules, "a"), passed(rules, "b"), passed(rules, "")) == ("1?", "0?", "0?")
     assert [rule.label for rule in rules] == ["contains a", "polite"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "output"),
+    [
+        (unicodedata.normalize("NFD", "Käse"), "Käse"),
+        ("10\u00a0km", "10 km"),
+        ("10 km", "10\u00a0km"),
+        ("a\tb", "a  b"),
+        ("学校 is", "学校 is"),
+    ],
+)
+def test_patterns_are_read_in_the_form_of_outputs(pattern, output):
+    (rule,) = convert_rules([{"type": "regex", "pattern": pattern}])
+    (negated,) = convert_rules([{"type": "regex", "pattern": pattern, "not": True}])
+    assert rule.passes(output) and not negated.passes(output)
+
+
+@pytest.mark.parametrize("pattern", [r"a\tb", r"10\xa0km", "a  b", "我 们", r"\u3000"])
+def test_patterns_that_match_no_output_are_refused(pattern):
+    with pytest.raises(msgspec.ValidationError, match="matches no output, which has"):
+        convert_rules([{"type": "regex", "pattern": pattern}])
