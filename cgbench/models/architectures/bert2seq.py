@@ -13,7 +13,7 @@ of these; a piece that is not in the source either counts as ``<unk>``.
 """
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -76,8 +76,8 @@ class CopyStates:
     targets: Tensor
     attention: Tensor
 
-    def __getitem__(self, rows: slice) -> "CopyStates":
-        return CopyStates(*(tensor[rows] for tensor in vars(self).values()))
+    def __getitem__(self, rows: slice) -> Self:
+        return type(self)(*(tensor[rows] for tensor in vars(self).values()))
 
 
 class BilinearScore(nn.Module):

@@ -455,7 +455,9 @@ class CGPSConfig(ModelConfig):
 
 @dataclass(frozen=True)
 class Bert2SeqConfig(OverEncoderConfig):
-    """BERT2SEQ (Yin et al., 2021): an LSTM decoder with attention that copies from BERT's source.
+    """BERT2SEQ (Yin et al., 2021): an LSTM decoder attends to BERT's states of the source and feeds
+    its attentional vector back. One softmax chooses between symbols that it generates and pieces of
+    the source that it copies.
 
     ``decoder_layers``, ``width`` and ``dropout`` are the decoder's.
     """
@@ -515,7 +517,9 @@ class NSENConfig(ModelConfig):
 
 @dataclass(frozen=True)
 class CoarseToFineConfig(Bert2SeqConfig):
-    """C2F (Yin et al., 2021): BERT2SEQ predicts a sketch with slots, then each slot's subtree."""
+    """C2F (Yin et al., 2021): the decoder of BERT2SEQ predicts a sketch of a program with slots.
+    Then it predicts the subtree of each slot, starting from the state that predicted the slot.
+    """
 
     architecture: str = "coarse_to_fine"
     tag_width: int = option(

@@ -244,6 +244,6 @@ def read_tokenizer_file(path: Path) -> bytes:
 
 
 def mask_id(tokenizer: str) -> int | None:
-    """The id of ``<mask>``, if a tokeniser has one."""
+    """The id of ``<mask>``, BERT's ``[MASK]``, if a tokeniser has one."""
     tokens = TokenizerSide(tokenizer).tokens
-    return tokens.index("<mask>") if "<mask>" in tokens else None
+    return next((tokens.index(mask) for mask in ("<mask>", "[MASK]") if mask in tokens), None)

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from torch.nn import LayerNorm
 
 pytest.importorskip("transformers")
 import pretrained_models as over
@@ -15,7 +16,7 @@ from cgbench.errors import InputError
 from cgbench.models.architectures.pretrained.weights import named_parts
 from cgbench.models.catalogue import count_parameters
 from cgbench.models.config.common import TextConfig
-from cgbench.models.config.presets import load_preset
+from cgbench.models.config.presets import architecture_preset, load_preset
 from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
@@ -92,6 +93,21 @@ def test_states_are_those_of_bert(bert, subwords):
     )
     used = [name for _, names in named_parts(model) for name in names]
     assert sorted(used) == sorted(name for name, _ in plain.named_parameters())
+
+
+@pytest.mark.parametrize("kind", ["transformer", "composition", "lrf", "dangle"])
+@torch.no_grad()
+def test_every_architecture_over_a_pretrained_encoder_takes_bert(bert, subwords, kind):
+    sizes = {"model.width": 16, "model.encoder_width": 16, "model.encoder_attention_heads": 2}
+    changes = {"model.encoder": "bert", "model.attention_heads": 2, "model.tie_output": False}
+    if kind == "dangle":
+        changes |= {"model.positions": "encoder", "model.mixed_layers": 1}
+        changes["model.encoder_layers"] = 2
+    preset = architecture_preset(kind).replace({**sizes, **changes, "training.max_length": 20})
+    model = over.build(bert, preset, subwords.source_size, 11)
+    over.check_search(model)
+    norms = [part for part in model.source_embedding.modules() if isinstance(part, LayerNorm)]
+    assert [norm.eps for norm in norms] == [1e-12]
 
 
 def test_its_ids_begin_with_ours(bert):

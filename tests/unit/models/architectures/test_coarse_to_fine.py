@@ -13,6 +13,7 @@ from shared_data import SHARED, needs
 
 from cgbench.models.catalogue import count_parameters
 from cgbench.models.config.presets import load_preset
+from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.start import plan_start
 from cgbench.models.lexicons.spans import Span
 from cgbench.models.parts.ragged import Ragged
@@ -249,6 +250,18 @@ def test_the_authors_search_takes_the_best_of_each_level(bert, subwords, beam):
         assert best.score == pytest.approx(best.log_prob)
         ((alone,),) = model.search(Ragged.pack([source]), beam, 4, length_penalty=0.0)
         assert alone.tokens.tolist() == tokens
+
+
+@torch.no_grad()
+def test_two_models_are_an_ensemble_that_searches_and_scores(bert, subwords):
+    models = tuple(build(bert, subwords, alpha) for alpha in (0.1, 0.2))
+    ensemble = Ensemble(models, subwords, torch.device("cpu"), 60)
+    best = ensemble.translate(SOURCES, 2)
+    scores = ensemble.score(SOURCES, [hypothesis.tokens for hypothesis in best])
+    for hypothesis, log_prob in zip(best, scores["log_prob"], strict=True):
+        assert log_prob == pytest.approx(hypothesis.log_prob, abs=1e-3)
+    alone = Ensemble(models[:1], subwords, torch.device("cpu"), 60)
+    assert len(alone.search(SOURCES, 2)[0]) == 1  # the authors' search
 
 
 @torch.no_grad()
