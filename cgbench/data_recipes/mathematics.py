@@ -206,12 +206,12 @@ def arrange(levels: Mapping[str, Iterable[Pair]], held_out: int) -> dict[str, li
         if not level.startswith("train"):
             splits[level] = pairs
             continue
-        apart = set(
+        held_back = set(
             np.random.RandomState(1234).choice(len(pairs), held_out, replace=False).tolist()
         )
-        splits["train"] += [pair for index, pair in enumerate(pairs) if index not in apart]
+        splits["train"] += [pair for index, pair in enumerate(pairs) if index not in held_back]
         splits[level.replace("train", "iid")] = [
-            pair for index, pair in enumerate(pairs) if index in apart
+            pair for index, pair in enumerate(pairs) if index in held_back
         ]
     return splits
 

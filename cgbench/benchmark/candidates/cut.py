@@ -283,10 +283,12 @@ def fetch_texts(
     texts: list[bytes] = [b""] * len(rows["line"])
     codes = np.zeros(len(texts), np.uint64)
     for pool_number, pool in enumerate(pools):
-        of_pool = np.flatnonzero(rows["pool"] == pool_number)
-        of_pool = of_pool[np.argsort(rows[f"{side}_offset"][of_pool], kind="stable")]
-        if len(of_pool):
-            _fetch_from(getattr(pool, side), rows[f"{side}_offset"][of_pool], of_pool, texts, codes)
+        pool_rows = np.flatnonzero(rows["pool"] == pool_number)
+        pool_rows = pool_rows[np.argsort(rows[f"{side}_offset"][pool_rows], kind="stable")]
+        if len(pool_rows):
+            _fetch_from(
+                getattr(pool, side), rows[f"{side}_offset"][pool_rows], pool_rows, texts, codes
+            )
     return texts, codes
 
 

@@ -208,10 +208,10 @@ def validation_of(member: Path) -> dict[str, float | None]:
         return validation
     entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     entries = [entry for entry in entries if "valid_loss" in entry]
-    of_checkpoint = [
+    checkpoint_entries = [
         entry for entry in entries if entry.get("update") == read_config(member).updates
     ]
-    for entry in (of_checkpoint or entries)[-1:]:
+    for entry in (checkpoint_entries or entries)[-1:]:
         validation = {name: _finite(entry.get(name)) for name in validation}
     return validation
 

@@ -36,14 +36,14 @@ def original_pairs(
     """
     sources, targets = [""] * len(rows["line"]), [""] * len(rows["line"])
     for corpus, (spec, pool) in enumerate(zip(specs, pools, strict=True)):
-        of_corpus = np.flatnonzero(rows["pool"] == corpus)
+        corpus_rows = np.flatnonzero(rows["pool"] == corpus)
         if _in_place(spec, pool):
-            offsets = [rows[f"{side}_offset"][of_corpus] for side in SIDES]
+            offsets = [rows[f"{side}_offset"][corpus_rows] for side in SIDES]
             lines = map(_lines_at, (pool.source, pool.target), offsets)
             pairs = dict(enumerate(zip(*lines, strict=True)))
         else:
-            pairs = _read_lines(spec, rows["line"][of_corpus])
-        for index, row in enumerate(of_corpus.tolist()):
+            pairs = _read_lines(spec, rows["line"][corpus_rows])
+        for index, row in enumerate(corpus_rows.tolist()):
             sources[row], targets[row] = original_of(pairs[index], normalisation)
     return sources, targets
 

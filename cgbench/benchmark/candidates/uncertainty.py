@@ -147,8 +147,8 @@ def measure_sources(
     translations = ensemble.translate(lines, **search)
     measures = ensemble.score(lines, [translation.tokens for translation in translations])
     if references is not None:
-        of_references = ensemble.score(lines, ensemble.subwords.encode_target(references))
-        measures |= {f"{REFERENCE}{name}": values for name, values in of_references.items()}
+        reference_measures = ensemble.score(lines, ensemble.subwords.encode_target(references))
+        measures |= {f"{REFERENCE}{name}": values for name, values in reference_measures.items()}
     return [
         {
             "hypothesis": translation.text,

@@ -26,8 +26,8 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
     filters, known = plan.request.filters, plan.inputs.known
     degree_side, other_side = filters.degree_side, SIDES[filters.degree_side == "source"]
     path, other_path = (getattr(train, side).path for side in (degree_side, other_side))
-    least = filters.word_min_count
-    counts = {"min_count": filters.ngram_min_count, "word_min_count": least}
+    word_min_count = filters.word_min_count
+    counts = {"min_count": filters.ngram_min_count, "word_min_count": word_min_count}
     # From the training corpus, or from results of cgbench overlap for one side or both.
     if not known:
         ngrams, other_words = learn_sides(path, other_path, **counts)
@@ -40,18 +40,20 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
             ngrams = KnownNgrams.learn(path, **counts)
         if other_side in known:
             other_words = words_of_pool(
-                CorpusCounts.load(known[other_side]), _texts(plan, pools, other_side), least
+                CorpusCounts.load(known[other_side]),
+                _texts(plan, pools, other_side),
+                word_min_count,
             )
         else:
-            other_words = Vocabulary.learn(other_path, min_count=least)
+            other_words = Vocabulary.learn(other_path, min_count=word_min_count)
     # If a side has no known word, the texts do not fit.
     for side, words in ((degree_side, ngrams.words), (other_side, other_words)):
         if side not in known:
-            check_known_words(getattr(train, side).path, len(words), least)
+            check_known_words(getattr(train, side).path, len(words), word_min_count)
         elif not len(words):
             raise InputError(
-                f"{known[side]}: the words of the pool occur fewer than {least} times in that"
-                " corpus; use a corpus of the same language and tokenisation, or lower"
+                f"{known[side]}: the words of the pool occur fewer than {word_min_count} times in"
+                " that corpus; use a corpus of the same language and tokenisation, or lower"
                 " word_min_count"
             )
     ngrams.save(out / NGRAMS)

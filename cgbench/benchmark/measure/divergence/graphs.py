@@ -85,8 +85,8 @@ def atoms_and_compounds(
     examples = len(atoms)
     first = from_entries(*_flat(atoms), examples, list(atom_numbers))
     rows, ids = _flat(compounds)
-    of_wholes = np.array(contained, np.int64), np.array(wholes, np.int64)
-    weights = occurrence_weights(ids, *of_wholes) if specific else None
+    containment = np.array(contained, np.int64), np.array(wholes, np.int64)
+    weights = occurrence_weights(ids, *containment) if specific else None
     return first, from_entries(rows, ids, examples, list(compound_numbers), weights)
 
 

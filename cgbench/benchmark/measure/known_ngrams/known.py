@@ -111,8 +111,8 @@ class KnownNgrams:
                 BYTES_A_WORD * expected_words,
                 LARGER,
             )
-        least = min_count if word_min_count is None else word_min_count
-        words, tokens, ids = read_training(blocks_of(text), min_count, least, keep=True)
+        word_min_count = min_count if word_min_count is None else word_min_count
+        words, tokens, ids = read_training(blocks_of(text), min_count, word_min_count, keep=True)
         runs = trie_kernels.collapse(tokens, ids, min_count == 1)
         del tokens, ids  # 4 bytes per word
         state = grow_ngrams(words, min_count, runs, min_count, jobs)

@@ -73,11 +73,13 @@ def bleu_statistics(
     for n, (begins, numbers) in enumerate(number_ngrams(words, np.concatenate(lengths), order)):
         different = 1 + int(numbers.max(initial=0))
         ngrams = np.split(numbers, np.searchsorted(begins, ends))
-        texts, of_texts, counts = _counts(ngrams[0], np.maximum(lengths[0] - n, 0), different)
-        known, most = _most(owners[texts] * different + of_texts, counts)
+        texts, reference_ngrams, counts = _counts(
+            ngrams[0], np.maximum(lengths[0] - n, 0), different
+        )
+        known, most = _most(owners[texts] * different + reference_ngrams, counts)
         for ids, sizes, run_statistics in zip(ngrams[1:], lengths[1:], statistics, strict=True):
-            rows, of_hypotheses, counts = _counts(ids, np.maximum(sizes - n, 0), different)
-            keys = rows * different + of_hypotheses
+            rows, hypothesis_ngrams, counts = _counts(ids, np.maximum(sizes - n, 0), different)
+            keys = rows * different + hypothesis_ngrams
             positions = np.searchsorted(known, keys)
             matched = np.append(known, -1)[positions] == keys
             clipped = np.minimum(counts, np.append(most, 0)[positions])

@@ -446,12 +446,10 @@ class Cter(Metric):
             raise InputError(
                 f"{argument('by', name)}: the grammar {self.grammar.name} has no row modifier"
             )
-        of_compounds = (self.types_of(compound) & modifiers for compound in self.compounds)
+        types_by_compound = (self.types_of(compound) & modifiers for compound in self.compounds)
         return Feature(
             name,
-            labels=tuple(
-                "with" if modifiers_of_it else "without" for modifiers_of_it in of_compounds
-            ),
+            labels=tuple("with" if types else "without" for types in types_by_compound),
         )
 
     def findings(
@@ -473,7 +471,8 @@ class Cter(Metric):
                 shares = (None if math.isnan(value) else value for value in values)
                 by_type[kind] = counts | dict(zip(self.figures, shares, strict=True))
         rows_of_runs = [
-            self.per_example(run, of_run) for run, of_run in zip(runs, statistics, strict=True)
+            self.per_example(run, run_statistics)
+            for run, run_statistics in zip(runs, statistics, strict=True)
         ]
         return {
             "by_type": by_type,
@@ -517,8 +516,8 @@ def reasons(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
         for kind in ("missing", "order")
     }
     return {
-        kind: dict(sorted(of_kind.items(), key=lambda item: (-item[1], item)))
-        for kind, of_kind in counts.items()
+        kind: dict(sorted(reasons_of_kind.items(), key=lambda item: (-item[1], item)))
+        for kind, reasons_of_kind in counts.items()
     }
 
 

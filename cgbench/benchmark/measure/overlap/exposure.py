@@ -35,21 +35,21 @@ def new_combinations(line: str, known: KnownNgrams) -> list[tuple[int, int]]:
 
 
 def exposure_of(
-    lines: Sequence[str], given: AnyPath, train: Sequence[str] | None, min_count: int
+    lines: Sequence[str], folder: AnyPath, train: Sequence[str] | None, min_count: int
 ) -> np.ndarray:
     """The share of new combinations that a corpus has, float64 ``[lines]``; NaN for lines without
     new combinations.
 
-    :param given: a folder of ``cgbench overlap --out``.
+    :param folder: a folder of ``cgbench overlap --out``.
     :param train: None: the share of words in the longest span that the corpus has, instead.
     :param min_count: the smallest count in ``train`` of a known n-gram.
-    :raises InputError: ``given`` is something else, or has counts of another text.
+    :raises InputError: ``folder`` is something else, or has counts of another text.
     """
-    blocks = CorpusCounts.load(Path(given)).ends("the text", join_blocks(lines), 1)
+    blocks = CorpusCounts.load(Path(folder)).ends("the text", join_blocks(lines), 1)
     ends = [
-        of_line
-        for _, lengths, of_block in blocks
-        for of_line in np.split(of_block, np.cumsum(lengths)[:-1])
+        line_ends
+        for _, lengths, block_ends in blocks
+        for line_ends in np.split(block_ends, np.cumsum(lengths)[:-1])
     ]
     if train is None:
         return np.array(

@@ -76,8 +76,8 @@ def text_of_lines(known: CorpusCounts, lines: Iterable[str]) -> list[str]:
     part of a longer one; together they have the same n-grams in it as the lines."""
     spans = (
         span[:-1]
-        for of_block in _spans(known, "the text", join_blocks(lines), 1, shortest=1)
-        for span in np.split(of_block, np.flatnonzero(of_block < 0) + 1)[:-1]
+        for block_spans in _spans(known, "the text", join_blocks(lines), 1, shortest=1)
+        for span in np.split(block_spans, np.flatnonzero(block_spans < 0) + 1)[:-1]
     )
     return [known.words.text(span.tolist()) for span in spans]
 

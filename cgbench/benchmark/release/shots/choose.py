@@ -210,9 +210,9 @@ class _Chooser:
         rows_of = np.split(
             sources_of.indices, sources_of.indptr[1:-1]
         )  # the sources with each piece
-        for of_sentence in pieces:
+        for sentence_pieces in pieces:
             rarest = sorted(
-                (piece_id for piece_id in of_sentence if rows_of[piece_id].size),
+                (piece_id for piece_id in sentence_pieces if rows_of[piece_id].size),
                 key=lambda piece_id: rows_of[piece_id].size,
             )
             masks = np.zeros(len(lengths), np.uint64)
