@@ -16,10 +16,10 @@ from cgbench.settings import did_you_mean
 from cgbench.text.limits import MOST_LINES
 from cgbench.text.plain_text import words_of
 from cgbench.text.rows import SEGMENT_FORMS, Table, cell_text, is_number
-from cgbench.text.segments import ID
 from cgbench.text.streams import (
     COMPRESSED,
     NUMBERED,
+    SEGMENT_ID,
     TABLES,
     form,
     is_table,
@@ -206,7 +206,7 @@ def _open_column(
         raise InputError(f"{path}: no column {name!r}{did_you_mean(name, names)}")
     # If the only cell of the first row is a sentence, it is not a header: it would be lost.
     is_sentence = of_texts and kind in NUMBERED and len(words_of(names[0])) > 1 if names else False
-    only = [name for name in names if kind not in SEGMENT_FORMS or name != ID]
+    only = [name for name in names if kind not in SEGMENT_FORMS or name != SEGMENT_ID]
     if kind in SEGMENT_FORMS and "hypothesis" in roles:
         roles = (*roles, "target")  # in translators' files, what a system wrote
     usual = (*roles, *(only if len(only) == 1 and not is_sentence else ()))

@@ -28,11 +28,11 @@ from typing import Any
 from xml.parsers import expat
 
 from cgbench.errors import InputError
+from cgbench.text.streams import SEGMENT_ID as ID
 from cgbench.text.streams import form, open_bytes, read_lines
 
 LARGEST = 256 << 20  # bytes of a file
 DEEPEST = 100  # elements within each other
-ID = "id"
 _CODES = frozenset(("bpt", "ept", "ph", "it", "ut", "alt-trans", "note", "originaldata"))
 _TAG = re.compile(
     r"<(/?)(srcset|refset|tstset|doc|seg)\b((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>", re.IGNORECASE

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 COMPRESSED = (".gz", ".zst")
 SEGMENTS = (".sgm", ".sgml", ".xml", ".tmx", ".xlf", ".xliff", ".po")
 """Files of translators, read as tables with one row per segment (``segments.py``)."""
+SEGMENT_ID = "id"
+"""The column of a file of segments with their numbers."""
 TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet", *SEGMENTS)
 NUMBERED = ("tsv", "csv")
 """Forms of tables whose columns may be given by number if there is no header."""

@@ -3,6 +3,7 @@ that registers it; and a package that is broken.
 """
 
 import json
+import re
 import sys
 import tomllib
 from http.server import BaseHTTPRequestHandler
@@ -59,6 +60,16 @@ def test_each_extension_is_one_module_and_one_line():
     lines = [value for entries in GROUPS.values() for value in entries.values()]
     modules = sorted(path.stem for path in EXAMPLES.glob("*.py"))
     assert sorted(line.partition(":")[0] for line in lines) == modules
+
+
+@pytest.mark.parametrize("page", ["add-a-command", "add-an-analysis", "add-an-export-target"])
+def test_the_documentation_registers_what_its_code_defines(page):
+    text = (EXAMPLES.parents[1] / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")
+    defined = {}
+    for code in re.findall("```python\n(.*?)```", text, re.DOTALL):
+        exec(code, defined)
+    for group, entry in re.findall(r'entry-points."cgbench.(\w+)"\]\n[\w-]+ = "(.+)"', text):
+        assert entry.partition(":")[2] in defined, (group, entry)
 
 
 def test_a_metric(installed, files, run):
