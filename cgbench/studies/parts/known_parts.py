@@ -100,7 +100,7 @@ def score_known_parts(context: ScoringContext) -> PartsScores:
     if not folder.probes:
         raise InputError(f"{folder_name}: it has no probes")
     probes = _read_probes(request, folder, test, options)
-    check_same_runs("probe_systems", probes.systems, test.systems)
+    check_same_runs("probe_systems", probes.systems, test.systems, "probes")
     # The test set and, if the folder has its pieces, the control set.
     sets = [(test, folder.rows)]
     if control and len(folder.control) == control.metric.n:
@@ -296,7 +296,9 @@ def _read_probes(
         name: value for name, value in request.metric_options.items() if name != "human"
     }  # of the test set
     values: dict[str, Any] = {"metric": request.metric, "examples": examples, "settings": settings}
-    values["systems"] = same_systems("probe_systems", options.probe_systems, request.systems)
+    values["systems"] = same_systems(
+        "probe_systems", options.probe_systems, request.systems, "probes"
+    )
     values["sources"], values["references"] = (
         Column(f"{folder.folder}: {name} of probes", list(texts))
         for name, texts in zip(SIDES, zip(*probes, strict=True), strict=True)

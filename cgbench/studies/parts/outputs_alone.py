@@ -51,10 +51,10 @@ def score_outputs_alone(
             )
     # Read the outputs.
     systems = read_systems(outputs, len(folder.rows), f"{folder.folder}/rows.jsonl")
-    of_same_systems = same_systems("probe_systems", probe_outputs, outputs)
+    of_same_systems = same_systems("probe_systems", probe_outputs, outputs, "probes")
     probes_name = f"{folder.folder}/probes.source"
     probe_systems = read_systems(of_same_systems, len(folder.probes), probes_name)
-    check_same_runs("probe_systems", probe_systems, systems)
+    check_same_runs("probe_systems", probe_systems, systems, "probes")
     sources = [source for source, _ in folder.probes]
     for of_text, n in ((systems, len(folder.rows)), (probe_systems, len(sources))):
         texts = {system.name: system.runs for system in of_text}

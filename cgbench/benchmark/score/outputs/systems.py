@@ -16,8 +16,7 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.remote import local
 from cgbench.text.sidecar import read_sidecar
 
-SETS = {"control_systems": "control set", "probe_systems": "probes"}
-"""The texts besides the test set, by the argument that gives their outputs."""
+CONTROL_SET = "control set"
 LOG_MARKS = ("json", ".eval")
 """What the name of every log contains."""
 Runs = Texts | Sequence[Texts]
@@ -148,10 +147,10 @@ def _from_log(path: str, ids: str | None, lines: Sequence[str] | None) -> list[C
     return [replace(by_rows(column, lines), ids=None) for column in columns]
 
 
-def same_systems(name: str, outputs: Any, systems: Any) -> Any:
+def same_systems(name: str, outputs: Any, systems: Any, texts: str = CONTROL_SET) -> Any:
     """The outputs of the same systems on other texts, in the order of the test set.
 
-    :param name: the argument that gives them.
+    :param name: the argument that gives them. ``texts``: the other texts, in words.
     :raises InputError: they are not the systems of the test set.
     """
     if isinstance(outputs, Mapping) != isinstance(systems, Mapping):
@@ -168,21 +167,23 @@ def same_systems(name: str, outputs: Any, systems: Any) -> Any:
         )
         raise InputError(
             f"{argument(name)}: {problem}; give the same systems for the test set"
-            f" ({', '.join(systems)}) and the {SETS[name]}"
+            f" ({', '.join(systems)}) and the {texts}"
         )
     return {system: outputs[system] for system in systems}
 
 
-def check_same_runs(name: str, outputs: Sequence[System], systems: Sequence[System]) -> None:
+def check_same_runs(
+    name: str, outputs: Sequence[System], systems: Sequence[System], texts: str = CONTROL_SET
+) -> None:
     """Refuse another number of runs on other texts than on the test set.
 
-    :param name: the argument that gives the outputs, one of :data:`SETS`.
+    :param name: the argument that gives the outputs. ``texts``: the other texts, in words.
     """
     for system, on_test_set in zip(outputs, systems, strict=True):
         if len(system.runs) != len(on_test_set.runs):
             raise InputError(
                 f"{argument(name)}: {on_test_set.name} has {len(system.runs)} runs on the"
-                f" {SETS[name]} and {len(on_test_set.runs)} on the test set; give the same seeds in"
+                f" {texts} and {len(on_test_set.runs)} on the test set; give the same seeds in"
                 " the same order"
             )
 
