@@ -114,7 +114,7 @@ def forest(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
         signed=True,
         decimals=Decimals.of(scores, places(scored)).differences,
     )
-    caption = f"Difference from {scored.baseline}; bar: 95% interval, not adjusted"
+    caption = f"Difference from {scored.baseline}; bar: 95% interval"
     if any(score.significant is not None for score in scores):
         caption += f"; {legend(scored, scores)}"
     return charts.draw(chart), caption

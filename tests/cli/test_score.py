@@ -438,7 +438,7 @@ def test_case_and_ends_on_request(files, run, values):
     assert "marks such as </s>" in run(*words, status=2).stderr
     assert values(*words, "--accept-text") == [0] and values(*words, "--preset", "lexicon") == [100]
     refused = run(*words, "--preset", "sacrebleu", status=2).stderr
-    assert "--preset sacrebleu: exact match has only the preset lexicon" in refused
+    assert "--preset sacrebleu: exact match has only the presets lexicon and cfq" in refused
 
 
 def test_what_each_test_leaves_out_is_said(files, compounds, run):
@@ -637,7 +637,7 @@ def test_mcnemar_in_bins_counts_the_rows_of_the_bin(compounds, run, tmp_path):
     for name in ("source", "compounds", "hyp", "hyp2"):  # eight rows in a bin
         write_lines(tmp_path / name, 4 * (tmp_path / name).read_text().splitlines())
     words = [
-        "1" if word == "2" else word for word in compounds
+        "group_size=1" if word == "group_size=2" else word for word in compounds
     ]  # the size of a group: each row is one
     words += ["--hyp", f"b={tmp_path / 'hyp2'}", "--by", "compound-length", "--paired", "mcnemar"]
     bins = json.loads(run("score", "cter", *words, "--format", "json").stdout)[1]["bins"]

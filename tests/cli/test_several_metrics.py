@@ -74,7 +74,7 @@ def test_one_table_for_a_terminal_and_a_paper(words, run):
     assert notes.count("signature  ") == 3 and "**" in first
     assert max(map(len, (first + "\n" + second).splitlines())) <= 80
     latex = run("score", *METRICS, *words, "--paired", "--format", "latex").stdout
-    assert latex.count(r"\begin{tabular}") == 1 and latex.count("interval") == 3
+    assert latex.count(r"\begin{tabular}") == 1 and latex.count(r"95\% interval") == 3
     rows = json.loads(run("score", "BLEU", "chrF", *words, "--format", "json").stdout)
     assert [(row["metric"], row["system"]) for row in rows[2:4]] == [
         ("BLEU", "like"),

@@ -269,6 +269,8 @@ def seeds_p_values(
 
     if first.shape[1] == second.shape[1] == 1:
         return None
+    if not len(first):
+        return np.zeros(0)
     spreads = [first - second] if shared_seeds else [first, second]
     weight = sum(1 / values.shape[1] for values in spreads)
     squares = sum(

@@ -57,5 +57,5 @@ def legend(scored: ScoredSystems, scores: Iterable[Tested]) -> str:
         for score in scores
         if score.p_holm is not None
     )
-    by_holm = ", p adjusted by Holm's method" if adjusted else ""
+    by_holm = ", p adjusted by Holm's method, intervals not" if adjusted else ""
     return f"{STARS} ({scored.star_test}{by_holm})"

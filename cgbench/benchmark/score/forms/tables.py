@@ -29,6 +29,11 @@ from cgbench.tables import Note, OutputTable, fixed, p_text, span
 
 REASONS = 10  # of each kind in a table
 LONGEST = 60  # characters of a hypothesis in a table of text
+RANKS = (
+    "tier: each system is significantly better than all of later tiers; within a tier, systems may"
+    " differ\nrank: from 1 + the number of significantly better systems to the number that are not"
+    " significantly worse"
+)
 COLUMNS_OF_SCORE = printed()
 """The columns after a score."""
 AGREEMENT = {
@@ -271,7 +276,7 @@ def _ranks(scored: ScoredSystems, width: int) -> OutputTable:
         result = scored.results[rank.number]
         value = fixed(result.whole.figures[scored.metric.figures[0]].value, width, none="-")
         lines.append([result.system, value, rank.span, str(rank.tier)])
-    return OutputTable(["best first", scored.metric.name, "rank", "tier"], lines)
+    return OutputTable(["best first", scored.metric.name, "rank", "tier"], lines, note=RANKS)
 
 
 def _types(rows: Iterable[Row], width: int) -> OutputTable:

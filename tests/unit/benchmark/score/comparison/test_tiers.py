@@ -31,6 +31,7 @@ def test_ranges_and_tiers(lower, order):
     start = next(number for number, line in enumerate(lines) if line.startswith("best first"))
     assert lines[start + 1].split() == [order[0], "0.0" if lower else "100.0", "1", "1"]
     assert lines[start + 2].split()[-2:] == ["2-3", "2"]
+    assert lines[start + 5].startswith("tier: each system is significantly better than all of")
 
 
 def test_without_pairs_there_are_no_ranks():
