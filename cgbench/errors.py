@@ -95,6 +95,7 @@ EXTRAS = {
     "data": ("requests", "sacremoses"),
     "cjk": ("jieba", "sacrebleu"),
     "pandas": ("pandas",),
+    "people": ("krippendorff",),
     "spacy": ("spacy",),
     "kenlm": ("kenlm",),
     "plots": ("matplotlib",),

@@ -23,7 +23,7 @@ class StopWhenCertain:
     :param low, high: the lowest and highest score of a sample.
     :param level, margin: as of :func:`~cgbench.benchmark.score.comparison.sequential.sequential`.
     :param about: ``models``, or ``test-set`` for a result about these samples alone, on which
-        equally good models differ too.
+        equally good models also differ.
     :param scorer: the name of the scorer, if the task has several.
     :param batch: number of samples between two looks.
     """

@@ -1,0 +1,1 @@
+"""How well raters agree with each other, and metrics with raters."""
