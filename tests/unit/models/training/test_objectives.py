@@ -17,6 +17,7 @@ from cgbench.models.special_ids import EOS
 from cgbench.models.training import creg, loss, seqmix
 from cgbench.models.training.loss import label_smoothed_nll_loss
 from cgbench.models.training.objective import Objective, build_objectives
+from cgbench.models.training.span_supervision import Guide
 
 SIZE = 15
 SOURCES = [[5, 6, 7, 2], [8, 2], [9, 10, 5, 11, 6, 2], [12, 5, 2]]
@@ -359,6 +360,15 @@ def objectives_of(config, method):
     ]
 
 
+def guides_of(name):
+    """What a method reads besides the batch: here, attention to the first source word."""
+    if name != "span_supervision":
+        return ()
+    wanted = torch.zeros(sum(map(len, TARGETS)), max(map(len, SOURCES)))
+    wanted[0, 0] = 1
+    return (Guide(wanted),)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_bfloat16_gives_nearly_the_same(name):
     losses = []
@@ -366,7 +376,7 @@ def test_bfloat16_gives_nearly_the_same(name):
         objective = build(METHODS[name].config(name))[0]
         objective.in_bfloat16 = in_bfloat16
         torch.manual_seed(2)
-        losses.append(float(objective(*batch())[0].detach()))
+        losses.append(float(objective(*batch(), *guides_of(name))[0].detach()))
     assert losses[0] != losses[1]
     assert losses[0] == pytest.approx(losses[1], rel=0.02)
 
