@@ -6,7 +6,7 @@ per example.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,8 @@ def as_column(text: Texts, name: str, *roles: str, ids: str | None = None) -> Co
         return text
     if isinstance(text, (str, os.PathLike)):
         return read_column(local(os.fspath(text)), *roles, ids=ids)
+    if isinstance(text, Mapping) or not isinstance(text, Iterable):
+        raise InputError(f"{name}: {text!r:.60} is no text; give a file, or a list of strings")
     values = list(text)
     for row, value in enumerate(values, 1):
         if not isinstance(value, str):

@@ -7,7 +7,8 @@ if the file has another form.
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,10 @@ def read_score_columns(scores: Mapping[str, Any], options: ReadOptions = DEFAULT
                 columns = {str(name): _runs_of(label, columns, str(name))} if name else columns
             else:
                 label = f"{name}, run {run_number}" if len(run_list) > 1 else str(name)
+                if isinstance(run, Mapping) or not isinstance(run, Iterable):
+                    raise InputError(
+                        f"{label}: {run!r:.60} is no list of scores; give a file, or numbers"
+                    )
                 columns = {
                     str(name): [
                         ScoreColumn(label, [_as_text(value) for value in run], ids=index_of(run))
@@ -207,7 +212,7 @@ def _are_runs(runs: Any) -> bool:
     return (
         isinstance(runs, (list, tuple))
         and bool(runs)
-        and not isinstance(runs[0], (int, float, str))
+        and not any(value is None or isinstance(value, (Number, str)) for value in runs[:1])
     )
 
 

@@ -3,12 +3,14 @@ files or memory.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, argument, warn
+from cgbench.tables import counted
 from cgbench.text.columns import Column, read_column, short_name
 from cgbench.text.inputs import AnyPath, Texts, as_column, is_path
 from cgbench.text.joins import NONE, Examples, index_of
@@ -53,7 +55,9 @@ def read_references(texts: Any) -> tuple[list[list[str]], list[str]]:
     examples: list[list[str]] = []
     if columns is None:
         for row, item in enumerate(texts, 1):
-            example = [] if is_path(item) else list(item)
+            listed = isinstance(item, Iterable) and not is_path(item)
+            # None is an absent reference, as in sacrebleu.
+            example = [text for text in item if text is not None] if listed else []
             if not example or not all(isinstance(text, str) for text in example):
                 raise InputError(
                     f"references, row {row}: {item!r} is not a list with the references of that"
@@ -68,15 +72,65 @@ def read_references(texts: Any) -> tuple[list[list[str]], list[str]]:
                     f"{columns[0].name} has {len(columns[0]):,} lines but {column.name} has"
                     f" {len(column):,}: each needs one reference per example"
                 )
-        examples = [
-            list(example) for example in zip(*(column.values for column in columns), strict=True)
-        ]
+        examples = _without_absent(columns)
     name = columns[0].name
     if not examples:
         raise InputError(f"{name}: no examples")
     if not any(words_of(text) for column in columns for text in column.values):
         raise InputError(f"{name}: all references are empty, so no score is defined")
     return examples, [column.name for column in columns]
+
+
+def _without_absent(columns: Sequence[Column]) -> list[list[str]]:
+    """The references of each example, without the blank lines of a text whose other lines are full
+    where another text has a reference; warns of them.
+    """
+    examples, left_out = [], 0
+    for example in zip(*(column.values for column in columns), strict=True):
+        full = [text for text in example if words_of(text)]
+        examples.append(full if full and len(columns) > 1 else list(example))
+        left_out += len(example) - len(examples[-1])
+    if left_out:
+        warn(
+            f"{counted(left_out, 'blank line')} of {columns[0].name} and further references count"
+            " as absent references of these examples"
+        )
+    return examples
+
+
+def _check_orientation(references: Sequence[Any], outputs: Sequence[str]) -> None:
+    """Refuse lists of references in the orientation of sacrebleu, as far as lengths tell, or else
+    the words.
+
+    :raises InputError: they are, or there is not one list per output.
+    """
+    lists = [
+        list(item) if isinstance(item, Iterable) and not is_path(item) else []
+        for item in references
+    ]
+    n, turned = len(outputs), {len(example) for example in lists} == {len(outputs)}
+    if turned and len(lists) == n and n > 1:
+        by_example = sum(map(_shared, outputs, lists))
+        turned = sum(map(_shared, outputs, zip(*lists, strict=True))) > by_example
+    elif len(lists) == n:
+        turned = False
+    if turned:
+        raise InputError(
+            f"references: {len(lists):,} lists of {n:,} references each are one list per text, as in"
+            " sacrebleu; give one list per example: list(zip(*references))"
+        )
+    if len(lists) != n:
+        raise InputError(
+            f"references: {len(lists):,} lists for {n:,} hypotheses; give one list per example (not"
+            " one per text, as in sacrebleu)"
+        )
+
+
+def _shared(output: str, references: Iterable[Any]) -> int:
+    """The most words that an output has in common with a reference."""
+    words = Counter(words_of(output))
+    texts = [text for text in references if isinstance(text, str)]
+    return max(((words & Counter(words_of(text))).total() for text in texts), default=0)
 
 
 def read_systems(
@@ -218,7 +272,10 @@ def join_texts(
     :raises InputError: ids are missing or differ.
     """
     ids_column = None if ids == NONE else ids
-    whole_texts = {name: text if _is_whole(text) else list(text) for name, text in texts.items()}
+    whole_texts = {
+        name: text if _is_whole(text) or not isinstance(text, Iterable) else list(text)
+        for name, text in texts.items()
+    }
     columns = {
         name: _columns_of(name, text, ids_column)
         for name, text in whole_texts.items()
@@ -236,6 +293,9 @@ def join_texts(
                 f"{argument('ids', ids_column)}: {without.name} has no ids; give it as a column of"
                 " a table, or as a pandas Series with these ids as its index"
             )
+    if "references" in columns and columns["references"] is None and runs:
+        first_run = next(iter(runs.values()))[0]
+        _check_orientation(whole_texts["references"], first_run.values)
     examples = Examples(ids)
     if leads:
         runs = {
@@ -282,6 +342,8 @@ def _columns_of(name: str, text: Any, ids: str | None) -> list[Column] | None:
     """
     if _is_whole(text):
         return [as_column(text, name, *ROLES[name], ids=ids)]
+    if isinstance(text, Mapping) or not isinstance(text, Iterable):
+        raise InputError(f"{name}: {text!r:.60} is no text; give a file, or a list of strings")
     values = list(text)
     if name != "references" or all(isinstance(value, str) for value in values):
         return [as_column(values, name, *ROLES[name], ids=ids)]
@@ -293,5 +355,9 @@ def _columns_of(name: str, text: Any, ids: str | None) -> list[Column] | None:
 def _texts_of(runs: Runs) -> list[Any]:
     if _is_whole(runs):
         return [runs]
-    values = list(runs)  # type: ignore[arg-type]
+    if isinstance(runs, Mapping) or not isinstance(runs, Iterable):
+        raise InputError(
+            f"{argument('systems')}: {runs!r:.60} is no text; give a file, or a list of strings"
+        )
+    values = list(runs)
     return values if values and not any(isinstance(value, str) for value in values) else [values]
