@@ -9,13 +9,20 @@ other rule may be repeated.
 
 import json
 import math
+import random
 from itertools import islice
 
 import numpy as np
 import pytest
 from shared_data import needs, scan_pairs
 
-from cgbench.data_recipes.csl.induction import InductionSettings, Objective, induce
+from cgbench.data_recipes.csl.induction import (
+    InductionSettings,
+    Objective,
+    RuleIndex,
+    induce,
+    propose,
+)
 from cgbench.data_recipes.csl.parsing import derivable, translations
 from cgbench.data_recipes.csl.rules import Rule, Words, may_derive
 from cgbench.data_recipes.csl.sampling import Sampler, SamplingSettings, sample_pairs
@@ -136,6 +143,53 @@ def test_size_and_penalty_are_those_of_the_paper(words):
     assert objective.penalty(cat) == 16 and objective.penalty(whole) == 0
     assert objective.penalty(words.read("dog ### CAT")) == 0  # no pair has both
     assert objective.gain(cat, [whole]) == 32 - 16 - 16
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_rule_proposes_the_change_that_gains_most(words, seed):
+    """Against all changes of a rule. As in the authors' code, one that gains less in size than the
+    best so far in all is not tried, although it may remove rules with penalties.
+    """
+    draw = random.Random(seed)
+    lines = {
+        f"{' '.join(text)} ### {' '.join(text[::step]).upper()}"
+        for text, step in (
+            (draw.choices("abc", k=draw.randint(1, 5)), draw.choice((1, 1, -1))) for _ in range(60)
+        )
+    }
+    rules = sorted(rules_of(words, *lines))
+    index, settings = (
+        RuleIndex(rules),
+        InductionSettings(word_size=8, source_weight=4, target_weight=16),
+    )
+    objective = Objective(rules, settings)
+
+    def changes(rule):
+        for other in rules:
+            for candidate in unifiers(rule, other, 2, False) if other != rule else ():
+                related = [whole for whole in rules if all(map(may_derive, candidate, whole))]
+                related.sort(key=lambda whole: (len(whole.source) + len(whole.target), whole))
+                removed = {rule} | {
+                    whole
+                    for whole in related[:10]
+                    if unifiers(whole, candidate, 2, False) & set(rules)
+                }
+                yield -objective.size_gain(candidate, removed), candidate, removed
+
+    changed = 0
+    for rule in rules:
+        if derivable(rule, rules):
+            continue
+        change = propose(rule, index, (), objective)
+        best = 0.0
+        for loss, candidate, removed in sorted(changes(rule), key=lambda tried: tried[:2]):
+            if -loss > best:
+                best = max(best, objective.gain(candidate, removed))
+        assert (change is None) == (best <= 0)
+        if change:
+            changed += 1
+            assert objective.gain(change.add, change.remove) == pytest.approx(best)
+    assert changed > 10
 
 
 def test_derivations(words):
@@ -347,6 +401,10 @@ def test_types_by_the_grammar_of_the_targets(words):
     assert uses[lines[0]] == {(ROOT, ROOT, ROOT)} and uses[lines[1]] == {(ROOT, "NAME")}
     assert uses[lines[2]] == {("NAME",)} and uses[lines[3]] == {(ROOT, ROOT)}
     assert uses[lines[4]] == set()
+    # A repeated slot has one nonterminal.
+    pairs = TargetGrammar([*TARGETS, "EVENT => Pair ( NAME EVENT )"], words, "grammar")
+    assert pairs.uses(words.read("x NT_1 NT_2 ### Pair ( NT_1 NT_2 )")) == {(ROOT, "NAME", ROOT)}
+    assert not pairs.uses(words.read("x NT_1 ### Pair ( NT_1 NT_1 )"))
     # Every sample is a target of the grammar, although "ann and ann" is a derivation.
     typed = grammar.type_rules(rules_of(words, *lines))
     sampler, rules, _ = sampler_of(words, lines, typed, deepest=4)
