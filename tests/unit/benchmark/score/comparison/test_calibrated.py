@@ -158,5 +158,6 @@ def test_stars_in_text_are_by_the_calibrated_test():
         < by_rule.results[2].whole.figures["score"].p_star
     )
     for found in (by_rule, calibrated):
-        assert "* p < 0.05, ** p < 0.01 (calibrated, p adjusted by Holm's method, intervals not)" in str(found)
+        stars = "* p < 0.05, ** p < 0.01 (calibrated, p adjusted by Holm's method, intervals not)"
+        assert stars in str(found)
     assert "p < 0.05" not in str(evaluate("bleu", systems, references))
