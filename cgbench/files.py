@@ -222,11 +222,14 @@ def read_json(path: Path) -> Any:
     return parse_json(data, path)
 
 
-def parse_json(data: bytes | str, where: object, *, infinite: bool = False) -> Any:
+def parse_json(
+    data: bytes | str, where: object, *, infinite: bool = False, repairs: bool = False
+) -> Any:
     """Read strict JSON from memory: no NaN, no infinity, no lone surrogates, no duplicate names.
 
     :param where: beginning of messages: a file, or a row of it.
     :param infinite: allow ``NaN`` and ``Infinity``, as written by Python programs.
+    :param repairs: replace lone surrogates by U+FFFD.
     :raises InputError: it is not JSON, or nested too deeply.
     """
     try:
@@ -237,9 +240,24 @@ def parse_json(data: bytes | str, where: object, *, infinite: bool = False) -> A
     except RecursionError:
         raise InputError(f"{where}: JSON nested too deeply") from None
     except UnicodeEncodeError:
+        if repairs:
+            return _without_surrogates(value)
         raise InputError(f"{where}: contains a lone surrogate, which is not text") from None
     except ValueError as error:
         raise InputError(f"{where}: not valid JSON ({error}); the file may be cut short") from None
+    return value
+
+
+def _without_surrogates(value: Any) -> Any:
+    """A JSON value whose texts can be encoded."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return list(map(_without_surrogates, value))
+    if isinstance(value, dict):
+        return {
+            _without_surrogates(name): _without_surrogates(inner) for name, inner in value.items()
+        }
     return value
 
 

@@ -28,7 +28,7 @@ VARIED = 0.5  # as many lines are distinct without it as among references; else 
 AGREEING = 0.2  # of the lines begin or end as their references do without a string of words
 LONGEST = 80  # characters at the beginning or the end of a line
 LEAST_LESS = 0.15  # of the units of lines of several fields are not in the field with the text
-MOST_LOST = 0.02  # of the units that match are outside the field with the text
+MOST_LOST = 0.15  # of the units that match are outside the field with the text
 
 _TOKENS = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?|.", re.DOTALL)
 _BLANK = re.compile(r"[^\S\t]")
@@ -183,7 +183,13 @@ def _before(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
             return None
     elif len(text.strip()) == 1 and _is_class(text.strip(), _OPENING):
         # Quotes and dashes of another kind open as many references.
-        opened = sum(_is_class(reference[:1], _OPENING) for _, reference in pairs)
+        closed = sum(_is_class(rest.rstrip()[-1:], _CLOSING) for rest in rests.values())
+        are_closed = closed >= MOST * len(rests)
+        opened = sum(
+            _is_class(reference[:1], _OPENING)
+            and (not are_closed or _is_class(reference.rstrip()[-1:], _CLOSING))
+            for _, reference in pairs
+        )
         if opened > HARDLY_ANY * len(rests):
             return None
     row = next(iter(rests))

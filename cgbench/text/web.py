@@ -66,14 +66,13 @@ class Reply:
     server: str = ""
 
     def json(self) -> Any:
-        """The body as a value.
+        """The body as a value; what is no text in it is replaced by U+FFFD, because another try
+        would cost as much and bring the same.
 
         :raises NoReply: it is not JSON.
         """
         try:
-            return parse_json(self.body.decode("utf-8-sig"), "the reply")
-        except UnicodeDecodeError:
-            raise NoReply("the reply: not UTF-8") from None
+            return parse_json(self.body.decode("utf-8-sig", "replace"), "the reply", repairs=True)
         except InputError as error:
             raise NoReply(str(error).removesuffix("; the file may be cut short")) from None
 

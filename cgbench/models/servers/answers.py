@@ -29,6 +29,7 @@ EMPTYING = {
 """Causes of an empty hypothesis; each empty answer has one of them."""
 FAULTS = {
     "cut": "cut short by the limit of tokens (raise it with ?max_tokens=N)",
+    "damaged": "with characters that are no text (replaced by U+FFFD)",
     "lines": "of several lines (joined by blanks: change the prompt, or cut with {answer})",
 }
 """What is counted and warned of, but left as it is."""
@@ -100,9 +101,10 @@ def read_choice(choice: ReplyChoice, rule: AnswerRule, source: str = "") -> Answ
         [line.strip() for line in _find(rule, text).splitlines() if line.strip()] if text else []
     )
     if lines:
-        return AnswerReading(
-            " ".join(lines), (*causes, *cut, *(["lines"] if len(lines) > 1 else []))
-        )
+        answer = " ".join(lines)
+        damaged = ["damaged"] if "\ufffd" in answer and "\ufffd" not in source else []
+        several = ["lines"] if len(lines) > 1 else []
+        return AnswerReading(answer, (*causes, *cut, *damaged, *several))
     if choice.text:
         cause = "unclosed" if text is None else "unmatched" if text else "empty"
     else:

@@ -50,7 +50,7 @@ def texts(answers):
         (503, 0, "status 503"),
         (502, 2, "status 502"),
         *((wrong, 2, "no reply") for wrong in ("breaks off", "half a line", "hangs up", "html")),
-        *((wrong, 2, "no reply") for wrong in ("deep", "surrogate", "bomb")),
+        *((wrong, 2, "no reply") for wrong in ("deep", "bomb")),
         *((wrong, 0, "not an answer") for wrong in ("too few", "too many")),
     ],
 )
@@ -372,3 +372,11 @@ def test_a_batch_answer_without_usage_is_no_lost_attempt():
     spending = Spending()
     spending.count({"key": "k", "reply": {}, "origin": "batch"})
     assert (spending.lost, spending.silent, spending.most) == (0, 1, Usage())
+
+
+def test_an_answer_with_a_lone_surrogate_is_asked_once(tmp_path):
+    """Each further try would cost as much and bring the same."""
+    fake = Fake({"c d e": ["surrogate"]})
+    answers, record = ask(fake, tmp_path / "j", n=2)
+    assert fake.asked.count("c d e") == 1 and record["failures"] == {}
+    assert "\ufffd" in texts(answers)[1][0]
