@@ -492,6 +492,15 @@ def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
         )
 
 
+def test_a_control_set_has_the_scale_of_the_test_set(tmp_path, run):
+    """Right or wrong on the test set, partly right on the control set: both in percent."""
+    write_lines(tmp_path / "test", [0, 1, 1, 0] * 5)
+    write_lines(tmp_path / "control", [0, 0.5, 1, 0.5] * 5)
+    words = ["--scores", f"a={tmp_path / 'test'}", "--control-scores", f"a={tmp_path / 'control'}"]
+    result = json.loads(run("score", "import", *words, "--format", "json").stdout)
+    assert result["value"] == result["control"]["value"] == 50
+
+
 def test_words_for_right_and_wrong_are_one_and_zero(tmp_path, values):
     path = write_lines(tmp_path / "a", ["True", "False", "1", "0.0"])
     assert values("score", "import", "--scores", path) == [50]
@@ -528,6 +537,15 @@ def test_a_file_of_human_judgements_gives_all_systems_and_their_raters(tmp_path,
         "score", "import", "--scores", f"a={tmp_path / 'mqm.tsv'}", "--standardise-raters", status=2
     )
     assert "no system 'a'; there is base, mine" in failed.stderr
+
+
+def test_judgements_of_the_same_example_are_not_independent(tmp_path, run):
+    """Rows are judgements if raters are to be clusters or bins, and their examples are clusters."""
+    rows = [f"{system}\te{n // 2}\tr{n % 4}\t{n % 7}" for system in ("a", "b") for n in range(32)]
+    path = write_lines(tmp_path / "j.tsv", ["system\texample\trater\tscore", *rows])
+    words = ["score", "import", "--scores", path, "--paired"]
+    assert "clusters:rater(4)+example(16)" in run(*words, "--cluster", "rater").stdout
+    assert "clusters:example(16)" in run(*words, "--by", "column:rater").stdout
 
 
 RATINGS = """doc,segment,sys,annotator,rating

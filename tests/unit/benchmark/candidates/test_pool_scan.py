@@ -238,6 +238,21 @@ def texts_of(result: Cut) -> list[tuple[bytes, bytes, float]]:
     return list(zip(result.sources, result.targets, result.rows["degree"].tolist(), strict=True))
 
 
+def test_a_byte_order_mark_moves_no_offset(tmp_path: Path):
+    """Offsets count after the mark, so that the cut reads the same texts."""
+    train, scanned = known_train(tmp_path), []
+    for folder, mark in ((tmp_path / "plain", b""), (tmp_path / "marked", b"\xef\xbb\xbf")):
+        folder.mkdir()
+        paths = [folder / "pool.source", folder / "pool.target"]
+        for side, path in enumerate(paths):
+            text = "".join(pair[side] + "\n" for pair in many(50, 4))
+            path.write_bytes(mark + text.encode("utf-8"))
+        pool = index_pair(*paths)
+        parts, _ = scan_all(folder, train, [pool])
+        scanned.append((read(parts), texts_of(cut(parts, [pool], size=20))))
+    assert scanned[0] == scanned[1]
+
+
 def test_the_cut_holds_few_rows_and_looks_again_when_too_few_are_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -89,6 +89,16 @@ def test_lists_of_sentences(built, demo, tmp_path):
     assert [path.read_text(encoding="utf-8").splitlines() for path in paths] == list(texts["train"])
 
 
+def test_lines_of_the_training_text_are_no_candidates(demo, tmp_path):
+    train, pool = lines(demo, "train"), lines(demo, "pool")
+    with_training = tuple([*known[:60], *new] for known, new in zip(train, pool, strict=True))
+    release = build_react(
+        train=train, pools=with_training, out=tmp_path / "out", **{**SMALL, "candidates": 5000}
+    )
+    assert min(release.table()["line"].to_pylist()) > 60
+    assert release.manifest["counts"]["seen"] > 0
+
+
 def test_a_training_text_that_does_not_fit_into_memory(demo, tmp_path, monkeypatch):
     monkeypatch.setenv("CGBENCH_MEMORY", "50K")
     with pytest.raises(
