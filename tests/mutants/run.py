@@ -1,8 +1,8 @@
 """Which small errors in core code do the tests notice?   python tests/mutants/run.py [NAME ...]
 
 Each line of ``mutants.jsonl`` replaces a snippet of a file in a copy of this checkout; the tests
-that it names must then fail. Takes about half an hour. A mutant that survives is a rule that no test
-holds.
+that it names must then fail. Takes about half an hour. A mutant that survives is a rule that no
+test holds.
 """
 
 import json

@@ -116,8 +116,8 @@ def _check_orientation(references: Sequence[Any], outputs: Sequence[str]) -> Non
         turned = False
     if turned:
         raise InputError(
-            f"references: {len(lists):,} lists of {n:,} references each are one list per text, as in"
-            " sacrebleu; give one list per example: list(zip(*references))"
+            f"references: {len(lists):,} lists of {n:,} references each are one list per text, as"
+            " in sacrebleu; give one list per example: list(zip(*references))"
         )
     if len(lists) != n:
         raise InputError(
