@@ -29,6 +29,7 @@ from cgbench.benchmark.score.comparison.sequential import (
     sequential_clusters,
 )
 from cgbench.benchmark.score.evaluation.example_sets import release_files
+from cgbench.benchmark.score.evaluation.hypotheses import MOST_INCOMPLETE
 from cgbench.benchmark.score.outputs.systems import read_references
 from cgbench.errors import InputError, argument, warn
 from cgbench.extensions import check_study
@@ -46,6 +47,7 @@ from cgbench.models.translation_request import TranslateRequest
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
 from cgbench.studies.race.request import RaceRequest
 from cgbench.tables import counted, fixed, p_text, render
+from cgbench.text.hypothesis_form import damages
 from cgbench.text.inputs import files_of, lines_of
 
 if TYPE_CHECKING:
@@ -211,6 +213,8 @@ class Race:
             while not end:
                 stop = self._whole_clusters(min(answered + self.request.batch, self.n), 1)
                 complete = self._ask(answered, stop)
+                if not answered:
+                    self._check_first_batch(self.order[:complete])
                 standings = self._compare(complete) if complete > answered else []
                 if standings:
                     yield f"{complete:,} of {self.n:,}: " + "; ".join(map(str, standings))
@@ -290,6 +294,39 @@ class Race:
         asked.
         """
         return np.mean([run.scores for run in self.runs if run.system == system], axis=0)
+
+    def _check_first_batch(self, rows: np.ndarray) -> None:
+        """Check the answers of the first batch as ``score`` does, before the second is paid.
+
+        :raises InputError: many are empty or cut, or their form would decide the race.
+        """
+        for run in self.runs:
+            counts = count(run.readings)
+            causes = ", ".join(f"{cause} {number}" for cause, number in counts["causes"].items())
+            problem = ""
+            if counts["incomplete"] > MOST_INCOMPLETE * counts["asked"]:
+                problem = (
+                    f"{counts['incomplete']:,} of the first {counts['asked']:,} answers are empty"
+                    f" or cut short ({causes}); change the prompt, {argument('answer')} or"
+                    " ?max_tokens=N"
+                )
+            elif self.rules is None and len(rows):
+                references = [self.references[row][0] for row in rows]
+                texts = [reading.text for reading in run.readings]
+                metric = make_metric(
+                    self.request.metric.removesuffix("-sentence"),
+                    ExampleTexts([[reference] for reference in references]),
+                    {},
+                )
+                found = damages(texts, references, metric.reading) if metric.reading else []
+                problem = "; ".join(f"{fault.text}. Remedy: {fault.remedy}" for fault in found)
+            if problem and self.request.accept_text:
+                warn(f"{run.system}: {problem}")
+            elif problem:
+                raise InputError(
+                    f"{run.system}: {problem}; {argument('accept_text')} continues with these"
+                    " answers (which are kept)"
+                )
 
     def _compare(self, answered: int) -> list[Standing]:
         """All pairs of active systems; a system that is worse than another is no longer active."""

@@ -118,6 +118,14 @@ class RaceRequest(Request):
         least=0,
         group="Comparison",
     )
+    accept_text: bool = option(
+        default=False,
+        help=(
+            "Continue if many answers of the first batch are empty or cut short, or differ in form"
+            " from the references"
+        ),
+        group="Advanced",
+    )
     prompting: PromptingOptions = option(
         default=PromptingOptions(),
         help="Prompts, and how answers are read",

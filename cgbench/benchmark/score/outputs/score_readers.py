@@ -173,7 +173,7 @@ def read_score_columns(scores: Mapping[str, Any], options: ReadOptions = DEFAULT
                 label = f"{name}, run {run_number}" if len(run_list) > 1 else str(name)
                 if isinstance(run, Mapping) or not isinstance(run, Iterable):
                     raise InputError(
-                        f"{label}: {run!r:.60} is no list of scores; give a file, or numbers"
+                        f"{label}: {run!r:.60} is not a list of scores; give a file, or numbers"
                     )
                 columns = {
                     str(name): [

@@ -262,3 +262,38 @@ def test_the_command_prints_batches_and_the_end(tmp_path):
         assert again.stdout == first.stdout
         dry = CliRunner().invoke(main, [*words, "--dry-run"])
         assert dry.exit_code == 0 and dry.stdout.startswith("expected number of 200 examples")
+
+
+class Chatty(Rivals):
+    """Models of which ``bad`` begins with chatter, or is cut short."""
+
+    shares: ClassVar = {"good": 0.9, "bad": 0.9}
+    fault = "chatter"
+
+    def reply(self, body, wrong):
+        reply = super().reply(body, wrong)
+        choice = reply["choices"][0]
+        if body["model"] == "bad" and self.fault == "chatter":
+            choice["message"]["content"] = f"Translation: {choice['message']['content']}"
+        elif body["model"] == "bad":
+            choice["finish_reason"] = "length"
+        return reply
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("chatter", "bad: 'Translation:' before the text of 10 of 10 hypotheses"),
+        ("cut", "bad: 10 of the first 10 answers are empty or cut short .cut 10."),
+    ],
+)
+def test_the_first_batch_is_checked_before_the_second_is_paid(tmp_path, fault, message):
+    fake = Chatty()
+    fake.fault = fault
+    with serving(fake) as url:
+        with pytest.raises(InputError, match=message):
+            raced(request_for(url, tmp_path))
+        assert len(fake.asked) == 20  # a batch of each
+        with pytest.warns(UserWarning, match=message):
+            _, result, _ = raced(request_for(url, tmp_path, accept_text=True))
+    assert result["answered"] >= 10
