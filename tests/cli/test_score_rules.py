@@ -104,6 +104,59 @@ def test_people_correct_a_judge(files, run):
     )
 
 
+@pytest.fixture
+def half_mechanical(files):
+    """The last 150 examples lose their verdict rule, and "good" passes all rules of these."""
+    rows = [json.loads(line) for line in (files / "rules.jsonl").read_text().splitlines()]
+    for row in rows[150:]:
+        row["rules"] = row["rules"][:1]
+    (files / "rules.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    outputs = (files / "good").read_text().splitlines()
+    (files / "good").write_text("\n".join(outputs[:150] + ["a cat"] * 150) + "\n")
+    verdicts = (files / "verdicts.csv").read_text().splitlines()[:301]
+    (files / "verdicts.csv").write_text("\n".join(verdicts) + "\n")
+    people = [line for line in verdicts if ",good," in line][:60]
+    return [verdicts[0], *people]
+
+
+def test_examples_without_verdict_rules_are_known(files, half_mechanical, run):
+    """As examples that nobody judged, they pulled the estimate to that of the verdict examples."""
+    (files / "people.csv").write_text("\n".join(half_mechanical) + "\n")
+    words = (*WORDS, "--hyp", "good=good", "--people", "people.csv", "--format", "json")
+    (mean,) = json.loads(run(*words).stdout)["people"]
+    outputs = (files / "good").read_text().splitlines()
+    marks = [int(line[-1]) for line in half_mechanical[1:]]
+    right = [mark and "cat" in text for mark, text in zip(marks, outputs, strict=False)]
+    assert mean["judged"] == 60
+    assert mean["alone"] == pytest.approx(50 + 50 * sum(right) / 60)
+
+
+@pytest.mark.parametrize("rule", ["", "animal", "1"])
+def test_people_check_rules_that_need_no_verdict(files, half_mechanical, run, rule):
+    """A person's row about an example or a rule that cgbench checks is agreement, not an error."""
+    header = half_mechanical[0] if rule else "id,system,pass"
+    rows = (
+        half_mechanical[1:] if rule else [row.replace(",polite", "") for row in half_mechanical[1:]]
+    )
+    middle = f"{rule}," if rule else ""
+    checks = [f"e200,good,{middle}1", f"e201,good,{middle}0"]
+    (files / "people.csv").write_text("\n".join([header, *rows, *checks]) + "\n")
+    words = (*WORDS, "--hyp", "good=good", "--people", "people.csv")
+    printed = run(*words)
+    assert "people disagree with rules that need no verdict in 1 of 2 rows" in printed.stderr
+    assert "first in example e201 (good); the rules count" in printed.stderr
+    assert "human" in printed.stdout
+    (files / "people.csv").write_text("\n".join([header, *checks]) + "\n")
+    assert "no verdict on a rule of the type verdict" in run(*words).stderr
+
+
+def test_other_rules_that_people_name_are_errors(files, half_mechanical, run):
+    rows = [*half_mechanical, "e200,good,anmal,1"]
+    (files / "people.csv").write_text("\n".join(rows) + "\n")
+    error = run(*WORDS, "--hyp", "good=good", "--people", "people.csv", status=2).stderr
+    assert "the example has no rule 'anmal'; did you mean animal?" in error
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

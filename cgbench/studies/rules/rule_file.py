@@ -191,10 +191,29 @@ def _translations(
     return outputs, verdicts
 
 
-def read_verdicts(path: Path, rules: RuleSet, systems: Sequence[str]) -> dict[str, dict[str, str]]:
+@dataclass(frozen=True)
+class Check:
+    """A person's verdict on what cgbench checks itself: one rule of an example, or all rules of an
+    example without verdict rules.
+    """
+
+    system: str
+    example: str
+    rule_number: int | None
+    """Among the rules of the example, from 0; None: all of them."""
+    passed: bool
+
+
+def read_verdicts(
+    path: Path,
+    rules: RuleSet,
+    systems: Sequence[str],
+    checks: list[Check] | None = None,
+) -> dict[str, dict[str, str]]:
     """The verdicts in a table by system and example, as :attr:`RuleSet.verdicts`.
 
     :param systems: the systems that are scored; a table without systems is for the only one.
+    :param checks: receives the rows about rules that need no verdict; None: they are errors.
     :raises InputError: a column is missing, a row names no example or rule, or two rows contradict
         each other.
     """
@@ -202,6 +221,7 @@ def read_verdicts(path: Path, rules: RuleSet, systems: Sequence[str]) -> dict[st
         identity: [rule for rule in of_example if isinstance(rule, Verdict)]
         for identity, of_example in zip(rules.ids, rules.rules, strict=True)
     }
+    rules_of = dict(zip(rules.ids, rules.rules, strict=True))
     marks: dict[str, dict[str, list[str]]] = {}
     for where, system, identity, rule, mark in _verdict_rows(path, systems):
         if identity not in judged:
@@ -210,6 +230,11 @@ def read_verdicts(path: Path, rules: RuleSet, systems: Sequence[str]) -> dict[st
                 f" {rules.name}{did_you_mean(identity, judged)}"
             )
         names = [verdict.name for verdict in judged[identity]]
+        if checks is not None:
+            check = _check_of(system, identity, rules_of[identity], rule, mark, where)
+            if check is not None:
+                checks.append(check)
+                continue
         row = marks.setdefault(system, {}).setdefault(identity, ["?"] * len(names))
         if isinstance(mark, RulesPassed):
             if mark.total not in (None, len(names)) or mark.count > len(names):
@@ -239,6 +264,26 @@ def read_verdicts(path: Path, rules: RuleSet, systems: Sequence[str]) -> dict[st
     }
 
 
+def _check_of(
+    system: str,
+    example: str,
+    rules: Sequence[Rule],
+    rule: str | None,
+    mark: "bool | RulesPassed",
+    where: str,
+) -> Check | None:
+    """A row as a check of a rule that needs no verdict; None if it is a verdict."""
+    needs_verdict = [isinstance(of_example, Verdict) for of_example in rules]
+    passed = mark.right if isinstance(mark, RulesPassed) else mark
+    names = [of_example.name for of_example in rules]
+    if not any(needs_verdict):
+        rule_number = None if rule is None else _place(rule, names, where, "rule")
+        return Check(system, example, rule_number, passed)
+    if rule in names and not needs_verdict[names.index(rule)]:
+        return Check(system, example, names.index(rule), passed)
+    return None
+
+
 @dataclass(frozen=True)
 class RulesPassed:
     """How many rules of an example passed, of how many (None: not said), and whether it is right as
@@ -257,14 +302,12 @@ def _rules_passed(text: str, right: bool, where: str) -> RulesPassed:
     return RulesPassed(int(match[1]), int(match[2]) if match[2] else None, right)
 
 
-def _place(rule: str, names: Sequence[str], where: str) -> int:
+def _place(rule: str, names: Sequence[str], where: str, kind: str = "verdict rule") -> int:
     if rule in names:
         return names.index(rule)
     if rule.isascii() and rule.isdigit() and 0 < int(rule[:9]) <= len(names):
         return int(rule) - 1
-    raise InputError(
-        f"{where}: the example has no verdict rule {rule!r}{did_you_mean(rule, names)}"
-    )
+    raise InputError(f"{where}: the example has no {kind} {rule!r}{did_you_mean(rule, names)}")
 
 
 def _verdict_rows(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from cgbench.errors import InputError, argument
 from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.steps import hash_file
 from cgbench.studies.rules.rule import Verdict, passed
-from cgbench.studies.rules.rule_file import RuleSet, read_rules, read_verdicts
+from cgbench.studies.rules.rule_file import Check, RuleSet, read_rules, read_verdicts
 from cgbench.studies.rules.rule_passes import RulePasses
 from cgbench.text.inputs import local_path
 from cgbench.text.joins import NONE, Examples
@@ -143,7 +143,12 @@ def rules(request: RulesRequest) -> Evaluation:
     }
     flat = [(system, run) for system, runs in marks.items() for run in runs]
     missing = np.array([any("?" in run[row] for _, run in flat) for row in range(len(rule_set))])
+    checks: list[Check] = []
+    human = _human_verdicts(request, rule_set, marks, checks)
     notes = [*warnings, *_disagreements(rule_set, outputs, marks)]
+    notes += _against_people(rule_set, marks, checks)
+    if request.judgements.people is not None and not human:
+        notes.append(f"{argument('people')}: no verdict on a rule of the type verdict")
     if missing.any():
         notes.append(_without_result(request, rule_set, flat, missing))
     metric = RulePasses(rule_set.rules, hash_file(path), missing, notes)
@@ -179,9 +184,9 @@ def rules(request: RulesRequest) -> Evaluation:
         evaluation = replace(
             evaluation, analyses={**evaluation.analyses, "kinds": _rows(of_kinds, evaluation)}
         )
-    if request.judgements.people is None:
+    if not human:
         return evaluation
-    return _corrected(request, evaluation, rule_set, marks)
+    return _corrected(request, evaluation, rule_set, marks, human)
 
 
 def _rows(of_kinds: RulePasses, evaluation: Evaluation) -> list[Row]:
@@ -344,39 +349,72 @@ def _without_result(
     )
 
 
+Marks: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
+"""A mark per rule, of each example, run and system."""
+
+
+def _human_verdicts(
+    request: RulesRequest, rule_set: RuleSet, marks: Marks, checks: list[Check]
+) -> dict[str, dict[str, str]]:
+    """The human verdicts; ``checks`` receives those on rules that need none."""
+    if request.judgements.people is None:
+        return {}
+    path = local_path(request.judgements.people)
+    human = read_verdicts(path, rule_set, list(marks), checks)
+    for system in [*human, *(check.system for check in checks)]:
+        if system not in marks:
+            raise InputError(f"{path}: {system!r} is not one of the systems ({', '.join(marks)})")
+    return human
+
+
+def _against_people(rule_set: RuleSet, marks: Marks, checks: Sequence[Check]) -> list[str]:
+    """A warning if people disagree with rules that need no verdict."""
+    row_of = {identity: row for row, identity in enumerate(rule_set.ids)}
+    differing = []
+    for check in checks:
+        of_rules = marks[check.system][0][row_of[check.example]]
+        mark = of_rules if check.rule_number is None else of_rules[check.rule_number]
+        if "?" not in mark and check.passed != ("0" not in mark):
+            differing.append(check)
+    if not differing:
+        return []
+    return [
+        f"people disagree with rules that need no verdict in {len(differing):,} of"
+        f" {len(checks):,} rows, first in example {differing[0].example} ({differing[0].system});"
+        " the rules count"
+    ]
+
+
 def _corrected(
     request: RulesRequest,
     evaluation: Evaluation,
     rule_set: RuleSet,
-    marks: Mapping[str, Sequence[Sequence[str]]],
+    marks: Marks,
+    human: Mapping[str, Mapping[str, str]],
 ) -> Evaluation:
     """The evaluation with the share of examples that pass, as people judge some of them and the
-    judge all.
+    judge all; those without verdict rules are known.
     """
-    assert request.judgements.people is not None
-    path = local_path(request.judgements.people)
-    human = read_verdicts(path, rule_set, list(marks))
+    exact = np.array(
+        [not any(isinstance(rule, Verdict) for rule in of_example) for of_example in rule_set.rules]
+    )
     scores, people = {}, {}
     for system, verdicts in human.items():
-        if system not in marks:
-            raise InputError(f"{path}: {system!r} is not one of the systems ({', '.join(marks)})")
         judge = marks[system][0]
-        scores[system] = [
-            _passes(
-                rule_set, system, ["?" if "?" in of else str(int("0" not in of)) for of in judge]
-            )
-        ]
-        values = []
-        for key, of_judge, of_example in zip(rule_set.ids, judge, rule_set.rules, strict=True):
-            of_people = verdicts.get(key, "?")
+        results = ["?" if "?" in of else str(int("0" not in of)) for of in judge]
+        scores[system] = [_passes(rule_set, system, results)]
+        values = list(results)
+        for row in np.flatnonzero(~exact).tolist():
+            of_people = verdicts.get(rule_set.ids[row], "?")
             checked = [
                 mark
-                for mark, rule in zip(of_judge, of_example, strict=True)
+                for mark, rule in zip(judge[row], rule_set.rules[row], strict=True)
                 if not isinstance(rule, Verdict)
             ]
-            values.append("?" if "?" in of_people else str(int("0" not in (*of_people, *checked))))
-        people[system] = [_passes(rule_set, f"{path}, {system}", values)]
-    means = human_means_of(evaluation, scores, people, request.examples, None)
+            passes = "0" not in (*of_people, *checked)
+            values[row] = "?" if "?" in of_people else str(int(passes))
+        people[system] = [_passes(rule_set, f"{request.judgements.people}, {system}", values)]
+    means = human_means_of(evaluation, scores, people, request.examples, None, exact)
     return replace(evaluation, scored=replace(evaluation.scored, people=tuple(means)))
 
 

@@ -12,10 +12,14 @@ which gives the smallest variance (PPI++; Angelopoulos, Duchi and Zrnic 2023). T
 change with the share of rare judgements that happen to be judged, and the metric may have any
 scale. As few judgements show little of the slope, it is shrunk by 1 - 4 / F, where F tests whether
 it is zero (a positive-part Stein estimate): a metric that does not agree with people gets weight 0.
-Judged examples must be a random sample, in each stratum if there are strata. Like all intervals
-here, these are for the population that the examples are from, not for these examples alone. They
-stay within the scale of the judgements; those of right or wrong (0/1) are Wilson's, with the
-effective number of examples, and assume half a disagreement with the metric that was not seen.
+Judged examples must be a random sample, in each stratum if there are strata. Examples whose score
+needs no people are a stratum of their own, in which nothing is estimated from a sample. Like all
+intervals here, these are for the population that the examples are from, not for these examples
+alone, so sizes of strata vary too (two-phase sampling; Cochran 1977, *Sampling Techniques*, 12.2).
+They stay within the scale of the judgements; those of right or wrong (0/1) are Wilson's, with the
+effective number of examples, and assume half a disagreement with the metric that was not seen. For
+several strata, the distances from the estimate to the limits of each are combined (MOVER; Zou and
+Donner 2008), since a stratum without a wrong judgement shows no variance.
 ``lab/prediction_powered.py`` measures errors and coverage.
 """
 
@@ -86,6 +90,7 @@ def human_means(
     *,
     clusters: Clusters | None = None,
     strata: np.ndarray | None = None,
+    exact: np.ndarray | None = None,
     baseline: str | None = None,
     scale: tuple[float, float] | None = None,
 ) -> list[HumanMean]:
@@ -94,6 +99,7 @@ def human_means(
     :param human: of each system ``[n]``, NaN where nobody judged.
     :param proxy: the metric's scores of the same examples, ``[n]``.
     :param strata: the stratum of each example, ``[n]``.
+    :param exact: bool ``[n]``: examples whose judgement in ``human`` is known without people.
     :param scale: the lowest and highest possible judgement; None: the first of :data:`SCALES` that
         holds all of them.
     :param baseline: a system that all others are compared with, on the examples judged for both.
@@ -106,7 +112,10 @@ def human_means(
         if len(judged) and ends[0] <= judged.min() and judged.max() <= ends[1]
     )
     scale = scale or next(fitting, None)
-    means = [_estimate(name, human[name], proxy[name], clusters, strata, scale) for name in human]
+    of_strata = _strata(len(next(iter(human.values()))), strata, exact)
+    means = [
+        _estimate(name, human[name], proxy[name], clusters, of_strata, scale) for name in human
+    ]
     if baseline is not None:
         of_differences = scale and (scale[0] - scale[1], scale[1] - scale[0])
         means += [
@@ -115,7 +124,7 @@ def human_means(
                 human[name] - human[baseline],
                 proxy[name] - proxy[baseline],
                 clusters,
-                strata,
+                of_strata,
                 of_differences,
                 baseline,
             )
@@ -125,38 +134,59 @@ def human_means(
     return means
 
 
+@dataclass(frozen=True)
+class _Strata:
+    """The stratum of each example, ``[n]`` from 0, their names, and which are known exactly."""
+
+    of_example: np.ndarray
+    names: tuple[str, ...]
+    exact: np.ndarray
+    """bool ``[strata]``: the judgement of each example is known without people."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def _strata(n: int, labels: np.ndarray | None, exact: np.ndarray | None) -> _Strata:
+    """The strata by label; the examples that are known exactly are the last one."""
+    labels = np.zeros(n) if labels is None else labels
+    exact = np.zeros(n, bool) if exact is None else exact
+    of_example = np.zeros(n, int)
+    names, of_example[~exact] = np.unique(labels[~exact], return_inverse=True)
+    of_example[exact] = len(names)
+    is_exact = np.arange(len(names) + bool(exact.any())) == len(names)
+    return _Strata(of_example, (*map(str, names), "exact")[: len(is_exact)], is_exact)
+
+
 def _estimate(
     system: str,
     human: np.ndarray,
     proxy: np.ndarray,
     clusters: Clusters | None,
-    strata: np.ndarray | None,
+    strata: _Strata,
     scale: tuple[float, float] | None,
     against: str | None = None,
 ) -> HumanMean:
     # Check the strata, and weigh the metric in each.
     judged = np.isfinite(human)
-    names, strata = np.unique(
-        np.zeros(len(human)) if strata is None else strata, return_inverse=True
-    )
-    shares = np.bincount(strata) / len(strata)
-    weights = np.zeros(len(names))
-    for stratum, name in enumerate(names):
-        rows = strata == stratum
+    weights = np.zeros(len(strata))
+    several = np.count_nonzero(~strata.exact) > 1
+    for stratum in np.flatnonzero(~strata.exact):
+        rows = strata.of_example == stratum
         _check(
             system if against is None else f"{system} and {against}",
             judged,
             rows,
             clusters,
-            f" of stratum {name}" if len(names) > 1 else "",
+            f" of stratum {strata.names[stratum]}" if several else "",
         )
         known = rows & judged
         weights[stratum] = regression_weight(
             human[known], proxy[known], int((rows & ~judged).sum())
         )
     # The estimates, their intervals and the test.
-    tuned = _Sums(human, proxy * weights[strata], judged, strata, shares, int(weights.any()))
-    plain = _Sums(human, np.zeros(len(proxy)), judged, strata, shares)
+    tuned = _Sums(human, proxy * weights[strata.of_example], judged, strata, int(weights.any()))
+    plain = _Sums(human, np.zeros(len(proxy)), judged, strata)
     binary = against is None and scale is not None and bool(np.isin(human[judged], scale).all())
     (low, high), powered = (
         _interval(plain, clusters, scale, binary),
@@ -173,7 +203,7 @@ def _estimate(
         )
     return HumanMean(
         system,
-        int(judged.sum()),
+        int(np.count_nonzero(judged & ~strata.exact[strata.of_example])),
         len(human),
         plain.value,
         low,
@@ -214,56 +244,79 @@ class _Sums(Summed):
         human: np.ndarray,
         metric: np.ndarray,
         judged: np.ndarray,
-        strata: np.ndarray,
-        shares: np.ndarray,
+        strata: _Strata,
         slopes: int = 0,
     ) -> None:
-        """``metric``: times its weight; ``shares`` of the strata; ``slopes``: 1 if each stratum has
-        a slope.
-        """
-        self.strata, self.judged, self.shares, self.slopes = strata, judged, shares, slopes
+        """``metric``: times its weight; ``slopes``: 1 if each stratum has a slope."""
+        self.strata, self.judged, self.slopes = strata, judged, slopes * ~strata.exact
         self.corrected = np.where(judged, np.nan_to_num(human) - metric, 0.0)
         self.others = np.where(judged, 0.0, metric)
         columns = np.stack([self.corrected, judged, self.others, ~judged], axis=1)
-        of_stratum = strata[:, None, None] == np.arange(len(shares))[:, None]  # [n, strata, 1]
+        of_stratum = strata.of_example[:, None, None] == np.arange(len(strata))[:, None]
         self.statistics = np.where(of_stratum, columns[:, None], 0.0).reshape(len(human), -1)
-        self.value = float(self.compute(self.statistics.sum(axis=0, keepdims=True))[0, 0])
+        sums = self.statistics.sum(axis=0, keepdims=True)
+        means, shares = self.of_strata(sums)
+        self.means, self.shares = means[0], shares[0]
+        self.value = float(self.compute(sums)[0, 0])
 
-    def compute(self, sums: np.ndarray) -> np.ndarray:
-        """The estimate from sums ``[m, 4 * strata]``, ``[m, 1]``."""
+    def of_strata(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The estimate and the share of examples of each stratum, ``[m, strata]``."""
         corrected, judged, unjudged_metric, unjudged = sums.reshape(len(sums), -1, 4).transpose(
             2, 0, 1
         )
+        sizes = judged + unjudged
         with np.errstate(invalid="ignore", divide="ignore"):
             means = corrected / judged + np.where(unjudged > 0, unjudged_metric / unjudged, 0.0)
-        return np.asarray(means @ self.shares)[:, None]
+        return np.where(sizes > 0, means, 0.0), sizes / sizes.sum(axis=1, keepdims=True)
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """The estimate from sums ``[m, 4 * strata]``, ``[m, 1]``."""
+        means, shares = self.of_strata(sums)
+        return np.asarray((means * shares).sum(axis=1, keepdims=True))
+
+    def judged_in(self, stratum: int) -> int:
+        """The number of judged examples of a stratum."""
+        return int(np.count_nonzero(self.judged & (self.strata.of_example == stratum)))
+
+    def between(self) -> float:
+        """The variance of the estimate because the sizes of strata vary from sample to sample."""
+        deviations = (self.means - self.value) ** 2
+        return float(self.shares @ deviations) / len(self.judged)
+
+    def stratum_error(self, stratum: int, unseen: float = 0.0) -> tuple[float, float]:
+        """The variance of the estimate of a stratum, and its degrees of freedom.
+
+        :param unseen: a squared deviation that is added to those of the judged examples, unless all
+            are known exactly.
+        """
+        of_stratum = self.strata.of_example == stratum
+        judged, proxies = (
+            self.corrected[of_stratum & self.judged],
+            self.others[of_stratum & ~self.judged],
+        )
+        degrees = max(len(judged) - 1 - self.slopes[stratum], 1)
+        added = 0.0 if self.strata.exact[stratum] else unseen
+        squares = len(judged) * float(np.var(judged)) + added
+        variance = squares / (degrees * len(judged))
+        if len(proxies):
+            variance += float(np.var(proxies)) / len(proxies)
+        return variance, float(degrees)
 
     def error(self, clusters: Clusters | None, unseen: float = 0.0) -> tuple[float, float]:
-        """The standard error, and its degrees of freedom.
+        """The standard error, and its degrees of freedom (Welch and Satterthwaite's).
 
         :param unseen: a squared deviation that is added to those of the judged examples of each
             stratum.
         """
         if clusters is None:
-            variance = 0.0
-            for stratum, stratum_share in enumerate(self.shares):
-                of_stratum = self.strata == stratum
-                judged, proxies = (
-                    self.corrected[of_stratum & self.judged],
-                    self.others[of_stratum & ~self.judged],
-                )
-                squares = len(judged) * float(np.var(judged)) + unseen
-                variance += (
-                    stratum_share**2 * squares / ((len(judged) - 1 - self.slopes) * len(judged))
-                )
-                variance += (
-                    stratum_share**2 * float(np.var(proxies)) / len(proxies)
-                    if len(proxies)
-                    else 0.0
-                )
-            return math.sqrt(variance), float(
-                self.judged.sum() - (1 + self.slopes) * len(self.shares)
-            )
+            errors = [self.stratum_error(stratum, unseen) for stratum in range(len(self.strata))]
+            of_strata, degrees_of_strata = np.array(errors).T
+            variances = self.shares**2 * of_strata
+            within = float(variances.sum())
+            if within == 0:
+                return math.sqrt(self.between()), float(degrees_of_strata.sum())
+            welch = within**2 / float((variances**2 / degrees_of_strata).sum())
+            return math.sqrt(within + self.between()), welch
         covariance = covariance_of_clusters(
             self, [self.statistics[None]], np.arange(len(self.judged)), clusters
         )
@@ -271,9 +324,10 @@ class _Sums(Summed):
         value, degrees = covariance.variance(lambda block: block[0, 0, 0])
         # Only clusters with a judgement show how far judgements vary, so the jackknife counts
         # these.
+        by_people = self.judged & ~self.strata.exact[self.strata.of_example]
+        asked = by_people if by_people.any() else self.judged
         judged, every = min(
-            (len(np.unique(labels[self.judged])), len(np.unique(labels)))
-            for labels in clusters.labels
+            (len(np.unique(labels[asked])), len(np.unique(labels))) for labels in clusters.labels
         )
         error = math.sqrt(float(value) * (1 - 1 / judged) / (1 - 1 / every))
         return error if error > 1e-12 * abs(self.value) else 0.0, min(float(degrees), judged - 1.0)
@@ -284,16 +338,37 @@ def _interval(
 ) -> tuple[float | None, float | None]:
     """The 95% interval within the scale, Wilson's for right or wrong; None if nothing varies."""
     width = 1.0 if scale is None else scale[1] - scale[0]
-    error, degrees = sums.error(clusters, UNSEEN * width**2 if binary and sums.slopes else 0.0)
+    unseen = UNSEEN * width**2 if binary and sums.slopes.any() else 0.0
+    error, degrees = sums.error(clusters, unseen)
     half = student_quantile(degrees) * error
-    if binary and scale is not None:
+    if binary and scale is not None and len(sums.strata) == 1:
         value = min(max(sums.value, scale[0]), scale[1])
         low, high = within_scale(value - scale[0], half**2, int(sums.judged.sum()), width)
         return low + scale[0], high + scale[0]
+    if binary and scale is not None:
+        low, high = _stratified(sums, scale, unseen)
+        if clusters is not None:  # they show nothing of a stratum in which all are right
+            low, high = min(low, sums.value - half), max(high, sums.value + half)
+        return max(low, scale[0]), min(high, scale[1])
     if error == 0:
         return None, None
     low, high = scale or (-math.inf, math.inf)
     return max(sums.value - half, low), min(sums.value + half, high)
+
+
+def _stratified(sums: _Sums, scale: tuple[float, float], unseen: float) -> tuple[float, float]:
+    """The limits of the mean of right or wrong over several strata, from those of each stratum."""
+    width = scale[1] - scale[0]
+    below = above = student_quantile(len(sums.judged) - 1) ** 2 * sums.between()
+    for stratum, stratum_share in enumerate(sums.shares):
+        variance, degrees = sums.stratum_error(stratum, unseen)
+        mean = min(max(float(sums.means[stratum]) - scale[0], 0.0), width)
+        squared_half = student_quantile(degrees) ** 2 * variance
+        units = max(sums.judged_in(stratum), 2)
+        low, high = within_scale(mean, squared_half, units, width)
+        below += (stratum_share * (mean - low)) ** 2
+        above += (stratum_share * (high - mean)) ** 2
+    return sums.value - math.sqrt(below), sums.value + math.sqrt(above)
 
 
 def _check(

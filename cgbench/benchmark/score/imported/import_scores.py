@@ -456,9 +456,12 @@ def human_means_of(
     people: Columns,
     options: ExampleOptions,
     by_strata: str | None,
+    exact: np.ndarray | None = None,
 ) -> list[HumanMean]:
-    """The mean judgements of the systems that people judged, by their scores; ``by_strata``: a
-    column of the table.
+    """The mean judgements of the systems that people judged, by their scores.
+
+    :param by_strata: a column of the table.
+    :param exact: bool ``[n]``: examples whose judgement is known without people.
     """
     metric, inputs = evaluation.scored.metric, evaluation.inputs
     assert inputs is not None
@@ -501,7 +504,13 @@ def human_means_of(
             clusters, labels=tuple(labels[rows] for labels in clusters.labels), rows=None
         )
     return human_means(
-        human, proxy, clusters=clusters, strata=strata, baseline=baseline, scale=scale
+        human,
+        proxy,
+        clusters=clusters,
+        strata=strata,
+        exact=None if exact is None else exact[rows],
+        baseline=baseline,
+        scale=scale,
     )
 
 

@@ -139,6 +139,43 @@ def test_degrees_of_freedom_are_those_of_the_judged_clusters():
         )
 
 
+def half_exact(rng, right_of_judged=0.3, judged=50):
+    """600 examples, half of them known exactly (90% right), and a metric of all."""
+    exact = np.arange(600) < 300
+    right = 100.0 * (rng.random(600) < np.where(exact, 0.9, right_of_judged))
+    flipped = np.where(rng.random(600) < 0.1, 100 - right, right)
+    human = np.where(exact | (np.arange(600) < 300 + judged), right, np.nan)
+    return exact, right, human, np.where(exact, right, flipped)
+
+
+def test_examples_known_exactly_are_no_sample():
+    """By hand: half the mean of the known ones and half the mean of the judged ones; as examples
+    that nobody judged, they pull the mean to 30 (60 is true).
+    """
+    outside = []
+    for seed in range(200):
+        exact, right, human, metric = half_exact(np.random.default_rng(seed))
+        mean = human_means({"a": human}, {"a": metric}, exact=exact)[0]
+        by_hand = right[:300].mean() / 2 + right[300:350].mean() / 2
+        assert mean.alone == pytest.approx(by_hand) and mean.judged == 50
+        outside.append(not mean.powered_low <= 60 <= mean.powered_high)
+    assert np.mean(outside) < 0.1
+
+
+def test_judged_examples_that_are_all_right_still_leave_doubt():
+    """50 judged of 300 are right: their share may be 93% (Wilson), which the known half cannot
+    hide.
+    """
+    rng = np.random.default_rng(0)
+    exact, right, human, _ = half_exact(rng, right_of_judged=1.0)
+    mean = human_means({"a": human}, {"a": np.ones(600)}, exact=exact)[0]
+    known = right[:300].mean()
+    assert mean.alone == pytest.approx(known / 2 + 50)
+    assert mean.alone_low < known / 2 + 50 * 0.93
+    few = exact & (np.arange(600) < 1)
+    assert human_means({"a": human}, {"a": np.ones(600)}, exact=few)[0].alone_low is not None
+
+
 def test_differences_are_of_examples_judged_for_both():
     human, metric = case()
     other = np.where(np.arange(580) < 60, human - 1, np.nan)
