@@ -7,12 +7,23 @@ from pathlib import Path
 _SCRIPTS = {
     "kana": ((0x3040, 0x30FF),),
     "han": ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)),
+    "rare han": (
+        (0x20000, 0x323AF),
+    ),  # extensions B to H, which tokenisers for Chinese do not split
     "thai": ((0x0E00, 0x0E7F),),
     "lao": ((0x0E80, 0x0EFF),),
     "khmer": ((0x1780, 0x17FF),),
     "burmese": ((0x1000, 0x109F),),
 }
-UNSPACED = {"han": 5.0, "kana": 5.0, "thai": 9.0, "lao": 9.0, "khmer": 9.0, "burmese": 9.0}
+UNSPACED = {
+    "han": 5.0,
+    "rare han": 5.0,
+    "kana": 5.0,
+    "thai": 9.0,
+    "lao": 9.0,
+    "khmer": 9.0,
+    "burmese": 9.0,
+}
 """Scripts without blanks between words, and the mean letters between blanks above which a text is
 unsegmented.
 """

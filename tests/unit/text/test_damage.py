@@ -84,6 +84,17 @@ def test_chinese_without_a_tokeniser_stops_from_the_first_line_on(n):
     assert evaluate("bleu", lines, lines, tokenize="zh").score == pytest.approx(100)
 
 
+@pytest.mark.parametrize("options", [{}, {"tokenize": "zh"}])
+def test_characters_that_no_tokeniser_splits_stop(options):
+    """sacrebleu gives 0.0 for such a text against itself."""
+    lines = ["".join(chr(0x20000 + 40 * row + column) for column in range(24)) for row in range(22)]
+    with pytest.raises(
+        InputError, match="a whole clause counts as one word. Remedy: tokenize='char'"
+    ):
+        evaluate("bleu", lines, lines, **options)
+    assert evaluate("bleu", lines, lines, tokenize="char").score == pytest.approx(100)
+
+
 def test_shifted_and_shuffled_hypotheses_stop():
     columns = (
         "Ann Tom Eva Max Joe Kim Lee Sue",
