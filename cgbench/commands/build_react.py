@@ -11,7 +11,6 @@ from cgbench.commands.command import (
 )
 from cgbench.commands.lines import cost_table, note, show
 from cgbench.commands.options import takes
-from cgbench.errors import InputError, argument
 
 
 @click.command(
@@ -36,7 +35,6 @@ def build_react_command(request: BuildRequest, dry_run: bool, form: str) -> None
     from cgbench.benchmark.build.react.cost import forecast
     from cgbench.commands.build_report import report
 
-    _check_members(request)
     engine = request.execution.tasks.workers
     plan, workspace = plan_build(request), build.workspace_of(request)
     cost = forecast(plan, workspace, engine)
@@ -49,22 +47,3 @@ def build_react_command(request: BuildRequest, dry_run: bool, form: str) -> None
         note(f"\n{cost_table(cost)}\n")
     release = build.run_build(plan, engine, note if request.execution.explain else None)
     show(form, {"out": str(request.out), **release.manifest}, report(release))
-
-
-def _check_members(request: BuildRequest) -> None:
-    """Refuse options about members that are not trained; ``--set`` may hold what a manifest's
-    command repeats.
-    """
-    values = click.get_current_context().params
-    source = (
-        "ensemble"
-        if request.ensemble_options.ensemble
-        else "member"
-        if request.ensemble_options.member
-        else ""
-    )
-    for name in ("members", "model", "arch", "method"):
-        if source and values.get(name) is not None:
-            raise InputError(
-                f"{argument(source)} takes members as they are; leave {argument(name)} out"
-            )

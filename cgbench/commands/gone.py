@@ -3,13 +3,13 @@
 from collections.abc import Collection
 
 _IN_PYTHON = "the argument of the Python function with this name"
-_PILOT = "it with score import, whose --per-example table is a pilot for --scores"
+_PILOT = "it with score or score import, whose --per-example table is a pilot for --scores"
 _SIZES = "cgbench.models.catalogue.describe_model(NAME, (SOURCE_SIZE, TARGET_SIZE))"
 GONE = {
     "models": {"--source-size": _SIZES, "--target-size": _SIZES},
     "power": {
         **dict.fromkeys(("--level", "--power", "--samples"), _IN_PYTHON),
-        **dict.fromkeys(("--drop-missing", "--statistic"), _PILOT),
+        **dict.fromkeys(("--drop-missing", "--preset", "--scale", "--statistic"), _PILOT),
     },
     "race": {"--level": _IN_PYTHON, "--seed": _IN_PYTHON},
     "run": {"--updates": _IN_PYTHON},

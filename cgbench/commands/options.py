@@ -40,6 +40,7 @@ def takes(
     read: Readers | None = None,
     more: Mapping[str, Field] | None = None,
     fixed: Mapping[str, Any] | None = None,
+    required: Collection[str] = (),
 ) -> Callable[[Callback], Callback]:
     """Give a command the options of requests, and the requests as arguments.
 
@@ -51,9 +52,11 @@ def takes(
     :param read: functions that convert the words of an option, by field.
     :param more: fields whose values go into the open field of the first request.
     :param fixed: values that the command gives to the first request.
+    :param required: fields that only the command line needs.
     """
     fields = {name: field for kind in kinds for name, field in leaves_of(kind).items()}
     fields = {name: field for name, field in fields.items() if name not in but} | dict(more or {})
+    fields |= {name: replace(fields[name], required=True) for name in required}
     words = Words(fields, read or {})
 
     def decorate(command: Callback) -> Callback:
@@ -65,6 +68,7 @@ def takes(
                 values["engine"] = _opened_engine(values, fields)
             return command(*others, *_requests(kinds, values), **arguments)
 
+        run.kinds = kinds  # type: ignore[attr-defined]
         return words.add_options(run, kinds[0])
 
     return decorate

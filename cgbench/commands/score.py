@@ -19,7 +19,6 @@ from cgbench.commands.command import Group
 from cgbench.commands.metric_command import FILES_BY_NAME, HINTS, Hinting, MetricCommand
 from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
-from cgbench.errors import InputError
 from cgbench.extensions import of_studies
 from cgbench.machine import usable_cores
 
@@ -125,8 +124,6 @@ def score_command(*names: str, packages: bool = False) -> click.Command:
         fixed={"metric": names, **jobs},
     )
     def command(request: ScoreRequest, output: ScoreOutput) -> None:
-        if kind.needs == "references" and not request.references and not request.release:
-            raise InputError("references are needed: --ref FILE (or --release DIR)")
         output.check_for(request)
         output.show(evaluation_of(request))
 

@@ -8,7 +8,11 @@ import click
 
 from cgbench.argument_types import File, Folder
 from cgbench.benchmark.score.evaluation.example_sets import release_files
-from cgbench.benchmark.score.evaluation.result import Evaluation, ReportRequest
+from cgbench.benchmark.score.evaluation.result import (
+    Evaluation,
+    ReportRequest,
+    check_one_metric,
+)
 from cgbench.commands.command import command_line
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError, argument
@@ -56,25 +60,24 @@ class ScoreOutput(Request):
         group="Output",
     )
 
-    def check_for(self, scored: Any) -> None:
-        """Check that the outputs fit together, and that none is written over an input.
-
-        :raises InputError: they do not, or a file cannot be written there.
-        """
-        if len(getattr(scored, "metrics", ())) > 1:
-            for name in ("per_example", "every_eval_ever"):
-                if getattr(self, name):
-                    raise InputError(
-                        f"{argument(name)} is for one metric, not for"
-                        f" {' and '.join(scored.metrics)}"
-                    )
+    def check(self) -> None:
+        """Pictures have a known form and width; records are written into a folder."""
         if self.plot:
-            check_picture(Path(self.plot), f"--plot {self.plot}")
-            inches(self.plot_width, f"--plot-width {self.plot_width}")
+            check_picture(Path(self.plot), argument("plot", str(self.plot)))
+            inches(self.plot_width, argument("plot_width", self.plot_width))
         if self.every_eval_ever and Path(self.every_eval_ever).is_file():
-            raise InputError(
-                f"--every-eval-ever {self.every_eval_ever}: it is a file; give a folder"
-            )
+            folder = argument("every_eval_ever", str(self.every_eval_ever))
+            raise InputError(f"{folder}: it is a file; give a folder")
+
+    def check_for(self, scored: Any) -> None:
+        """Check that the outputs can be made from a request for scores, and that none is written
+        over its inputs.
+
+        :raises InputError: they cannot, or a file cannot be written there.
+        """
+        for name in ("per_example", "every_eval_ever"):
+            if getattr(self, name):
+                check_one_metric(name, getattr(scored, "metrics", ()))
         written = [Path(path) for path in (self.per_example, self.plot, self.page) if path]
         read = list(input_files(scored)) if written else []
         for path in written:

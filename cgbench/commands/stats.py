@@ -45,7 +45,7 @@ def stats_command(request: StatsRequest, form: str) -> None:
     """
     from cgbench.benchmark.build.stats.stats import stats
 
-    if request.train and len(request.train) == 1 and request.release is None:
-        tests = [paths[0] for _, paths in request.tests or () if len(paths) == 1]
+    tests = [paths[0] for _, paths in request.tests or () if len(paths) == 1]
+    if tests and request.train and len(request.train) == 1 and request.release is None:
         warn_of_texts(request.train[0], tests, request.text.normalisation)
     click.echo(stats(request).report(form))

@@ -87,7 +87,7 @@ def test_what_members_do_not_go_with(corpora, members, run, tmp_path, monkeypatc
     command = ("build-react", *corpora, *BUILD, "--out", tmp_path / "r")
     for words, said in (
         ((*members, "--ensemble", tmp_path), "--member and --ensemble: give one"),
-        ((*members, "--members", 2), "--member takes members as they are; leave --members out"),
+        ((*members, "--members", 3), "--member takes members as they are; leave --members out"),
         (("--prompt", "{source}"), "--prompt needs --member"),
         ((*members[:2],), "measures the disagreement of members"),
     ):

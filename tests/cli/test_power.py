@@ -97,7 +97,7 @@ def test_right_and_wrong_examples_need_more_than_their_variance_says(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give a pilot, --scores or --hyp of two systems, or --variance"),
+        ([], "give the scores of a pilot of two systems, or --variance"),
         (["--variance", "1"], "--variance needs the number of examples"),
         (["--variance", "-1", "--examples", "10"], "it must be a number, at least 0"),
         (["--variance", "0", "--examples", "10"], "the variance is 0"),

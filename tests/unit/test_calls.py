@@ -152,7 +152,7 @@ def test_a_plot_on_axes_that_are_there():
         (lambda: cgbench.split([["a"], ["b"]], "out"), "corpus: a file is needed"),
         (lambda: cgbench.split("c.tsv", "out", methd="random"), "methd"),
         (lambda: cgbench.export("nowhere", "lm-eval", "out"), "nowhere"),
-        (lambda: cgbench.power(), "give a pilot of two systems, or variance"),
+        (lambda: cgbench.power(), "give the scores of a pilot of two systems, or variance"),
         (lambda: cgbench.power(variance=1, examples=[1.5]), "examples=[1.5]"),
         (lambda: cgbench.train(("a", "b"), "out"), "name a preset with model"),
         (lambda: cgbench.translate(TEXT, "nowhere", device="tpu"), "device='tpu'"),

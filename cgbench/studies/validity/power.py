@@ -483,7 +483,7 @@ def power(request: PowerRequest) -> PowerResult:
     test = PowerTest(request.level, request.power)
     pilot, variance, examples = request.pilot, request.variance, request.examples
     if (pilot is None) == (variance is None):
-        raise InputError(f"give a pilot of two systems, or {argument('variance')}")
+        raise InputError(f"give the scores of a pilot of two systems, or {argument('variance')}")
     if variance is not None:
         if request.binary and variance > 10_000:
             raise InputError(

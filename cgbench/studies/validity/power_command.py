@@ -9,22 +9,20 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.measure.metrics.metric import MetricOptions
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.evaluation.result import Evaluation, ReportRequest
 from cgbench.benchmark.score.imported.import_scores import (
-    ImportedMetric,
     ImportRequest,
     import_scores,
 )
 from cgbench.commands.command import Command, grouped_option
 from cgbench.commands.options import takes, takes_values
 from cgbench.commands.score_import import scores_by_system
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import check_output
 from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
-from cgbench.request import changed, given_values
+from cgbench.request import changed
 from cgbench.studies.validity.power import PowerRequest, PowerResult, power
 from cgbench.tables import render
 
@@ -47,20 +45,16 @@ from cgbench.tables import render
     "Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)"
 )
 @takes_values(ReportRequest, "form")
-@takes_values(ImportedMetric, "scale")
 @takes_values(
     ScoreRequest, "systems", "references", "accept_text", "ids", "sources", "table", "cluster"
 )
-@takes_values(MetricOptions, "preset")
 @takes(PowerRequest)
 @grouped_option(
     "Output", "--plot", type=Path, help="Plot the smallest differences (.svg, .png or .pdf)"
 )
 def power_command(
     output: Mapping[str, Any],
-    score_options: Mapping[str, Any],
     pilot: Mapping[str, Any],
-    preset: Mapping[str, Any],
     request: PowerRequest,
     scores: Sequence[str],
     metric: str,
@@ -72,23 +66,19 @@ def power_command(
     The variance comes from a pilot of two systems, given as hypotheses or scores, or from
     --variance. The test is the calibrated one (docs/explanation/significance.md).
     """
-    if bool(scores) + ("systems" in pilot) + ("variance" in given_values(request)) != 1:
-        raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
+    if scores and "systems" in pilot:
+        raise InputError("--scores and --hyp: give one pilot")
     if plot:
-        check_picture(plot, f"--plot {plot}")
+        check_picture(plot, argument("plot", str(plot)))
         check_output(plot, [])
     if scores:
         shared = {
             name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot
         }
-        pilot_request = ImportRequest(
-            **{"systems": scores_by_system(scores), **shared, **score_options}
-        )
+        pilot_request = ImportRequest(**{"systems": scores_by_system(scores), **shared})
         evaluation: Evaluation | None = import_scores(pilot_request)
     elif "systems" in pilot:
-        if "references" not in pilot:
-            raise InputError("references are needed: --ref FILE")
-        evaluation = evaluation_of(ScoreRequest(**{"metric": metric, **pilot, **preset}))
+        evaluation = evaluation_of(ScoreRequest(**{"metric": metric, **pilot}))
     else:
         evaluation = None
     result = power(changed(request, pilot=evaluation))

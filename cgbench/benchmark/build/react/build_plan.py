@@ -109,6 +109,8 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     check_difficulty(inputs.difficulty, len(inputs.pools), request.ranking.select_by)
     if until != "candidates":
         if members := inputs.members or (inputs.ensemble and member_folders(inputs.ensemble)):
+            if "members" in request.given and request.members != len(members):
+                raise request.refused("members")
             request = changed(request, members=len(members))
         check_measures(request, inputs)
     if until == "release":

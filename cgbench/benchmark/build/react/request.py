@@ -136,7 +136,7 @@ class FilterOptions(Request):
     )
 
     def check(self) -> None:
-        """The rules between these."""
+        """The limits of the length fit together."""
         if self.max_length is not None and self.max_length < self.min_length:
             raise InputError(
                 f"{argument('max_length', self.max_length)}: it must be at least min_length"
@@ -225,7 +225,7 @@ class EnsembleOptions(Request):
     )
 
     def check(self) -> None:
-        """The rules between these."""
+        """A translation may have a word."""
         if not self.max_length_ratio + self.max_length_extra:
             raise InputError(
                 f"{argument('max_length_ratio')}, {argument('max_length_extra')}: one must be"
@@ -392,7 +392,7 @@ class DrawingOptions(Request):
     )
 
     def check(self) -> None:
-        """The rules between these."""
+        """Documents need a column."""
         if self.draw_by == "document" and self.document is None:
             raise InputError(
                 f"draw_by=document: needs documents; name them with {argument('document')}"
@@ -552,8 +552,17 @@ class BuildRequest(Request):
         settings: dict[str, Any] = load_yaml(files(__package__) / "presets" / f"{preset}.yaml")
         return settings
 
+    def implied(self) -> Mapping[str, Any]:
+        """No preset of a model where members are trained already."""
+        return {"model": fields_of(type(self))["model"].default} if self.trained else {}
+
     def check(self) -> None:
-        """The rules between these."""
+        """Members that are trained already are taken as they are; settings are of the model."""
+        if self.trained and "model" in self.given:
+            raise self.refused("model")
+        for name in ("arch", "method"):
+            if self.trained and getattr(self.ensemble_options, name) is not None:
+                raise self.refused(name)
         for key in self.settings or ():
             if key in _leaves():
                 raise InputError(
@@ -561,6 +570,18 @@ class BuildRequest(Request):
                 )
             if not key.startswith(SECTIONS):
                 raise unknown_setting(key, _leaves())
+
+    @property
+    def trained(self) -> str:
+        """The argument that gives trained members; empty if they are to be trained."""
+        options = self.ensemble_options
+        return "ensemble" if options.ensemble else "member" if options.member else ""
+
+    def refused(self, name: str) -> InputError:
+        """The error for an argument about the training of members, where they are trained."""
+        return InputError(
+            f"{argument(self.trained)} takes members as they are; leave {argument(name)} out"
+        )
 
     @property
     def folders(self) -> tuple[Path, Path | None]:

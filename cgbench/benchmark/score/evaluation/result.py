@@ -88,6 +88,15 @@ class ReportRequest(Request):
     )
 
 
+def check_one_metric(name: str, metrics: Sequence[str]) -> None:
+    """Check an argument whose output has columns of its metric.
+
+    :raises InputError: there are several metrics.
+    """
+    if len(metrics) > 1:
+        raise InputError(f"{argument(name)} is for one metric, not for {' and '.join(metrics)}")
+
+
 @dataclass(frozen=True, repr=False)
 class Evaluation:
     """Scores of one or more systems.
@@ -277,11 +286,7 @@ class Evaluation:
 
         :raises InputError: no file can be written there, or there are several metrics.
         """
-        if self.more:
-            raise InputError(
-                f"{argument('per_example', str(path))} is for one metric; its columns differ"
-                " between metrics"
-            )
+        check_one_metric("per_example", [part.scored.metric.name for part in (self, *self.more)])
         check_output(Path(path), [])
         rows = [
             {"row": row_number, "system": system.name, "run": run, **row}

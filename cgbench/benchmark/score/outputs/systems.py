@@ -50,7 +50,9 @@ def read_references(texts: Any) -> tuple[list[list[str]], list[str]]:
     :raises InputError: there are none, texts differ in length, or all references are empty.
     """
     if absent(texts):
-        raise InputError(f"{argument('references')} are needed (or {argument('release')})")
+        raise InputError(
+            f"references are needed: give {argument('references')}, or {argument('release')}"
+        )
     columns = _columns_of("references", texts, None)
     examples: list[list[str]] = []
     if columns is None:
