@@ -12,7 +12,6 @@ GONE = {
         **dict.fromkeys(("--drop-missing", "--preset", "--scale", "--statistic"), _PILOT),
     },
     "race": {"--level": _IN_PYTHON, "--seed": _IN_PYTHON},
-    "run": {"--updates": _IN_PYTHON},
     "validate": {"--seed": _IN_PYTHON},
 }
 """By command: what replaces an option that it no longer has, if it is not a setting."""

@@ -183,6 +183,7 @@ class ReproduceRequest(Request):
         group="Runs",
     )
     updates: int | None = option(
+        "--updates",
         default=None,
         help="Number of updates with --scale short; the warm-up shrinks in proportion",
         least=1,

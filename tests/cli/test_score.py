@@ -354,8 +354,10 @@ def test_bins_of_perplexity(files, run):
         "perplexity",
     ]
     words += ["--bins", "quantiles:2"]
-    assert "give --lm" in run(*words, status=2).stderr
-    low, high = json.loads(run(*words, "--lm", files / "x.arpa", "--format", "json").stdout)["bins"]
+    assert "give --set lm" in run(*words, status=2).stderr
+    low, high = json.loads(
+        run(*words, "--set", f"lm={files / 'x.arpa'}", "--format", "json").stdout
+    )["bins"]
     assert (low["n"], high["n"]) == (6, 6)  # the training text holds two of the four sentences
 
 

@@ -125,7 +125,7 @@ class Breakdown(Request):
         group="Advanced",
     )
     lm: File | None = option(
-        "--lm",
+        "--set lm",
         default=None,
         help=f"Language model, for --by {features_that_take('lm')}",
         group="Advanced",
