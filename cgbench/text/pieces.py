@@ -30,7 +30,7 @@ LEAST_LESS = 0.15  # of the units of the hypotheses are gone without a symbol
 
 _BEGIN = re.compile(r"([^\w\s]+|_+|[\u0100-\u024f\u2581])(?=[^\W_])")
 _END = re.compile(r"(?<=.)(</?\w+>)$|(?<=[^\W_])([^\w\s]+|_+)$")
-_WITHIN = re.compile(r"(?<=[^\W_])([^\w\s])(?=[^\W_])")
+_WITHIN = re.compile(r"(?<=[^\W_\u2e80-\U0010ffff])([^\w\s])(?=[^\W_\u2e80-\U0010ffff])")
 _TAG = re.compile(r"</?\w+>")
 _OF_TEXT = {"Ps", "Pe", "Pi", "Pf", "Pd", "Sc"}
 _SENTENCE = set("\"'`´.,;:!?…。，、؟।%&*^=/\\|<>")  # noqa: RUF001 - other scripts
@@ -81,7 +81,8 @@ def _at_words(
         if count < FEWEST_WORDS or _is_text(mark):
             continue
         # A line cannot begin with the second part of a word, or end with the first.
-        of_parts = at_edge[mark] <= ENDS_WHOLE * len(words) and not mark.isalpha()
+        is_word = mark.isalpha() or mark.startswith("<")  # an inline tag may end words
+        of_parts = at_edge[mark] <= ENDS_WHOLE * len(words) and not is_word
         of_all = at_edge[mark] >= MOST_LINES * len(words) or mark.isalpha()
         if (of_parts and count >= LEAST_PARTS * total) or (of_all and count >= LEAST_WHOLE * total):
             return Mark(mark, count, "words")
@@ -134,10 +135,11 @@ def _is_text(mark: str) -> bool:
     categories = {unicodedata.category(character) for character in mark}
     if categories & {"Mn", "Mc", "Me", "Cc", "Cf"}:
         return True  # vowels and accents of a letter; characters that are not shown
-    if categories == {"Po"} and mark > _LAST_LATIN:
-        return True  # punctuation of another script
     return all(
-        character in _SENTENCE or unicodedata.category(character) in _OF_TEXT for character in mark
+        character in _SENTENCE
+        or unicodedata.category(character) in _OF_TEXT
+        or (unicodedata.category(character) == "Po" and character > _LAST_LATIN)
+        for character in mark
     )
 
 
