@@ -310,3 +310,27 @@ def test_verdicts_are_those_of_the_outputs_that_they_judge(animals, run):
     words = ("score", "rules", "--rules", animals / "v1.json", "--hyp")
     assert "100.0" in run(*words, f"m1={animals / 'same'}").stdout
     assert "no output or no verdict" in run(*words, f"m1={animals / 'other'}", status=2).stderr
+
+
+def test_kinds_and_names_of_rules_are_one_family_of_tests(tmp_path):
+    """Holm's correction over ten names, a type and two systems: a p of 0.02 of one is no star."""
+    chance = np.random.default_rng(1)
+    names = [f"word{number}" for number in range(10)]
+    rows = [
+        {"id": row, "rules": [{"type": "contains", "any": [name], "name": name} for name in names]}
+        for row in range(200)
+    ]
+    (tmp_path / "rules.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    texts = {
+        system: [" ".join(name for name in names if chance.random() < 0.5) + "." for _ in rows]
+        for system in ("a", "b", "c")
+    }
+    found = cgbench.rules(
+        texts, rules=str(tmp_path / "rules.jsonl"), paired=True, baseline="a", accept_text=True
+    )
+    kinds = [row for row in found.rows() if row.analysis == "kinds" and row.p_value is not None]
+    assert len(kinds) == 22
+    p_values = sorted(row.p_value for row in kinds)
+    smallest = min(kinds, key=lambda row: row.p_value)
+    assert smallest.p_holm == pytest.approx(min(1, 22 * p_values[0]))
+    assert not any(row.mark for row in kinds)

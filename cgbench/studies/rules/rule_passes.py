@@ -65,6 +65,8 @@ class RulePasses(Metric):
                     )
         self._groups = list(groups.values())
         self.counts = {kind: int(np.count_nonzero(mask)) for kind, mask in groups.items()}
+        # Scores by kind are tests of one question, as bins are.
+        self.one_family = by_kind
         self.by_kind, self.figures = by_kind, tuple(groups) if by_kind else (EXAMPLES, RULES)
 
     @property

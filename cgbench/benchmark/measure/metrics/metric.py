@@ -112,6 +112,7 @@ class Metric(ABC):
     are derived from it (docs/how-to/add-a-metric.md). Other attributes have defaults:
 
     ``figures``: names of the scores of :meth:`compute`, in percent; the first is the main one.
+    ``one_family``: a test of any of these counts as one of several, in Holm's correction.
     ``needs``: ``references`` or ``sources``. ``joins_pieces``: BPE marks are removed.
     ``tokenises``: text is tokenised, so it should not be tokenised already. ``as_sacrebleu``: use
     sacrebleu's paired bootstrap, p-values and intervals for single runs. ``bottom`` and ``top``:
@@ -125,6 +126,7 @@ class Metric(ABC):
 
     name: str
     figures: tuple[str, ...] = ("score",)
+    one_family = False
     needs = "references"
     lower_is_better = False
     joins_pieces = False

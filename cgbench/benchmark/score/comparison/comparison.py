@@ -154,7 +154,8 @@ def compare(
 
     Without ``sampling``, all examples of the metric are independent.
 
-    p-values are adjusted by Holm's method, separately for each score: over the systems (or pairs of
+    p-values are adjusted by Holm's method, separately for each score (over all scores of a metric
+    whose scores are ``one_family``): over the systems (or pairs of
     systems), and in bins over systems and bins.
 
     :raises InputError: the baseline is unknown, the test does not suit the metric or the number of
@@ -230,7 +231,7 @@ def compare_statistics(
         scores = _scores_of_systems(systems, interval)
         _add_differences(scores, names, systems, comparison, baseline)
         groups.append([SubsetScores(len(drawn.rows), drawn.count, figures) for figures in scores])
-    _adjust([subset for group in groups for subset in group])
+    _adjust([subset for group in groups for subset in group], one_family=metric.one_family)
     for group in groups:
         _mark_best(metric, dict(zip(names, group, strict=True)), baseline)
     return groups
@@ -382,12 +383,14 @@ def _difference(first: float, second: float) -> float:
     return 0.0 if is_rounding else difference
 
 
-def _adjust(subsets: Sequence[SubsetScores]) -> None:
-    """Apply Holm's correction over all subsets, separately for each score."""
-    for name in subsets[0].figures if subsets else ():
-        scores = _adjusted([subset.figures[name] for subset in subsets])
+def _adjust(subsets: Sequence[SubsetScores], *, one_family: bool) -> None:
+    """Apply Holm's correction over all subsets, separately for each score or over all scores."""
+    names = list(subsets[0].figures) if subsets else []
+    for family in [names] if one_family else [[name] for name in names]:
+        cells = [(subset, name) for subset in subsets for name in family]
+        scores = _adjusted([subset.figures[name] for subset, name in cells])
         pairs = iter(_adjusted([pair for score in scores for pair in score.pairs]))
-        for subset, score in zip(subsets, scores, strict=True):
+        for (subset, name), score in zip(cells, scores, strict=True):
             subset.figures[name] = replace(score, pairs=tuple(next(pairs) for _ in score.pairs))
 
 
