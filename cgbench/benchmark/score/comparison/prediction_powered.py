@@ -100,21 +100,18 @@ def human_means(
     :param proxy: the metric's scores of the same examples, ``[n]``.
     :param strata: the stratum of each example, ``[n]``.
     :param exact: bool ``[n]``: examples whose judgement in ``human`` is known without people.
-    :param scale: the lowest and highest possible judgement; None: the first of :data:`SCALES` that
-        holds all of them.
+    :param scale: the lowest and highest possible judgement; None: :func:`scale_of` the judgements
+        of all systems.
     :param baseline: a system that all others are compared with, on the examples judged for both.
     :raises InputError: there are too few judgements, or all are of one cluster.
     """
-    judged = np.concatenate([values[np.isfinite(values)] for values in human.values()])
-    fitting = (
-        ends
-        for ends in SCALES
-        if len(judged) and ends[0] <= judged.min() and judged.max() <= ends[1]
-    )
-    scale = scale or next(fitting, None)
+    every = np.concatenate([values[np.isfinite(values)] for values in human.values()])
+    scale = scale or scale_of(every)
+    binary = scale is not None and scale[0] == 0 and bool(np.isin(every, scale).all())
     of_strata = _strata(len(next(iter(human.values()))), strata, exact)
     means = [
-        _estimate(name, human[name], proxy[name], clusters, of_strata, scale) for name in human
+        _estimate(name, human[name], proxy[name], clusters, of_strata, scale, binary)
+        for name in human
     ]
     if baseline is not None:
         of_differences = scale and (scale[0] - scale[1], scale[1] - scale[0])
@@ -126,12 +123,25 @@ def human_means(
                 clusters,
                 of_strata,
                 of_differences,
+                False,
                 baseline,
             )
             for name in human
             if name != baseline
         ]
     return means
+
+
+def scale_of(judgements: np.ndarray) -> tuple[float, float] | None:
+    """The first of :data:`SCALES` that contains all judgements; None if there is none, or if they
+    never vary: a judgement of 0 is on each scale, the best of one and the worst of another.
+    """
+    if not len(judgements) or judgements.min() == judgements.max():
+        return None
+    fitting = (
+        (low, high) for low, high in SCALES if low <= judgements.min() and judgements.max() <= high
+    )
+    return next(fitting, None)
 
 
 @dataclass(frozen=True)
@@ -165,6 +175,7 @@ def _estimate(
     clusters: Clusters | None,
     strata: _Strata,
     scale: tuple[float, float] | None,
+    binary: bool,
     against: str | None = None,
 ) -> HumanMean:
     # Check the strata, and weigh the metric in each.
@@ -187,7 +198,6 @@ def _estimate(
     # The estimates, their intervals and the test.
     tuned = _Sums(human, proxy * weights[strata.of_example], judged, strata, int(weights.any()))
     plain = _Sums(human, np.zeros(len(proxy)), judged, strata)
-    binary = against is None and scale is not None and bool(np.isin(human[judged], scale).all())
     (low, high), powered = (
         _interval(plain, clusters, scale, binary),
         _interval(tuned, clusters, scale, binary),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from cgbench.argument_types import AnyRelease, Kind, Name, Systems, Text
+from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.measure.metrics.segment_scores import (
     BEYOND,
     SegmentScores,
@@ -39,7 +40,7 @@ from cgbench.benchmark.score.outputs.score_files import (
 )
 from cgbench.benchmark.score.outputs.score_readers import is_frame, read_score_columns
 from cgbench.benchmark.score.outputs.systems import absent, join_texts, read_runs, read_systems
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.request import KW_ONLY, Request, accepts, changed, option
 from cgbench.text.columns import Column
 from cgbench.text.inputs import AnyPath, is_path
@@ -169,6 +170,13 @@ class HumanJudgements(Request):
         help="Convert judgements to z-scores for each rater",
         group="Advanced",
     )
+    people_scale: Scale | None = option(
+        "--set people_scale",
+        default=None,
+        help="Lowest and highest possible judgement of --people; 0:1 is right or wrong, in percent",
+        metavar="LOW:HIGH",
+        group="Advanced",
+    )
     strata: Name | None = option(
         "--set strata",
         default=None,
@@ -283,7 +291,12 @@ def import_scores(request: ImportRequest) -> Evaluation:
     if scores.people is None:
         return evaluation
     means = human_means_of(
-        evaluation, scores.systems, scores.people, request.examples, request.judgements.strata
+        evaluation,
+        scores.systems,
+        scores.people,
+        request.examples,
+        request.judgements.strata,
+        scale=read_scale(request.judgements.people_scale, "people_scale"),
     )
     return replace(evaluation, scored=replace(evaluation.scored, people=tuple(means)))
 
@@ -313,6 +326,10 @@ def _check_request(request: ImportRequest) -> None:
     if judgements.people is not None and request.examples.estimate:
         raise InputError(
             f"{argument('people')} has an estimate of its own; leave {argument('estimate')} out"
+        )
+    if judgements.people is None and judgements.people_scale is not None:
+        raise InputError(
+            f"{argument('people_scale', judgements.people_scale)} needs {argument('people')}"
         )
     if judgements.people is None and judgements.strata:
         raise InputError(f"{argument('strata', judgements.strata)} needs {argument('people')}")
@@ -457,11 +474,13 @@ def human_means_of(
     options: ExampleOptions,
     by_strata: str | None,
     exact: np.ndarray | None = None,
+    scale: tuple[float, float] | None = None,
 ) -> list[HumanMean]:
     """The mean judgements of the systems that people judged, by their scores.
 
     :param by_strata: a column of the table.
     :param exact: bool ``[n]``: examples whose judgement is known without people.
+    :param scale: the lowest and highest possible judgement.
     """
     metric, inputs = evaluation.scored.metric, evaluation.inputs
     assert inputs is not None
@@ -479,10 +498,7 @@ def human_means_of(
             )
         human[name] = _judgements(columns[0], examples, len(first))
         proxy[name] = scores_of(examples.join(scores[name][0]).values, scores[name][0].name)
-    scale = None
-    if all(np.isin(values[np.isfinite(values)], (0.0, 1.0)).all() for values in human.values()):
-        # Right or wrong, in percent.
-        human, scale = {name: 100 * values for name, values in human.items()}, (0.0, 100.0)
+    human, scale = _on_scale(human, scale, metric)
     # Strata and clusters of the examples that count.
     sampling = evaluation.scored.sampling
     rows, strata, clusters = sampling.counted(np.arange(metric.n)), None, sampling.clusters
@@ -512,6 +528,36 @@ def human_means_of(
         baseline=baseline,
         scale=scale,
     )
+
+
+def _on_scale(
+    human: dict[str, np.ndarray], scale: tuple[float, float] | None, metric: Metric
+) -> tuple[dict[str, np.ndarray], tuple[float, float] | None]:
+    """The judgements, in percent if they are right or wrong, and their scale.
+
+    Judgements that are all equal do not show their scale, since 0 is the best of MQM and the worst
+    of right or wrong. The scores may: 0 and 1.
+    """
+    every = np.concatenate([values[np.isfinite(values)] for values in human.values()])
+    if scale is not None and len(every) and (every.min() < scale[0] or every.max() > scale[1]):
+        outside = every.min() if every.min() < scale[0] else every.max()
+        raise InputError(
+            f"{argument('people_scale')}: a judgement of {outside:g} is outside the scale"
+            f" {scale[0]:g} to {scale[1]:g}"
+        )
+    constant = len(every) > 0 and every.min() == every.max()
+    if scale is None and np.isin(every, (0.0, 1.0)).all():
+        of_scores = metric.binary if isinstance(metric, SegmentScores) else metric.unit == "%"
+        scale = (0.0, 1.0) if of_scores or not constant else None
+    if scale is None and constant:
+        warn(
+            f"{argument('people')}: all {len(every):,} judgements are {every[0]:g}, which does not"
+            f" show their scale, so there is no interval; give it ({argument('people_scale')}),"
+            " such as -25:0 for MQM"
+        )
+    if scale == (0.0, 1.0):
+        return {name: 100 * values for name, values in human.items()}, (0.0, 100.0)
+    return human, scale
 
 
 def _judgements(column: ScoreColumn, examples: Examples, n: int) -> np.ndarray:
@@ -571,8 +617,10 @@ def _without_scores(systems: Columns) -> list[str]:
     return blank if len(blank) < len(systems) else []
 
 
-def read_scale(scale: str | tuple[float, float] | None) -> tuple[float, float] | None:
-    """Parse ``LOW:HIGH``.
+def read_scale(
+    scale: str | tuple[float, float] | None, name: str = "scale"
+) -> tuple[float, float] | None:
+    """Parse ``LOW:HIGH``, the value of the argument ``name``.
 
     :raises InputError: it is not two rising numbers.
     """
@@ -589,7 +637,7 @@ def read_scale(scale: str | tuple[float, float] | None) -> tuple[float, float] |
         low, high = math.nan, math.nan
     if not -math.inf < low < high < math.inf:
         raise InputError(
-            f"{argument('scale', scale)}: give the lowest and the highest score, such as 0:1"
+            f"{argument(name, scale)}: give the lowest and the highest score, such as 0:1"
         )
     return low, high
 

@@ -65,7 +65,8 @@ def test_intervals_stay_within_the_scale(scale):
         rng = np.random.default_rng(seed)
         truth = scale * (rng.random(300) < 0.03)
         judged = np.where(np.arange(300) < 20, truth, np.nan)
-        estimate = human_means({"a": judged}, {"a": rng.random(300)})[0]
+        ends = (0.0, scale)
+        estimate = human_means({"a": judged}, {"a": rng.random(300)}, scale=ends)[0]
         assert 0 <= estimate.alone_low <= estimate.alone_high <= scale
         assert 0 <= estimate.powered_low <= estimate.powered <= estimate.powered_high <= scale
 
@@ -258,6 +259,44 @@ def test_judgements_that_never_vary_have_no_interval(cluster):
     rows = [line.split() for line in found.report().splitlines()]
     assert ["human", "a", "30", "3.0000"] in rows or ["human", "a", "30", "3.0"] in rows, rows
     assert json.loads(found.report("json"))["people"][0]["narrower"] is None
+
+
+def people_of(scores, judged, **judgements):
+    found = import_scores({"a": scores}, judgements={"people": {"a": judged}, **judgements})
+    return found.scored.people[0]
+
+
+def test_judgements_of_zero_do_not_show_their_scale():
+    """0 of MQM is the best judgement, and was read as a share of 0% with the interval 0 to 12."""
+    judged = [0.0 if row < 30 else float("nan") for row in range(60)]
+    scores = np.random.default_rng(4).normal(size=60).tolist()
+    with pytest.warns(InputWarning, match=r"all 30 judgements are 0, .*give it \(people_scale"):
+        mean = people_of(scores, judged)
+    assert (mean.alone, mean.alone_low, mean.alone_high) == (0, None, None)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*show their scale.*")
+        mqm = people_of(scores, judged, people_scale="-25:0")
+        assert (mqm.alone, mqm.alone_low, mqm.alone_high) == (0, None, None)
+        # right or wrong: known from the scores, or given
+        of_binary = people_of([float(row % 2) for row in range(60)], judged)
+        with_scale = people_of(scores, judged, people_scale="0:1")
+    assert of_binary.alone_low == with_scale.alone_low == 0
+    assert 10 < of_binary.alone_high < 14 and 10 < with_scale.alone_high < 14
+    with pytest.raises(InputError, match="people_scale: a judgement of 0 is outside the scale 1"):
+        people_of(scores, judged, people_scale="1:5")
+    with pytest.raises(InputError, match="needs people"):
+        import_scores({"a": scores}, judgements={"people_scale": "1:5"})
+
+
+def test_a_system_without_errors_is_not_right_or_wrong():
+    """MQM of two systems, of which one has no error: no interval of it, and none above 0."""
+    metric = np.random.default_rng(0).random(60)
+    judged = np.arange(60) < 30
+    perfect = np.where(judged, 0.0, np.nan)
+    poor = np.where(judged, -(np.arange(60) % 5 == 0).astype(float), np.nan)
+    first, second = human_means({"a": perfect, "b": poor}, {"a": metric, "b": metric})
+    assert (first.alone_low, first.alone_high) == (None, None)
+    assert second.alone_low < second.alone < second.alone_high <= 0
 
 
 @pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
