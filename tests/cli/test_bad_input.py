@@ -174,7 +174,6 @@ def test_fewer_candidates_than_asked_for_is_a_warning(build):
             "--set candidates=1e999999999: it must be a whole number above 0",
         ),
         (("--set", "max_length=3"), "--set max_length=3: it must be at least min_length (6)"),
-        (("--ensemble", "e", "--members", "7"), "leave --members out"),
         (("--ensemble", "e", "--method", "creg"), "leave --method out"),
         (("--languages", "parquet,en"), "parquet"),
         (("--set", "beam=wide"), "--set beam=wide: it must be"),
