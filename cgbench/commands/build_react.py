@@ -37,7 +37,8 @@ def build_react_command(request: BuildRequest, dry_run: bool, form: str) -> None
 
     engine = request.execution.tasks.workers
     plan, workspace = plan_build(request), build.workspace_of(request)
-    cost = forecast(plan, workspace, engine)
+    # Steps without models take less than the estimate of them would.
+    cost = forecast(plan, workspace, engine) if dry_run or plan.uncertainty else {}
     if dry_run:
         lines = build.explain(plan, workspace)
         estimate = {"seconds": sum(filter(None, cost.values())), "steps": cost} if cost else None
