@@ -113,6 +113,7 @@ class Metric(ABC):
 
     ``figures``: names of the scores of :meth:`compute`, in percent; the first is the main one.
     ``one_family``: a test of any of these counts as one of several, in Holm's correction.
+    ``chosen``: the options that it was made with, for the signature.
     ``needs``: ``references`` or ``sources``. ``joins_pieces``: BPE marks are removed.
     ``tokenises``: text is tokenised, so it should not be tokenised already. ``as_sacrebleu``: use
     sacrebleu's paired bootstrap, p-values and intervals for single runs. ``bottom`` and ``top``:
@@ -127,6 +128,7 @@ class Metric(ABC):
     name: str
     figures: tuple[str, ...] = ("score",)
     one_family = False
+    chosen: Mapping[str, Any] = MappingProxyType({})
     needs = "references"
     lower_is_better = False
     joins_pieces = False
@@ -209,9 +211,10 @@ class Metric(ABC):
         return len(self.references)
 
     def signature(self) -> Signature:
-        """How the scores are computed."""
+        """How the scores are computed: the number of references, and the options."""
         counts = {len(example) for example in self.references}
-        return Signature({"nrefs": counts.pop() if len(counts) == 1 else "var"}, {"nrefs": "#"})
+        items = {"nrefs": counts.pop() if len(counts) == 1 else "var", **self.chosen}
+        return Signature(items, {"nrefs": "#"})
 
     @abstractmethod
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:

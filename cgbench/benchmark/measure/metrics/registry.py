@@ -61,6 +61,9 @@ METRICS: dict[str, Loader] = {
 }
 """The metrics of this package: a function that imports the class."""
 
+NO_SCORE = ("jobs", "compounds", "human")
+"""Options of metrics that are texts or change no score, so they are not in the signature."""
+
 
 def is_metric(name: str) -> bool:
     """Whether a metric has this name.
@@ -116,4 +119,10 @@ def make_metric(name: str, texts: ExampleTexts, options: Mapping[str, Any]) -> M
     if unknown and not accepts_any:
         has = f"there is {', '.join(known)}" if known else "it has none"
         raise InputError(f"{name} has no option {unknown[0]}; {has}")
-    return kind.make(texts, **options)
+    metric = kind.make(texts, **options)
+    metric.chosen = {
+        option: value
+        for option, value in options.items()
+        if value is not None and option not in NO_SCORE
+    }
+    return metric

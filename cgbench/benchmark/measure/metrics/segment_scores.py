@@ -7,7 +7,8 @@ work as for other metrics.
 import contextlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,7 @@ class SegmentScores(Metric):
         missing: np.ndarray | None = None,
         notes: Sequence[str] = (),
         largest: float = 100.0,
+        reading: Mapping[str, str | None] = MappingProxyType({}),
     ) -> None:
         """``n``: the number of segments.
 
@@ -127,8 +129,10 @@ class SegmentScores(Metric):
             all.
         :param largest: the largest absolute score; scores up to 1 have four decimals, or more if
             they are very small.
+        :param reading: what was chosen when the scores were read, as items of the signature.
         :raises InputError: there is no such statistic.
         """
+        self.reading_items = dict(reading)
         self._n, self.name, self.scale, self.binary = n, name, scale, binary
         self.lower_is_better, self.notes = lower_is_better, tuple(notes)
         self.statistic, self.least = statistic, least_of(statistic)
@@ -150,7 +154,7 @@ class SegmentScores(Metric):
         items["unit"] = "percent" if self.percent else None
         items["better"] = "lower" if self.lower_is_better else None
         items["dropped"] = None if self._kept.all() else str(int(np.count_nonzero(~self._kept)))
-        return Signature(items)
+        return Signature(items | self.reading_items)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """(score, or 1 if it is at least X; 1) for each segment; zeros for one left out.

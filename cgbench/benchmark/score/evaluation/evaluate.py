@@ -27,6 +27,7 @@ from cgbench.benchmark.score.evaluation.features import (
     FeatureInputs,
     find_feature,
     make_feature,
+    signature_of,
 )
 from cgbench.benchmark.score.evaluation.hypotheses import check_form, check_training
 from cgbench.benchmark.score.evaluation.request import Breakdown, ScoreRequest
@@ -298,7 +299,8 @@ def binning_of(breakdown: Breakdown, n: int, inputs: FeatureInputs) -> Binning:
     if bins is not None and isinstance(bins, Iterable) and not isinstance(bins, str):
         edges = list(bins)
         bins = ",".join(map(str, edges)) + ("," if len(edges) == 1 else "")
-    return Binning(feature, None if bins is None else str(bins))
+    made_from = signature_of(by, inputs, breakdown.side) if isinstance(by, str) else {}
+    return Binning(feature, None if bins is None else str(bins), made_from)
 
 
 def _feature_of(values: Iterable[Any], examples: Examples) -> Feature:

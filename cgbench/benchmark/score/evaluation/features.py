@@ -8,6 +8,7 @@ are derived from :data:`FEATURES`. Studies and other packages add further featur
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 from cgbench.benchmark.measure.metrics.bins import Feature, feature_of_column, lengths
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.measure.metrics.registry import metrics_with_feature
+from cgbench.checksums import hash_file
 from cgbench.errors import InputError, argument
 from cgbench.extensions import load_from_package, of_packages, of_studies
 from cgbench.settings import did_you_mean
@@ -408,6 +410,28 @@ def training_lines(train: Texts) -> list[str]:
     if not any(words_of(line) for line in column.values):
         raise InputError(f"{column.name}: the corpus is empty")
     return column.values
+
+
+def signature_of(name: str, inputs: FeatureInputs, side: str | None) -> dict[str, str | int]:
+    """What changes the values of a feature, as items of the signature: the side if it is not the
+    target, the training text, its minimum count, and the language model.
+    """
+    feature = None
+    if inputs.metric is None or inputs.metric.feature(name) is None:
+        feature = find_feature(name)
+    items: dict[str, str | int] = {}
+    if feature is None:
+        return items
+    if feature.takes("side") and side == "source":
+        items["side"] = side
+    if feature.takes("train") and inputs.train is not None:
+        text = "\n".join(inputs.training())
+        items["train"] = hashlib.sha256(text.encode()).hexdigest()[:8]
+        if feature.takes("min_count"):
+            items["minc"] = inputs.min_count
+    if feature.takes("lm") and inputs.lm is not None:
+        items["lm"] = hash_file(Path(inputs.lm))[:8]
+    return items
 
 
 def needed_by(feature: ExampleFeature) -> str:

@@ -3,8 +3,8 @@
 import hashlib
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from cgbench.benchmark.measure.metrics.bins import Feature, make_bins
@@ -36,6 +36,8 @@ class Binning:
 
     feature: Feature
     how: str | None = None
+    made_from: Mapping[str, str | int] = field(default_factory=dict)
+    """What the values are made from, as items of the signature."""
 
 
 def scoring_warnings(
@@ -292,6 +294,7 @@ def _signature(
     if binning:
         items["by"] = binning.feature.name.replace(":", "-")
         items["bins"] = binning.how.replace(":", "-") if binning.how else None
+        items |= binning.made_from
     return signature
 
 

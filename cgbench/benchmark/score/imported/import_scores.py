@@ -685,6 +685,7 @@ def _metric_of(
     scale = scale or ((0.0, 1.0) if zero_or_one else None)
     if scale:
         _check_scale(ordered, values, scale)
+    fields = dict.fromkeys(column.field for column in ordered if column.field)
     metric = SegmentScores(
         len(ordered[0]),
         name=options.name,
@@ -694,6 +695,10 @@ def _metric_of(
         binary=zero_or_one and scale == (0.0, 1.0),
         missing=missing,
         notes=[*notes, *more_notes],
+        reading={
+            "field": "+".join(fields) or None,
+            "raters": "standardised" if request.judgements.standardise_raters else None,
+        },
         largest=max(
             float(np.quantile(np.abs(column_values[has_score]), 0.99)) for column_values in values
         ),

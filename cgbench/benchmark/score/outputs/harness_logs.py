@@ -150,7 +150,9 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> SystemRuns:
             )
         )
     warn_of_reasoning(path, sum(is_reasoning(row[3]) for _, row in rows), len(rows), SCORED)
-    return _columns(f"{path}:{name}", {chosen: examples}, "filter", _lm_eval_version(path), path)
+    field = f"{name}@{chosen}" if chosen else name
+    version = _lm_eval_version(path)
+    return _columns(f"{path}:{name}", {chosen: examples}, "filter", version, path, field)
 
 
 _Row = tuple[str, str, str]
@@ -163,13 +165,16 @@ def _columns(
     noun: str,
     version: str | None = None,
     path: Path | None = None,
+    field: str | None = None,
 ) -> SystemRuns:
     """One column for each run, which is named with the ``noun`` if there are several."""
     columns = []
     for run, rows in runs.items():
         scores, ids, prints = (list(column) for column in zip(*rows, strict=True))
         name = f"{label}, {noun} {run}" if len(runs) > 1 else label
-        columns.append(ScoreColumn(name, scores, path, ids, prints=prints, version=version))
+        columns.append(
+            ScoreColumn(name, scores, path, ids, field=field, prints=prints, version=version)
+        )
     return {"": columns}
 
 
@@ -194,7 +199,8 @@ def _every_eval_ever(path: Path, table: Table, metric: str | None) -> SystemRuns
         score = as_score(evaluation["score"], name, path, row_number)
         example = identity(values["sample_id"], f"{path}, row {row_number}: no sample_id")
         runs.setdefault(run, []).append((score, example, str(values.get("sample_hash") or "")))
-    return _columns(f"{path}:{_metric(path, metric, list(metrics))}", runs, "run")
+    name = _metric(path, metric, list(metrics))
+    return _columns(f"{path}:{name}", runs, "run", field=name)
 
 
 def identity(value: Any, complaint: str) -> str:

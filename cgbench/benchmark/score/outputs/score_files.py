@@ -40,11 +40,13 @@ ROLES = ("score", "COMET", "comet", "prediction", "rating", "value", "correct")
 class ScoreColumn(Column):
     """The scores of one run as text, and what identifies its examples.
 
-    ``prints``: a checksum or the text of each example, if the file has them. ``version``: of the
+    ``field``: the metric of a log, with its filter. ``prints``: a checksum or the text of each
+    example, if the file has them. ``version``: of the
     task. ``path``: the table of this column, if the rows are in its order. ``columns``: of human
     judgements, what is known of each row; ``by_judgement``: a row is a judgement, not an example.
     """
 
+    field: str | None = None
     prints: list[str] | None = None
     version: str | None = None
     columns: Mapping[str, list[str]] | None = None
