@@ -15,7 +15,7 @@ from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
 from cgbench.engines.tasks import ONE_CORE, Engine, Needs
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError, InputWarning, argument
 from cgbench.machine import usable_cores
 from cgbench.request import check
 
@@ -150,8 +150,9 @@ def _worker_processes(slots: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
             yield pool
     except BrokenProcessPool:
         raise InputError(
-            "a worker process was killed, perhaps for lack of memory; run the same command again to"
-            " resume, with --jobs 1 if it happens twice"
+            "a worker process was killed, perhaps for lack of memory; run it again to resume, with"
+            f" {argument('jobs', 1)} if it happens twice. A script must start it below the line"
+            " if __name__ == '__main__':"
         ) from None
     finally:
         free.close()

@@ -37,7 +37,7 @@ def last_checkpoints(run: Path, count: int) -> list[Path]:
     if len(folders) < count:
         raise InputError(
             f"{run}: has {len(folders)} checkpoints in {CHECKPOINTS}/, not {count}; train with"
-            f" --set training.keep_checkpoints={count}"
+            f" training.keep_checkpoints={count}"
         )
     return sorted(folders, key=lambda folder: int(folder.name.removeprefix(NAME)))[-count:]
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
 from cgbench.engines import Engine, Needs
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import write_json_lines
 from cgbench.models.checkpoints import member_folders, read_config
 from cgbench.models.external.token_space import read_shards, shard_path
@@ -172,13 +172,14 @@ def check_reverse(ensemble: Path, train: ParallelText) -> None:
         if trained_on == train.hashes:
             raise InputError(
                 f"{folder}: this ensemble translates in the direction of the build; a"
-                f" reverse-direction ensemble is needed; train it with --train {train.target.path}"
+                f" reverse-direction ensemble is needed; train it on {train.target.path}"
                 f" {train.source.path}"
             )
         raise InputError(
             f"{folder}: this reverse-direction ensemble was not trained on {train.target.path} and"
             f" {train.source.path} (or they were normalised differently); train one on the same"
-            " --train with its sides swapped, and the same --tokenize and --lowercase"
+            f" text with its sides swapped, and the same {argument('tokenize')} and"
+            f" {argument('lowercase')}"
         )
 
 

@@ -18,7 +18,7 @@ from cgbench.benchmark.candidates.pool_scan import Scan, scan
 from cgbench.benchmark.candidates.uncertainty import measure_sources, open_ensemble, shard_needs
 from cgbench.benchmark.measure.known_ngrams.known import learn_sides
 from cgbench.engines import Engine
-from cgbench.errors import warn
+from cgbench.errors import argument, warn
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.config.methods import MethodConfig
 from cgbench.models.config.presets import Preset, load_preset
@@ -88,7 +88,10 @@ def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> dict[str, floa
     estimates = {step: times.get(step) for step, count in unfinished.items() if count}
     if plan.device == "cpu" and (seconds := sum(filter(None, estimates.values()))) > 1.5 * DAY:
         text = f"this build will take about {seconds / DAY:,.0f} days on {engine.jobs} CPU cores"
-        warn(f"{text}; a GPU (--device cuda), --preset small or fewer --members take less")
+        warn(
+            f"{text}; a GPU ({argument('device', 'cuda')}), {argument('preset', 'small')} or fewer"
+            f" {argument('members')} take less"
+        )
     return estimates
 
 
