@@ -52,7 +52,7 @@ BESIDE = "ensemble"  # the folder next to a workspace for its published members
 ENSEMBLE = "ensemble.json"  # in the folder of an ensemble; written last
 # Tensors that are not parameters: of the Proto-Transformer, of a one-word lexicon, of BART and
 # Marian (transformers).
-CONSTANTS = {"prototypes", "clustered", "aligned", "final_logits_bias"}
+CONSTANTS = {"prototypes", "clustered", "aligned", "final_logits_bias", "slot"}
 LEXICON = "rows"  # of a model with a lexicon: a parameter if learned, else a constant
 OURS = "cgbench"  # key of our configuration in the config.json of a fine-tuned Hugging Face model
 DIGEST = "sha256"  # the tensor with the digest of the others

@@ -326,7 +326,7 @@ def test_an_export_is_whole_the_same_every_time_and_replaced(release, run, tmp_p
 
 
 def test_an_export_that_fails_leaves_nothing(release, run, tmp_path, monkeypatch):
-    from cgbench.benchmark.release.export import export as door
+    from cgbench.benchmark.release.export import target
 
     def broken(pairs, folder):
         (folder / "half").write_text("half")
@@ -334,7 +334,8 @@ def test_an_export_that_fails_leaves_nothing(release, run, tmp_path, monkeypatch
 
     run("export", release, "--to", "mt-metrics-eval", "--out", tmp_path / "out")
     before = release_bytes(tmp_path / "out")
-    monkeypatch.setitem(door.TARGETS, "mt-metrics-eval", broken)
+    failing = target.ExportTarget(broken)
+    monkeypatch.setitem(target.TARGETS, "mt-metrics-eval", lambda: failing)
     for out in ("out", "new"):
         run("export", release, "--to", "mt-metrics-eval", "--out", tmp_path / out, status=2)
     assert {path.name for path in tmp_path.iterdir()} == {"release", "out"}

@@ -15,7 +15,11 @@ def texts(small_release, tmp_path):
     """A release, a hypothesis per pair, and the ids of pairs; as lines they give the score that
     every log must give.
     """
-    lines = [f"{target} {row % 3}" for row, target in enumerate(small_release.lines("target"))]
+    lines = []
+    for row, target in enumerate(small_release.lines("target")):
+        words = target.split()
+        words[row % len(words)] = f"other{row}" if row % 2 else words[row % len(words)]
+        lines.append(" ".join(words))
     (tmp_path / "lines.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     return small_release, lines, [row["line"] for row in small_release.split()]
 

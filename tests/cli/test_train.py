@@ -190,7 +190,7 @@ def test_the_list_of_models(run):
     assert "model.width=32   (default: 512)" in words
     assert "projection_width" in run("models", "creg").stdout
     assert "did you mean creg" in run("models", "cregg", status=2).stderr
-    assert "give both" in run("models", "--source-size", "9", status=2).stderr
+    assert "describe_model" in run("models", "--source-size", "9", status=2).stderr
 
 
 def test_no_model_is_built_for_the_list(run):

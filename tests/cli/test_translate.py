@@ -140,8 +140,7 @@ def test_options_of_the_search_reach_it(model, run, monkeypatch):
         "0",
     )
     run(*words, input=TEXT)
-    assert seen == [
-        {"beam": 3, "length_penalty": 0.5, "max_length_ratio": 0.0, "max_length_extra": 10}
-    ]
+    limits = {"max_length_ratio": 0.0, "max_length_extra": 10}
+    assert seen == [{"beam": 3, "length_penalty": 0.5, "length_offset": 0.0, **limits}]
     greedy = run("translate", "--model", model, "--beam", "1", input=TEXT).stdout
     assert seen[1:] and seen[1]["beam"] == 1 and greedy.count("\n") == 3

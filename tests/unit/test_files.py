@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from cgbench.benchmark.score.outputs.score_files import ReadOptions, read_systems_file
+from cgbench.benchmark.score.outputs.score_readers import read_score_columns
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, check_output, read_json
 from cgbench.text.columns import read_text
@@ -80,7 +80,7 @@ def test_every_reader_of_json_refuses_alike(tmp_path, row, said):
     if (
         "number" not in said
     ):  # scores of other programs: NaN and infinity are scores that are missing
-        readers.append(lambda: read_systems_file(tmp_path / "x.json", "score", ReadOptions()))
+        readers.append(lambda: read_score_columns({"a": f"{tmp_path / 'x.json'}:score"}))
     for read in readers:
         with pytest.raises(InputError, match=said) as caught:
             read()

@@ -28,7 +28,7 @@ class AgreementRequest(Request):
         group="Input",
         metavar="FILE[:COLUMN]",
     )
-    scores: MetricScores = option(
+    scores: MetricScores | None = option(
         "--scores",
         default=None,
         help="Scores of a metric for the same outputs, by system and example; repeatable",

@@ -16,6 +16,7 @@ STUDIES = sorted(
     folder.name for folder in (PACKAGE / "studies").iterdir() if (folder / "__init__.py").is_file()
 )
 ADDED = {
+    "agreement": [("score --help", "\n  agreement ")],
     "consistency": [("--help", "\n  consistency ")],
     "parts": [("--help", "\n  parts "), ("score bleu --help", "--parts")],
     "race": [("--help", "\n  race ")],

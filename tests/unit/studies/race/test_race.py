@@ -112,7 +112,7 @@ def test_equal_servers_are_equivalent(tmp_path):
         whole = {"about": "test-set", "output": tmp_path / "test-set"}
         lines, result, _ = raced(request_for(url, tmp_path, ("good", "same"), **whole))
         # All answers are known, so there is nothing left to test.
-        assert "[+0.0, +0.0] (+0.0 so far): equivalent" in lines[-3] and "p " not in lines[-3]
+        assert "[0.0, 0.0] (0.0 so far): equivalent" in lines[-3] and "p " not in lines[-3]
         assert "within 0 points on this test set (after 200" in lines[-2]
         _, result, _ = raced(
             request_for(url, tmp_path, ("good", "same"), margin=10, output=tmp_path / "margin")

@@ -219,7 +219,7 @@ def test_warnings_speak_of_arguments():
         (
             {"by": "length", "lm": "x"},
             "lm has no effect on by='length'",
-            "--lm has no effect on --by length",
+            "--set lm has no effect on --by length",
         ),
         ({"preset": "zzz"}, "preset='zzz'", "--preset zzz"),
         ({"published": True}, "published='COGS gen'", "--set published='COGS gen'"),
