@@ -32,7 +32,7 @@ from cgbench.benchmark.score.comparison.design import Clusters, Sampling
 from cgbench.benchmark.score.evaluation import exposure
 from cgbench.benchmark.score.evaluation.exposure import compare_exposure
 from cgbench.benchmark.score.evaluation.scored import Binning
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.machine import description
 from cgbench.tables import render
 from cgbench.text.columns import Column

@@ -42,7 +42,7 @@ import numpy as np
 
 from cgbench.benchmark.candidates.inclusion import document_inclusion
 from cgbench.benchmark.candidates.strata import Allocation, allocate, deviations_in, strata_of
-from cgbench.benchmark.measure.metrics.bleu import Bleu, ChrF, sentence_chrf
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu, ChrF, sentence_chrf
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.release.data_tables import sides_of
 from cgbench.benchmark.release.release import Release

@@ -286,7 +286,7 @@ def generated() -> tuple[Any, np.ndarray]:
     References of 5 to 25 words of a Zipf distribution; an output has words replaced, left out and
     swapped.
     """
-    from cgbench.benchmark.measure.metrics.bleu import Bleu
+    from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu
 
     rng = np.random.default_rng(1)
     references = [

@@ -15,7 +15,7 @@ import numpy as np
 
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts
 from cgbench.benchmark.measure.metrics.registry import make_metric
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.studies.validity.cell_effects import cell_effects
 from cgbench.studies.validity.cells import Cells, draw_cells
 

@@ -89,7 +89,7 @@ ALLOWED = [
     ("cgbench/benchmark/measure/overlap/automaton.py", "recognizing", "the title of a paper"),
     ("docs/how-to/external-models.md", "generalization", "the title of a paper"),
     ("docs/reference/data.md", "colors", "a data set"),
-    ("cgbench/benchmark/measure/metrics/bleu.py", "tokenize", "an option of sacrebleu"),
+    ("cgbench/benchmark/measure/metrics/bleu_chrf_ter.py", "tokenize", "an option of sacrebleu"),
     ("cgbench/benchmark/score/comparison/comparison.py", "randomization", "a value of --test"),
     ("cgbench/benchmark/score/evaluation/request.py", "detokenize", "a value of --normalise"),
     ("cgbench/benchmark/release/card.py", "generalization", "the title of a paper"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.measure.metrics.bleu import Bleu
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.reproduction.tables import Benchmark

@@ -6,7 +6,7 @@ is a law, not a list of errors:
 
 - a string at the same place of most hypotheses and of hardly any reference is not part of the text
   (:mod:`cgbench.text.affixes`);
-- lines of a format (XML, JSON) are no texts, even on both sides (:mod:`cgbench.text.markup`);
+- lines of a format (XML, JSON) are no texts, even on both sides (:mod:`cgbench.text.markup_check`);
 - neither side is written in pieces of words, and a symbol that only the hypotheses have does not
   keep them from matching (:mod:`cgbench.text.pieces`);
 - lines fit their own references better than others (:mod:`cgbench.text.line_order`);
@@ -28,7 +28,7 @@ from cgbench.errors import argument
 from cgbench.text.affixes import foreign_affix
 from cgbench.text.damage import FORM_LINES, LONGEST, forms_of, sampled, units_of
 from cgbench.text.line_order import displacement
-from cgbench.text.markup import format_of
+from cgbench.text.markup_check import format_of
 from cgbench.text.pieces import FEWEST_OF_BOTH, foreign_symbol, piece_mark
 from cgbench.text.profile import CASE, Profile, contrasts, lacks_escapes
 

@@ -65,7 +65,7 @@ class Table:
             self.nested = [name for _, row in first for name in _translation(row)]
             self._read = partial(_read_objects, chain(first, objects))
         elif kind in SEGMENT_FORMS:
-            from cgbench.text.segments import read_segments, rows_of
+            from cgbench.text.translation_formats import read_segments, rows_of
 
             names, segments = read_segments(path)
             self._read = partial(rows_of, segments)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 COMPRESSED = (".gz", ".zst")
 SEGMENTS = (".sgm", ".sgml", ".xml", ".tmx", ".xlf", ".xliff", ".po")
-"""Files of translators, read as tables with one row per segment (``segments.py``)."""
+"""Files of translators, read as tables with one row per segment (``translation_formats.py``)."""
 SEGMENT_ID = "id"
 """The column of a file of segments with their numbers."""
 TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet", *SEGMENTS)

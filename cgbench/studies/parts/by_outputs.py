@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.studies.parts.folder import PartsFolder, Place
 from cgbench.studies.parts.own_translations import Outcomes, judge_outputs
 from cgbench.studies.parts.residual import (

@@ -26,10 +26,10 @@ from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.results import Score
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.evaluation.example_sets import ExampleSet, MetricContext, read_test_set
-from cgbench.benchmark.score.evaluation.hypotheses import RELEASE, normalise_systems
+from cgbench.benchmark.score.evaluation.hypothesis_checks import RELEASE, normalise_systems
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
-from cgbench.benchmark.score.outputs.systems import System, check_same_runs, same_systems
+from cgbench.benchmark.score.outputs.hypotheses import System, check_same_runs, same_systems
 from cgbench.errors import InputError, argument
 from cgbench.studies.parts.by_outputs import (
     by_chance,

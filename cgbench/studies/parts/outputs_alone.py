@@ -8,9 +8,9 @@ from typing import Any
 
 from cgbench.argument_types import AnyPath
 from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.benchmark.score.evaluation.hypotheses import check_alone
+from cgbench.benchmark.score.evaluation.hypothesis_checks import check_alone
 from cgbench.benchmark.score.evaluation.result import Evaluation
-from cgbench.benchmark.score.outputs.systems import check_same_runs, read_systems, same_systems
+from cgbench.benchmark.score.outputs.hypotheses import check_same_runs, read_systems, same_systems
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.studies.parts.by_outputs import (
     by_chance,

@@ -29,8 +29,8 @@ from cgbench.benchmark.score.comparison.sequential import (
     sequential_clusters,
 )
 from cgbench.benchmark.score.evaluation.example_sets import release_files
-from cgbench.benchmark.score.evaluation.hypotheses import MOST_INCOMPLETE
-from cgbench.benchmark.score.outputs.systems import read_references
+from cgbench.benchmark.score.evaluation.hypothesis_checks import MOST_INCOMPLETE
+from cgbench.benchmark.score.outputs.hypotheses import read_references
 from cgbench.errors import InputError, argument, warn
 from cgbench.extensions import check_study
 from cgbench.files import check_output, write_atomic, write_json

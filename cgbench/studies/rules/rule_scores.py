@@ -11,7 +11,7 @@ from cgbench.argument_types import File, Systems, Text
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.example_sets import MetricContext
-from cgbench.benchmark.score.evaluation.hypotheses import check_alone
+from cgbench.benchmark.score.evaluation.hypothesis_checks import check_alone
 from cgbench.benchmark.score.evaluation.request import (
     Breakdown,
     ExampleOptions,
@@ -21,8 +21,8 @@ from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.benchmark.score.evaluation.scored import score
 from cgbench.benchmark.score.forms.rows import Row, rows_of
 from cgbench.benchmark.score.imported.import_scores import human_means_of
+from cgbench.benchmark.score.outputs.hypotheses import read_runs
 from cgbench.benchmark.score.outputs.score_files import ScoreColumn
-from cgbench.benchmark.score.outputs.systems import read_runs
 from cgbench.errors import InputError, argument
 from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.steps import hash_file

@@ -22,7 +22,7 @@ from cgbench.benchmark.score.comparison.design import Clusters, Sampling
 from cgbench.benchmark.score.comparison.intervals import score_interval
 from cgbench.benchmark.score.comparison.variance import DrawnScores, ExampleCovariance
 from cgbench.benchmark.score.comparison.variance_components import contrast
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.studies.validity.cells import CELLS, Cells
 from cgbench.tables import render
 

@@ -22,7 +22,7 @@ from cgbench.benchmark.score.evaluation.example_sets import (
     read_test_set,
 )
 from cgbench.benchmark.score.evaluation.request import Control, ScoreRequest
-from cgbench.benchmark.score.outputs.systems import Runs, System, check_same_runs, read_systems
+from cgbench.benchmark.score.outputs.hypotheses import Runs, System, check_same_runs, read_systems
 from cgbench.errors import InputError, argument
 from cgbench.request import accepts
 from cgbench.studies.validity.cell_effects import CellEffects, cell_effects

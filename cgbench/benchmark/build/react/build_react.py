@@ -49,7 +49,7 @@ from cgbench.benchmark.candidates.uncertainty import (
     reverse_of_candidates,
     uncertainty_of_candidates,
 )
-from cgbench.benchmark.measure.metrics.bleu import chrf_and_bleu, sentence_chrf
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import chrf_and_bleu, sentence_chrf
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private
 from cgbench.engines import Engine, saying_where

@@ -31,7 +31,7 @@ class Signature:
     """How a score was computed, as ordered ``key:value`` items, in a long and a short form.
 
     The keys ``bs``, ``ar`` and ``seed`` follow the first item, as in sacrebleu, whose signatures
-    are not changed (:meth:`cgbench.benchmark.measure.metrics.bleu.SacreMetric.signature`).
+    are not changed (:meth:`cgbench.benchmark.measure.metrics.bleu_chrf_ter.SacreMetric.signature`).
     """
 
     def __init__(

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 def _bleu() -> type[Metric]:
-    from cgbench.benchmark.measure.metrics.bleu import Bleu
+    from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu
 
     return Bleu
 
 
 def _chrf() -> type[Metric]:
-    from cgbench.benchmark.measure.metrics.bleu import ChrF
+    from cgbench.benchmark.measure.metrics.bleu_chrf_ter import ChrF
 
     return ChrF
 
 
 def _ter() -> type[Metric]:
-    from cgbench.benchmark.measure.metrics.bleu import Ter
+    from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Ter
 
     return Ter
 

@@ -131,7 +131,7 @@ class Comparison(Request):
 
 
 class SystemRuns(Protocol):
-    """A system and its outputs, such as :class:`cgbench.benchmark.score.outputs.systems.System`."""
+    """A system and its outputs, such as :class:`cgbench.benchmark.score.outputs.hypotheses.System`."""
 
     @property
     def name(self) -> str:

@@ -47,7 +47,7 @@ from cgbench.benchmark.score.evaluation.analysis import Analysis
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.forms import analyses
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError, argument
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced

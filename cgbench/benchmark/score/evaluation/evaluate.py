@@ -29,7 +29,7 @@ from cgbench.benchmark.score.evaluation.features import (
     make_feature,
     signature_of,
 )
-from cgbench.benchmark.score.evaluation.hypotheses import check_form, check_training
+from cgbench.benchmark.score.evaluation.hypothesis_checks import check_form, check_training
 from cgbench.benchmark.score.evaluation.request import Breakdown, ScoreRequest
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.evaluation.sampling import sampling_of, unused_clusters
@@ -43,7 +43,7 @@ from cgbench.benchmark.score.evaluation.scored import (
 )
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.forms.analyses import ROWS, AnalysisLayout
-from cgbench.benchmark.score.outputs.systems import Runs, check_same_runs
+from cgbench.benchmark.score.outputs.hypotheses import Runs, check_same_runs
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.request import accepts
 from cgbench.text.columns import Column, short_name

@@ -10,9 +10,13 @@ from typing import Any
 
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.measure.metrics.registry import make_metric, metric_class
-from cgbench.benchmark.score.evaluation.hypotheses import check_translated, in_release_form, prepare
+from cgbench.benchmark.score.evaluation.hypothesis_checks import (
+    check_translated,
+    in_release_form,
+    prepare,
+)
 from cgbench.benchmark.score.evaluation.request import ExampleOptions, ScoreRequest
-from cgbench.benchmark.score.outputs.systems import (
+from cgbench.benchmark.score.outputs.hypotheses import (
     ROLES,
     System,
     absent,

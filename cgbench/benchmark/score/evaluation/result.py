@@ -25,7 +25,7 @@ from cgbench.benchmark.score.forms.analyses import (
 from cgbench.benchmark.score.forms.columns import COLUMNS
 from cgbench.benchmark.score.forms.output import FORMS
 from cgbench.benchmark.score.forms.rows import LONG, Row
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
 from cgbench.plots import (

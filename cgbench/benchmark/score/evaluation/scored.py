@@ -22,7 +22,7 @@ from cgbench.benchmark.score.comparison.results import Pair, Score
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.variance_components import FEWEST_UNITS
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError, argument
 from cgbench.tables import p_text
 from cgbench.text.columns import Column

@@ -12,7 +12,7 @@ from cgbench.benchmark.score.evaluation.example_sets import ExampleSet
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.evaluation.scored import Binning
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.text.columns import Column
 
 

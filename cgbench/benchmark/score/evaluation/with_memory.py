@@ -7,7 +7,7 @@ from typing import Any
 from cgbench.benchmark.score.evaluation.analyses import options_of, requested_analyses
 from cgbench.benchmark.score.evaluation.example_sets import release_files
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.benchmark.score.outputs.systems import ROLES, absent, in_release
+from cgbench.benchmark.score.outputs.hypotheses import ROLES, absent, in_release
 from cgbench.errors import InputError, argument
 from cgbench.models.memory import TranslationMemory
 from cgbench.request import changed

@@ -29,6 +29,7 @@ from cgbench.benchmark.score.evaluation.request import (
     ScoreRequest,
 )
 from cgbench.benchmark.score.evaluation.result import Evaluation
+from cgbench.benchmark.score.outputs.hypotheses import absent, join_texts, read_runs, read_systems
 from cgbench.benchmark.score.outputs.judgements import EXAMPLE, RATER
 from cgbench.benchmark.score.outputs.log_outputs import by_rows
 from cgbench.benchmark.score.outputs.score_files import (
@@ -39,7 +40,6 @@ from cgbench.benchmark.score.outputs.score_files import (
     split_field,
 )
 from cgbench.benchmark.score.outputs.score_readers import is_frame, read_score_columns
-from cgbench.benchmark.score.outputs.systems import absent, join_texts, read_runs, read_systems
 from cgbench.errors import InputError, argument, warn
 from cgbench.request import KW_ONLY, Request, accepts, changed, option
 from cgbench.text.columns import Column

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cgbench.benchmark.measure.metrics.bleu import Ter
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Ter
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.comparison.design import Clusters
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError
 from cgbench.studies.validity.cell_effects import MEAN, cell_effects
 from cgbench.studies.validity.cells import CELLS, Cells, draw_cells

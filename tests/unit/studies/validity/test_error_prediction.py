@@ -14,7 +14,7 @@ from small_build import list_files
 
 import cgbench
 from cgbench.benchmark.candidates.strata import OWN_SCORE
-from cgbench.benchmark.measure.metrics.bleu import Ter
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Ter
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.cli import main
 from cgbench.errors import InputError

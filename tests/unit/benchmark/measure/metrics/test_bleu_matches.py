@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU
 
-from cgbench.benchmark.measure.metrics import bleu
-from cgbench.benchmark.measure.metrics.bleu import Bleu
+from cgbench.benchmark.measure.metrics import bleu_chrf_ter
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu
 from cgbench.benchmark.measure.metrics.bleu_matches import bleu_statistics
 
 # What 13a's rules look at, blanks of every kind, letters whose lower case depends on their

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.measure.metrics.bins import Feature
-from cgbench.benchmark.measure.metrics.bleu import Bleu
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.cter_lexicon import Atoms, TranslationLexicon
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.measure.metrics.registry import metric_class
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.evaluation.scored import Binning, score
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError
 from cgbench.text.columns import Column
 

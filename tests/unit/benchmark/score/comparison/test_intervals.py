@@ -3,13 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from cgbench.benchmark.measure.metrics.bleu import Bleu
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.comparison.comparison import Comparison, compare
 from cgbench.benchmark.score.comparison.intervals import score_interval, student_quantile
 from cgbench.benchmark.score.comparison.significance import resampled_runs
 from cgbench.benchmark.score.comparison.variance import covariance_of_samples
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 
 
 def share(sums):

@@ -7,7 +7,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from cgbench.benchmark.measure.metrics.bins import Bin
-from cgbench.benchmark.measure.metrics.bleu import Bleu
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.comparison import significance
 from cgbench.benchmark.score.comparison.comparison import Comparison, compare
@@ -21,7 +21,7 @@ from cgbench.benchmark.score.comparison.significance import (
     randomization_of_pairs,
     resampled_runs,
 )
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError
 
 

@@ -12,14 +12,14 @@ import pytest
 from few import few
 
 from cgbench.benchmark.candidates.inclusion import document_inclusion
-from cgbench.benchmark.measure.metrics.bleu import Bleu, ChrF
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu, ChrF
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.comparison import Comparison, compare
 from cgbench.benchmark.score.comparison.design import Clusters, Design, Sampling
 from cgbench.benchmark.score.comparison.variance import covariance_of_design
 from cgbench.benchmark.score.evaluation import sampling as population
 from cgbench.benchmark.score.evaluation.request import ExampleOptions, ScoreRequest
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError
 
 

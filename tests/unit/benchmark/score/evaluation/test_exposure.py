@@ -13,7 +13,7 @@ import pytest
 import cgbench
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.metrics.bins import Feature
-from cgbench.benchmark.measure.metrics.bleu import Bleu
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.measure.overlap.exposure import exposure_of, new_combinations
 from cgbench.benchmark.score.comparison.comparison import Comparison, compare
@@ -25,7 +25,7 @@ from cgbench.benchmark.score.evaluation.exposure import (
     length_strata,
 )
 from cgbench.benchmark.score.evaluation.scored import Binning
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError
 from cgbench.text.columns import Column
 

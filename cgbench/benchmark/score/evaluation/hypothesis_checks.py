@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.benchmark.score.outputs.systems import System
+from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
 from cgbench.text.columns import Column

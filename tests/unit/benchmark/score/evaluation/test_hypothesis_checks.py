@@ -11,7 +11,7 @@ from small_build import list_files, write_release
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
-from cgbench.benchmark.score.evaluation.hypotheses import normalisation_of
+from cgbench.benchmark.score.evaluation.hypothesis_checks import normalisation_of
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.imported.import_scores import import_scores
 from cgbench.errors import InputError, InputWarning

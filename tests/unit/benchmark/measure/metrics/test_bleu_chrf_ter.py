@@ -7,8 +7,8 @@ from nltk.translate.bleu_score import corpus_bleu
 from sacrebleu.metrics import BLEU, CHRF, TER
 from shared_data import SHARED, needs
 
-from cgbench.benchmark.measure.metrics import bleu
-from cgbench.benchmark.measure.metrics.bleu import Bleu
+from cgbench.benchmark.measure.metrics import bleu_chrf_ter
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.measure.metrics.registry import metric_class
 from cgbench.errors import InputError

@@ -160,6 +160,6 @@ def test_what_is_refused(tmp_path, name):
 def test_a_large_file_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "a.xml"
     path.write_text(WMT)
-    monkeypatch.setattr("cgbench.text.segments.LARGEST", 100)
+    monkeypatch.setattr("cgbench.text.translation_formats.LARGEST", 100)
     with pytest.raises(InputError, match="MiB; write its text as a table"):
         read_column(path, "source")
