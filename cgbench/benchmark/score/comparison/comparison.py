@@ -131,7 +131,9 @@ class Comparison(Request):
 
 
 class SystemRuns(Protocol):
-    """A system and its outputs, such as :class:`cgbench.benchmark.score.outputs.hypotheses.System`."""
+    """A system and its outputs, such as
+    :class:`cgbench.benchmark.score.outputs.hypotheses.System`.
+    """
 
     @property
     def name(self) -> str:

@@ -67,7 +67,7 @@ def test_processes_change_nothing(texts, kind, preset, monkeypatch):
     hypotheses, references = texts
     references = [example[: 1 + number % 2] for number, example in enumerate(references)]
     alone = metric_class(kind)(references, preset=preset)
-    monkeypatch.setitem(bleu.WORTH_A_PROCESS, kind, 0)
+    monkeypatch.setitem(bleu_chrf_ter.WORTH_A_PROCESS, kind, 0)
     together = metric_class(kind)(references, preset=preset, jobs=2)
     runs = [hypotheses, hypotheses[::-1]]
     for one, other in zip(alone.all_statistics(runs), together.all_statistics(runs), strict=True):

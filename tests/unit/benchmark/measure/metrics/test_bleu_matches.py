@@ -64,11 +64,13 @@ def test_parts_change_nothing(monkeypatch):
     references = [[text(rng)] for _ in range(50)]
     hypotheses = [one[0][::-1] + one[0] for one in references]
     whole = Bleu(references).statistics(hypotheses)
-    monkeypatch.setattr(bleu, "_TOGETHER", 7)
+    monkeypatch.setattr(bleu_chrf_ter, "_TOGETHER", 7)
     sizes = []
-    extract = bleu._extract
+    extract = bleu_chrf_ter._extract
     monkeypatch.setattr(
-        bleu, "_extract", lambda *given: (sizes.append(len(given[2][0])), extract(*given))[1]
+        bleu_chrf_ter,
+        "_extract",
+        lambda *given: (sizes.append(len(given[2][0])), extract(*given))[1],
     )
     np.testing.assert_array_equal(Bleu(references).statistics(hypotheses), whole)
     assert len(sizes) > 10 and sum(sizes) == 50
