@@ -53,7 +53,7 @@ from cgbench.benchmark.measure.metrics.bleu_chrf_ter import chrf_and_bleu, sente
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private
 from cgbench.engines import Engine, saying_where
-from cgbench.errors import warn
+from cgbench.errors import check_installed, warn
 from cgbench.files import read_json, write_atomic, write_json
 from cgbench.lm.language_model import LanguageModel
 from cgbench.locks import locked
@@ -100,6 +100,9 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
 
     :param say: receives one line per step: why it runs or is kept.
     """
+    # Nothing is written where a package is missing.
+    for package in ("numba", "pyarrow"):
+        check_installed(package)
     out, beside = plan.request.folders[0], find_work(*plan.request.folders)
     workspace = Workspace(beside / STEPS, say)
     if plan.ensemble:
