@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -65,6 +66,11 @@ class FeatureInputs:
 
         :raises InputError: it is empty.
         """
+        return self._training
+
+    @cached_property
+    def _training(self) -> list[str]:
+        """Read once, since the text may be standard input."""
         assert self.train is not None  # ExampleFeature.of checks it
         return training_lines(self.train)
 
