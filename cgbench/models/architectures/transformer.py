@@ -115,12 +115,14 @@ class Transformer(nn.Module):
         self.config = config
         self.scale, self.position_scale = embedding_scales(config)
         source, target = self.build_embeddings(source_size, target_size)
-        self.target_embedding = target
+        # The source first: the norm of all gradients adds them in this order, so another order
+        # trains another model in the last digits.
         if source is target:
             # Not a second submodule, so that a checkpoint has the table only once.
-            object.__setattr__(self, "source_embedding", target)
+            object.__setattr__(self, "source_embedding", source)
         else:
             self.source_embedding = source
+        self.target_embedding = target
         self.dropout = Dropout(config.dropout if config.embedding_dropout else 0.0)
         self.encoder = nn.ModuleList(
             self.build_encoder_layer(index) for index in range(config.encoder_layers)

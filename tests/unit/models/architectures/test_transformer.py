@@ -53,6 +53,20 @@ def test_embeddings_of_length_1():
     assert (model.scale, model.position_scale) == (math.sqrt(config.width), 1.0)
 
 
+def test_parameters_come_from_the_source_to_the_output():
+    # The norm of the gradients adds parameters in their order: another order of the embeddings
+    # trained other models from the fifth digit of the loss on.
+    parts = [name.split(".")[0] for name, _ in small_model().named_parameters()]
+    assert list(dict.fromkeys(parts)) == [
+        "source_embedding",
+        "target_embedding",
+        "encoder",
+        "decoder",
+        "encoder_norm",
+        "decoder_norm",
+    ]
+
+
 def test_hypotheses_share_memories_and_a_beam_that_changes_its_order_moves_nothing():
     model = small_model()
     source, _ = batch(rows=3)
