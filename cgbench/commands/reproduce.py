@@ -94,8 +94,8 @@ def list_command(name: str | None, form: str) -> None:
         for why in dict.fromkeys(row.why for row in rows if row.why):
             names = list(dict.fromkeys(table.left(row) for row in rows if row.why == why))
             say(f"not run: {', '.join(names)}: {why}")
-        if table.note:
-            say(table.note)
+        for remark in table.notes:
+            say(remark)
     click.echo(
         "\nnext:  cgbench reproduce list lexicon-8, for its rows\n"
         "       cgbench reproduce run lexicon-8 --seeds 5 --out DIR"
@@ -121,7 +121,7 @@ def _as_json(table: PublishedTable) -> dict[str, Any]:
             for row in table.rows
         ],
         "why": table.why,
-        "note": table.note,
+        "notes": table.notes,
     }
 
 
@@ -137,7 +137,7 @@ def _details(table: PublishedTable) -> str:
     """Every row of a table, with the number of its published scores."""
     lines = [f"{table.name}: {table.title}", table.paper]
     lines += [_seed_counts(table)] if table.benchmarks else []
-    lines += [f"\n{table.note}"] if table.note else []
+    lines += [f"\n{remark}" for remark in table.notes]
     if table.why:
         return "\n".join([*lines, f"\nnot run: {table.why}"])
     rows = [

@@ -38,6 +38,7 @@ class Line:
     :param schedule: of our runs: ``full`` or a fraction, whether the data are the released ones,
         and the pre-trained model; ``best``: the system with this score, if the paper shows the best
         of several; ``ran``: how many of these have runs (``1 of 2``), if not all.
+    :param note: of the published score.
     """
 
     table: str
@@ -56,6 +57,7 @@ class Line:
     within: bool | None = None
     best: str = ""
     ran: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,7 @@ def _line(
         *(_schedule(system_runs), row.value, row.spread, value - published, low, high, within),
         best=name if name != row.system else "",
         ran=f"{len(choices)} of {count}" if len(choices) < count else "",
+        note=row.note,
     )
 
 
@@ -319,9 +322,14 @@ def tables_of(lines: Sequence[Line], width: int = sys.maxsize) -> list[OutputTab
         title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
         blocks += [
             Note(f"{title}\n{textwrap.fill('; '.join(common), width)}"),
-            OutputTable(HEAD, rows, keys=2),
+            OutputTable(HEAD, rows, keys=2, note="\n".join(_notes(group, width))),
         ]
     return [*blocks, Note(textwrap.fill(LEGEND, width))]
+
+
+def _notes(lines: Iterable[Line], width: int) -> Iterator[str]:
+    for note in dict.fromkeys(f"{line.system}: {line.note}" for line in lines if line.note):
+        yield textwrap.fill(note, width)
 
 
 def _cells(line: Line) -> list[str]:

@@ -222,6 +222,12 @@ class PublishedTable:
         return [name for name in self.best_of.get(system, (system,)) if name in known]
 
     @property
+    def notes(self) -> list[str]:
+        """The table's note, then those of its published scores."""
+        of_scores = dict.fromkeys(f"{row.system}: {row.note}" for row in self.figures if row.note)
+        return [*filter(None, [self.note]), *of_scores]
+
+    @property
     def runs(self) -> bool:
         """Whether any row can be run."""
         return any(not row.why for row in self.rows)

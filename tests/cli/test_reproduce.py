@@ -65,6 +65,9 @@ def test_every_table_of_the_papers_is_listed_and_every_row_runs_or_has_its_reaso
         if row["benchmark"] == "CFQ MCD1"
     }
     assert not any(why and "pre-trained" not in why for why in reasons.values())
+    notes = [note for note in tables["composition-2"]["notes"] if note.startswith("HPD")]
+    assert len(notes) == 2 and all("gold labels" in note for note in notes)
+    assert tables["composition-1"]["notes"] == []
     page = run("reproduce", "list").stdout
     assert max(map(len, page.splitlines())) <= 80
     text = " ".join(page.split())

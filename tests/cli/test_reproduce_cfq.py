@@ -89,7 +89,7 @@ def test_hpd_answers_and_is_scored_with_and_without_repair(run, tmp_path, downlo
     }
     assert len(output) == 20 and all(line.startswith("SELECT ") for line in output)
     shown = run("reproduce", "show", out, "--scale", "smoke").stdout
-    assert "HPD" in shown
+    assert "HPD: mean of several runs, by which the authors replaced" in " ".join(shown.split())
     # A phrase table that the user places beside the data is another run.
     table = out / "data" / "cfq" / "phrase_table"
     table.write_text("(('directed', '?x#ns:film.film.directed_by#M'), 1)\n", encoding="utf-8")

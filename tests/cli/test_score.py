@@ -538,10 +538,17 @@ def test_published_results_stand_beside(files, run):
         "spread": None,
         "runs": 3,
         "source": "r-dangle T5",
+        "note": "",
     } in rows
     words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--set"]
     assert "which benchmark?" in run(*words, "published=true", status=2).stderr
     assert "lexicon T3" in run(*words, "published=cogs").stdout
+    # HPD's row of the NeurIPS paper has no number of runs; both of its rows have a note
+    result = json.loads(run(*words, "published=CFQ MCD1", "--format", "json").stdout)
+    hpd = {row["system"]: row for row in result["published"] if row["system"].startswith("HPD")}
+    assert hpd["HPD"]["runs"] == 3 and hpd["HPD (NeurIPS 2020)"]["runs"] is None
+    assert all("repaired with gold labels" in row["note"] for row in hpd.values())
+    assert "HPD (NeurIPS 2020): the NeurIPS paper's" in run(*words, "published=CFQ MCD1").stdout
 
 
 # --- CTER -----------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ PAPERS = {
 @dataclass(frozen=True)
 class PublishedScore:
     """A published score in percent, as printed; ``spread``: standard deviation, if any; ``source``:
-    paper, table.
+    paper, table; ``note``: what a reader must know to compare it, if anything.
     """
 
     benchmark: str
@@ -43,6 +43,7 @@ class PublishedScore:
     spread: str
     runs: str
     source: str
+    note: str = ""
 
 
 @cache
@@ -50,7 +51,7 @@ def all_published() -> tuple[PublishedScore, ...]:
     """All rows of the table."""
     path = files("cgbench.benchmark.measure") / "published" / "results.tsv"
     text = path.read_text(encoding="utf-8")
-    rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE, restval="")
     return tuple(PublishedScore(**row) for row in rows)
 
 

@@ -67,11 +67,11 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
         values["people"] = [asdict(mean) | {"narrower": mean.narrower} for mean in people]
     if scored.published:
         values["published"] = [
-            {key: getattr(row, key) for key in ("benchmark", "system", "metric", "source")}
+            {key: getattr(row, key) for key in ("benchmark", "system", "metric", "source", "note")}
             | {
                 "value": float(row.value),
                 "spread": float(row.spread) if row.spread else None,
-                "runs": int(row.runs),
+                "runs": int(row.runs) if row.runs else None,
             }
             for row in scored.published
         ]

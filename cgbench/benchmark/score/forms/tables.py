@@ -341,17 +341,15 @@ def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Output
         for (system, benchmark, source), values in lines.items()
     ]
     papers = sorted({row.source.split()[0] for row in scored.published})
+    notes = [f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS]
+    notes += dict.fromkeys(f"{row.system}: {row.note}" for row in scored.published if row.note)
     head = [
         "beside published results",
         "benchmark",
         *(name.removeprefix("CTER ") for name in metrics),
         "source",
     ]
-    return OutputTable(
-        head,
-        cells,
-        note="\n".join(f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS),
-    )
+    return OutputTable(head, cells, note="\n".join(notes))
 
 
 def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTable:
