@@ -1,5 +1,10 @@
 """``cgbench build-react``: build a benchmark."""
 
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import click
 
 from cgbench.benchmark.build.react.request import BuildRequest
@@ -12,6 +17,13 @@ from cgbench.commands.command import (
 from cgbench.commands.lines import cost_table, note, show
 from cgbench.commands.options import takes
 
+READERS: dict[str, Callable[[Any], Any]] = {
+    "train": corpus_words,
+    "pools": corpora_words,
+    "corpus": corpus_words,
+    "exclude": corpora_words,
+}
+
 
 @click.command(
     "build-react",
@@ -21,7 +33,7 @@ from cgbench.commands.options import takes
         " --dry-run"
     ),
 )
-@takes(BuildRequest, read={"train": corpus_words, "pools": corpora_words, "exclude": corpora_words})
+@takes(BuildRequest, read=READERS)
 @grouped_option("Execution", "--dry-run", is_flag=True, help="Print the plan and write nothing")
 @format_option
 def build_react_command(request: BuildRequest, dry_run: bool, form: str) -> None:
@@ -36,14 +48,20 @@ def build_react_command(request: BuildRequest, dry_run: bool, form: str) -> None
     from cgbench.commands.build_report import report
 
     engine = request.execution.tasks.workers
-    plan, workspace = plan_build(request), build.workspace_of(request)
-    # Steps without models take less than the estimate of them would.
-    cost = forecast(plan, workspace, engine) if dry_run or plan.uncertainty else {}
+    workspace = build.workspace_of(request)
     if dry_run:
-        lines = build.explain(plan, workspace)
+        with tempfile.TemporaryDirectory() as texts:
+            plan = plan_build(request, Path(texts))
+            lines = [*build.division_lines(plan), *build.explain(plan, workspace)]
+            cost = forecast(plan, workspace, engine)
         estimate = {"seconds": sum(filter(None, cost.values())), "steps": cost} if cost else None
         text = "\n".join([*lines, *([f"\n{cost_table(cost)}"] if cost else [])])
         return show(form, {"steps": lines, "estimate": estimate}, text)
+    plan = plan_build(request, build.texts_of(request))
+    for line in build.division_lines(plan):
+        note(line)
+    # Steps without models take less than the estimate of them would.
+    cost = forecast(plan, workspace, engine) if plan.uncertainty else {}
     if cost:
         note(f"\n{cost_table(cost)}\n")
     release = build.run_build(plan, engine, note if request.execution.explain else None)

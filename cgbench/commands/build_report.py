@@ -5,11 +5,13 @@ that come next.
 from functools import partial
 from typing import Any
 
+from cgbench.benchmark.candidates.division import CORPUS
 from cgbench.benchmark.candidates.ensemble_quality import table_of
 from cgbench.benchmark.candidates.matching import HEAD, shown_balance
 from cgbench.benchmark.candidates.noise_share import noise_text
 from cgbench.benchmark.release.card import COUNTS, EXAMPLES, figure_rows, shown_counts
 from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.work_folder import default_work
 from cgbench.errors import printable
 from cgbench.tables import render
 
@@ -77,6 +79,9 @@ def _next(release: Release) -> str:
             f"written to {out}\nnext: the same command without --until {release.until}"
             f" {remaining_steps}"
         )
+    train = release.manifest["inputs"]["train"]
+    pairs, corpus = train["pairs"], (release.work or default_work(out)) / CORPUS
+    names = " ".join(str(corpus / f"train.{language}") for language in release.languages)
     test = (
         out / f"test.{'norm.' * release.keeps_normalised}{release.languages[0]}"
     )  # as the ensemble was trained
@@ -85,6 +90,11 @@ def _next(release: Release) -> str:
         [
             f"written to {out} ({release.signature})",
             f"next:  cgbench verify {out}",
+            *(
+                [f"       train the systems to be tested on {names} ({pairs:,} pairs)"]
+                if "corpus" in release.manifest["inputs"]
+                else []
+            ),
             *(
                 [translate] if release.has_text and release.ensemble.is_dir() else []
             ),  # not of `--member`

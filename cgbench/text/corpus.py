@@ -146,16 +146,7 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
         return PlannedText(
             spec, normalisation, (plain.source.sha256, plain.target.sha256), plain, None
         )
-    for path in spec.files:
-        if is_stdin(path):
-            raise InputError(
-                "standard input (-) can be read once, but this text is read again; write it to a"
-                " file"
-            )
-        if path.is_dir():
-            raise InputError(f"{path}: a folder, not a text file")
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
+    check_files(spec)
     hashes = tuple(map(hash_file, spec.files))
     sides = [split_name(path)[1] for path in spec.paths]
     step = Step(
@@ -169,6 +160,20 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
         inputs={f"file-{line_number}": value for line_number, value in enumerate(hashes, 1)},
     )
     return PlannedText(spec, normalisation, hashes, None, step)
+
+
+def check_files(spec: CorpusSpec) -> None:
+    """:raises InputError: a corpus has a file that is missing, or cannot be read again."""
+    for path in spec.files:
+        if is_stdin(path):
+            raise InputError(
+                "standard input (-) can be read once, but this text is read again; write it to a"
+                " file"
+            )
+        if path.is_dir():
+            raise InputError(f"{path}: a folder, not a text file")
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
 
 
 def _write_plain(

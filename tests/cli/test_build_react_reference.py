@@ -132,7 +132,7 @@ def reverse(tmp_path_factory, demo, run):
 def test_a_reverse_ensemble(release, reverse, corpora, run, tmp_path):
     """Two columns, a cut by the second, and what reads them."""
     out = copy_build(release, tmp_path / "out")
-    words = ("--reverse-ensemble", reverse, "--set", "drop_reference=1/10")
+    words = ("--set", f"reverse_ensemble={reverse}", "--set", "drop_reference=1/10")
     build_release(corpora, out, *words, "--set", "drop_by=dual_cross_entropy")
     table = pyarrow.parquet.read_table(tmp_path / "out" / CANDIDATES).to_pandas()
     forward, back = table["reference_pe_stu"], table["reverse_pe_stu"]
@@ -145,7 +145,7 @@ def test_a_reverse_ensemble(release, reverse, corpora, run, tmp_path):
     assert table["dual_cross_entropy"][dropped].min() >= table["dual_cross_entropy"][~dropped].max()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["inputs"]["reverse_ensemble"]["path"] == reverse.name
-    assert f"--reverse-ensemble {reverse.name}" in manifest["command"]
+    assert f"--set reverse_ensemble={reverse.name}" in manifest["command"]
     assert (
         "by `dual_cross_entropy`) were dropped before the most uncertain"
         in (tmp_path / "out/README.md").read_text()
@@ -155,8 +155,8 @@ def test_a_reverse_ensemble(release, reverse, corpora, run, tmp_path):
         "build-react",
         *corpora,
         *SMALL,
-        "--reverse-ensemble",
-        reverse,
+        "--set",
+        f"reverse_ensemble={reverse}",
         "--out",
         out,
         "--dry-run",
@@ -169,18 +169,17 @@ def test_a_reverse_ensemble_that_goes_the_way_of_the_build_is_refused(
 ):
     words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "out"]
     for extra in ((), ("--dry-run",)):
-        said = run(
-            *words, "--reverse-ensemble", f"{release}.work/ensemble", *extra, status=2
-        ).stderr
+        setting = f"reverse_ensemble={release}.work/ensemble"
+        said = run(*words, "--set", setting, *extra, status=2).stderr
         assert "this ensemble translates in the direction of the build" in said
         assert said.count("\n") == 1
     assert (
         "contains no trained model"
-        in run(*words, "--reverse-ensemble", tmp_path / "nowhere", status=2).stderr
+        in run(*words, "--set", f"reverse_ensemble={tmp_path / 'nowhere'}", status=2).stderr
     )
     for name in ("dual_cross_entropy", "reverse_pe_stu"):
         said = run(*words, "--set", f"drop_by={name}", status=2).stderr
         assert (
-            f"drop_by: {name} needs a reverse-direction ensemble; give one with --reverse-ensemble"
-            in said
+            f"drop_by: {name} needs a reverse-direction ensemble; give one with"
+            " --set reverse_ensemble" in said
         )

@@ -30,7 +30,7 @@ def settings_of(preset="react", **changes):
     """A request for a build whose texts nobody reads."""
     from cgbench.benchmark.build.react.request import BuildRequest
 
-    return BuildRequest("train", "pool", "out", preset=preset, **changes)
+    return BuildRequest("train", "pool", out="out", preset=preset, **changes)
 
 
 def pair(demo, stem):

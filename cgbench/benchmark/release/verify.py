@@ -5,6 +5,7 @@ candidates' measures.
 import itertools
 import json
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -16,6 +17,7 @@ import numpy as np
 
 from cgbench.argument_types import AnyRelease, Folder
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations
+from cgbench.benchmark.candidates.division import divide
 from cgbench.benchmark.candidates.matching import LENGTHS, RAREST, balance, covariates_of
 from cgbench.benchmark.candidates.noise_share import choose_cut
 from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, pair_measures
@@ -59,6 +61,7 @@ from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
 from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.steps import hash_file
+from cgbench.text.formats import CorpusSpec
 from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
 from cgbench.text.remote import is_address
@@ -146,6 +149,8 @@ def _checks(release: Release) -> Iterator[tuple[str, Callable[[Release], Found]]
         yield "inclusion and strata", _check_draws
         if release.configuration.get("control"):
             yield "control set", _check_control
+    if "corpus" in release.manifest["inputs"]:
+        yield "division of the corpus", _check_division
     yield from (("inputs", _check_inputs), ("ensemble", _check_ensemble))
 
 
@@ -535,6 +540,7 @@ def _check_inputs(release: Release) -> Iterator[Check]:
         *((role, entry) for role in ("pool", "exclude") for entry in inputs[role]),
     ]
     files = [(role, file) for role, entry in corpora for file in entry["files"]]
+    files += [("corpus", file) for file in inputs.get("corpus", {}).get("files", [])]
     files += [("lm", inputs["lm"])] if "lm" in inputs else []
     files += [("difficulty", file) for file in inputs.get("difficulty", [])]
     files += [(f"known-from {side}", file) for side, file in inputs.get("known_from", {}).items()]
@@ -552,6 +558,36 @@ def _check_inputs(release: Release) -> Iterator[Check]:
                 same,
                 "" if same else "not the file that the release was built from",
             )
+
+
+def _check_division(release: Release) -> Found:
+    """The training text and the pool against the corpus, divided again, if it is here."""
+    inputs, name = release.manifest["inputs"], "division of the corpus"
+    entry = inputs["corpus"]
+    counts = entry["counts"]
+    if counts["pairs"] != counts["train"] + counts["pool"] + counts["empty"]:
+        return "the counts do not add up"
+    paths = [release.input_path(file["path"]) for file in entry["files"]]
+    files = [split_name(path)[0] for path in paths]
+    if list(map(_hash_input, files)) != [file["sha256"] for file in entry["files"]]:
+        return [Check(name, None, "the corpus is not here")]
+    corpus = CorpusSpec(tuple(paths), tuple(entry["columns"]) if entry["columns"] else None)
+    settings = entry["settings"]
+    with tempfile.TemporaryDirectory() as folder:
+        division = divide(
+            corpus,
+            release.languages,
+            Path(folder),
+            share=settings["pool_share"],
+            document=settings["document"],
+        )
+        for side, spec in (("train", division.train), ("pool", division.pool)):
+            recorded = inputs["train"] if side == "train" else inputs["pool"][0]
+            hashes = [file["sha256"] for file in recorded["files"]]
+            if list(map(hash_file, spec.files)) != hashes:
+                return f"{side}: other pairs than those of the corpus divided again"
+        same = dict(division.counts) == counts
+    return "" if same else "other counts than those of the corpus divided again"
 
 
 def _check_ensemble(release: Release) -> Iterator[Check]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cgbench.benchmark.build.react.request import BuildRequest
+from cgbench.benchmark.candidates.division import Division, divide
 from cgbench.checksums import known_digest
 from cgbench.errors import InputError, argument
 from cgbench.models.external.opening import Planned, check_together, plan_member
@@ -23,7 +24,8 @@ class Inputs:
     that side of the training text. ``ensemble`` is a folder of trained members, ``members`` are
     external models; without either, members are trained. ``reverse`` is a reverse-direction
     ensemble, ``lm`` a language model that scores the candidates, ``difficulty`` one file of values
-    per corpus of the pool. Languages are parts of file names."""
+    per corpus of the pool. ``division`` is that of one corpus into ``train`` and the pool.
+    Languages are parts of file names."""
 
     train: CorpusSpec
     pools: tuple[CorpusSpec, ...]
@@ -33,6 +35,7 @@ class Inputs:
     reverse: Path | None = None
     lm: Path | None = None
     difficulty: tuple[Path, ...] = ()
+    division: Division | None = None
     members: tuple[Planned, ...] = ()
     languages: tuple[str, str] = ("source", "target")
 
@@ -45,22 +48,38 @@ class Inputs:
 
 
 def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
-    """The inputs that a request names.
+    """The inputs that a request names; a single corpus is divided.
 
-    :param texts: the folder where lists of sentences are written.
+    :param texts: the folder where lists of sentences, and the sides of a divided corpus, are
+        written.
     :raises InputError: an input is invalid, or two of them do not fit together.
     """
     columns = request.text_options.columns
-    train = as_corpus(request.train, columns, "train", texts)
-    languages = request.text_options.languages_of(train)
+    if request.corpus is not None:
+        corpus = as_corpus(request.corpus, columns, "corpus", texts)
+        languages = request.text_options.languages_of(corpus)
+        division = divide(
+            corpus,
+            languages,
+            texts,
+            share=request.pool_share,
+            document=request.drawing.document,
+        )
+        train = division.train
+        pools: tuple[CorpusSpec, ...] = (division.pool,)
+    else:
+        division = None
+        train = as_corpus(request.train, columns, "train", texts)
+        languages = request.text_options.languages_of(train)
+        pools = corpora_of(request.pools, "pool", columns=columns, texts=texts)
     options, ranking = request.ensemble_options, request.ranking
     ensemble, reverse, lm = (
         None if path is None else Path(path)
         for path in (options.ensemble, options.reverse_ensemble, ranking.lm)
     )
-    inputs = Inputs(
+    return Inputs(
         train=train,
-        pools=corpora_of(request.pools, "pool", columns=columns, texts=texts),
+        pools=pools,
         exclude=tuple(
             sorted(
                 corpora_of(request.exclude, "exclude", columns=columns, texts=texts), key=_by_bytes
@@ -71,12 +90,10 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
         reverse=reverse,
         lm=lm,
         difficulty=tuple(map(Path, _listed(ranking.difficulty))),
+        division=division,
         members=_external_members(request),
         languages=languages,
     )
-    if not inputs.pools:
-        raise InputError(f"{argument('pools')}: give at least one pool")
-    return inputs
 
 
 def _by_bytes(spec: CorpusSpec) -> tuple[list[str], str]:

@@ -94,7 +94,8 @@ class Built:
 def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     """Identify the inputs by their bytes and lay out the steps. Reads the inputs and runs nothing.
 
-    :param texts: the folder where lists of sentences are written (default: a temporary one).
+    :param texts: the folder where lists of sentences, and the sides of a divided corpus, are
+        written. By default a temporary one, for a plan that will not run.
     :raises InputError: an input is missing or malformed, or settings do not fit together.
     """
     if texts is None:
@@ -223,7 +224,10 @@ def _inspect_texts(
     inputs: Inputs, normalisation: Normalisation, accept: bool
 ) -> tuple[Finding, ...]:
     """The errors in the texts; each is also a warning."""
-    findings = look_at(inputs.train, (*inputs.pools, *inputs.exclude), normalisation)
+    texts = [inputs.train, *inputs.pools, *inputs.exclude]
+    if inputs.division:  # what is wrong in a corpus is wrong in both of its sides
+        texts = [inputs.division.corpus, *inputs.exclude]
+    findings = look_at(texts[0], texts[1:], normalisation)
     for finding in findings:
         if finding.stops and not accept:
             raise InputError(

@@ -26,6 +26,7 @@ from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.benchmark.build.react.write_release import write_release
 from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, scan_parts
+from cgbench.benchmark.candidates.division import publish_division
 from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
 from cgbench.benchmark.candidates.matching import MatchedControl
@@ -73,12 +74,15 @@ from cgbench.steps import STEPS, Workspace
 from cgbench.text.corpus import ParallelText
 from cgbench.text.normalisation import SIDES
 
-TEXTS = "texts"  # in the workspace: corpora that were passed as lists of sentences
+TEXTS = "texts"  # in the workspace: lists of sentences, the two sides of a divided corpus
 
 
 @accepts(BuildRequest)
 def build_react(request: BuildRequest) -> Release:
     """Build a release, or resume a build: finished steps are kept.
+
+    One ``corpus`` is divided into a training corpus and a pool; the training side is for the
+    systems to be tested, and is in ``OUT.work/corpus``.
 
     A corpus is one file with both sides (TSV, JSON lines, Parquet), two plain files, ``(source,
     target)``, or two lists of sentences.
@@ -87,9 +91,8 @@ def build_react(request: BuildRequest) -> Release:
     :raises InputError: an input or a setting is invalid, or too few pairs are left for the
         selection.
     """
-    texts = find_work(*request.folders) / STEPS / TEXTS
     return run_build(
-        plan_build(request, texts),
+        plan_build(request, texts_of(request)),
         request.execution.tasks.workers,
         request.execution.tasks.say,
     )
@@ -112,6 +115,8 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
         numbered_steps(step.name for step in plan.steps),
     ):
         keep_private(beside)
+        if plan.inputs.division:
+            publish_division(plan.inputs.division, beside)
         built = find_pairs(plan, workspace, engine=engine)
         release = write_release(built, out, workspace)
     for warning in built.warnings:  # with the caller's paths; the manifest has file names only
@@ -131,6 +136,17 @@ def explain(plan: Plan, workspace: Workspace) -> list[str]:
         _check_ensembles(plan, train)
     _open_lm(plan, workspace)
     return [workspace.why(step) for step in plan.steps]
+
+
+def texts_of(request: BuildRequest) -> Path:
+    """The folder for texts that a build writes before it runs."""
+    return find_work(*request.folders) / STEPS / TEXTS
+
+
+def division_lines(plan: Plan) -> list[str]:
+    """The line about the division of a single corpus, if there is one."""
+    division = plan.inputs.division
+    return [f"corpus: {division}"] if division else []
 
 
 def workspace_of(request: BuildRequest) -> Workspace:

@@ -260,7 +260,8 @@ def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelT
         return (
             "seen pairs (their source or target is a line of the training corpus or of an excluded"
             f" one): {counts['seen']:,}, repeats: {counts['duplicates']:,}; give a pool of other"
-            " text"
+            f" text, or, if you have one corpus, {argument('corpus')} instead of"
+            f" {argument('train')} and {argument('pools')}, which divides it"
         )
     # No pair has known words.
     for text in (train.source, train.target):

@@ -21,6 +21,7 @@ from cgbench.argument_types import (
     as_path,
 )
 from cgbench.benchmark.candidates.amounts import Amount, PositiveAmount, parse_amount
+from cgbench.benchmark.candidates.division import POOL_SHARE
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.strata import Allocation
 from cgbench.errors import InputError, argument
@@ -46,6 +47,8 @@ KnownFrom: TypeAlias = Annotated[
 _INPUTS = (
     "train",
     "pools",
+    "corpus",
+    "pool_share",
     "out",
     "exclude",
     "preset",
@@ -155,7 +158,7 @@ class EnsembleOptions(Request):
         metavar="NAME",
         default=None,
         help="Override the preset's architecture",
-        group="Ensemble",
+        group="Advanced",
     )
     method: Name | None = option(
         "--method",
@@ -200,10 +203,9 @@ class EnsembleOptions(Request):
         group="Advanced",
     )
     reverse_ensemble: Folder | None = option(
-        "--reverse-ensemble",
+        "--set reverse_ensemble",
         default=None,
-        help="Reverse-direction ensemble, for dual conditional cross-entropy",
-        group="Advanced",
+        help="Folder of a reverse-direction ensemble, for dual conditional cross-entropy",
     )
     beam: int = option(
         "--set beam",
@@ -461,22 +463,35 @@ class BuildRequest(Request):
 
     open_field = "settings"
     settings_group = "Selection"
-    train: Bitext = option(
+    train: Bitext | None = option(
         "--train",
+        default=None,
         help="Training corpus: two files, or one with both sides",
         group="Input",
     )
     pools: Bitexts = option(
         "--pool",
+        default=(),
         help="Pool of pairs to select from; repeatable",
         group="Input",
     )
+    _: KW_ONLY
     out: Folder = option(
         "--out",
         help="Folder of the release",
         group="Output",
     )
-    _: KW_ONLY
+    corpus: Bitext | None = option(
+        "--corpus",
+        default=None,
+        help="Instead of --train and --pool: one corpus, which is divided into both",
+        group="Input",
+    )
+    pool_share: PositiveAmount = option(
+        "--set pool_share",
+        default=POOL_SHARE,
+        help="Number or share of the pairs of --corpus that become the pool",
+    )
     exclude: Bitexts = option(
         "--exclude",
         default=(),
@@ -557,7 +572,10 @@ class BuildRequest(Request):
         return {"model": fields_of(type(self))["model"].default} if self.trained else {}
 
     def check(self) -> None:
-        """Members that are trained already are taken as they are; settings are of the model."""
+        """One corpus, or two texts. Members that are trained already are taken as they are;
+        settings are of the model.
+        """
+        self._check_corpora()
         if self.trained and "model" in self.given:
             raise self.refused("model")
         for name in ("arch", "method"):
@@ -570,6 +588,24 @@ class BuildRequest(Request):
                 )
             if not key.startswith(SECTIONS):
                 raise unknown_setting(key, _leaves())
+
+    def _check_corpora(self) -> None:
+        if self.corpus is None:
+            for name in ("train", "pools"):
+                if not getattr(self, name):
+                    raise InputError(
+                        f"{argument(name)}: it is missing; give a training corpus and a pool, or"
+                        f" one corpus to divide into both ({argument('corpus')})"
+                    )
+            if "pool_share" in self.given:
+                raise InputError(f"{argument('pool_share')} needs {argument('corpus')}")
+            return
+        for name in ("train", "pools", "known_from", "difficulty"):
+            if flat_values(self)[name]:
+                raise InputError(
+                    f"{argument('corpus')} is divided into training corpus and pool; leave"
+                    f" {argument(name)} out"
+                )
 
     @property
     def trained(self) -> str:

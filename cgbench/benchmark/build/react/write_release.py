@@ -19,6 +19,7 @@ from cgbench import __version__
 from cgbench.benchmark.build.react.build_plan import Built
 from cgbench.benchmark.build.react.request import default_settings
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
+from cgbench.benchmark.candidates.division import POOL_SHARE
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pool_scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
@@ -68,9 +69,9 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     shutil.rmtree(staging, ignore_errors=True)
     (staging / DATA).mkdir(parents=True)
     plan, inputs, languages = built.plan, built.plan.inputs, built.plan.inputs.languages
-    corpora = [
-        path for spec in (inputs.train, *inputs.pools, *inputs.exclude) for path in spec.paths
-    ]
+    divided = [inputs.division.corpus] if inputs.division else []
+    specs = (*divided, inputs.train, *inputs.pools, *inputs.exclude)
+    corpora = [path for spec in specs for path in spec.paths]
     further = (
         *inputs.known.values(),
         inputs.ensemble,
@@ -188,6 +189,13 @@ def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
         ],
         "exclude": [entry(text, None) for text in plan.exclude],
     }
+    if division := inputs.division:
+        result["corpus"] = {
+            "files": list(map(file, division.corpus.paths, division.hashes)),
+            "columns": division.corpus.columns,
+            "settings": division.settings,
+            "counts": division.counts,
+        }
     if inputs.known:
         keys = plan.ngrams.inputs
         result["known_from"] = {
@@ -237,7 +245,10 @@ def command(built: Built, names: Mapping[str, str]) -> str:
     """
     plan, inputs, request = built.plan, built.plan.inputs, built.plan.request
     # The inputs: texts, models, files of values.
-    corpora = [("--train", inputs.train), *(("--pool", spec) for spec in inputs.pools)]
+    if division := inputs.division:
+        corpora = [("--corpus", division.corpus)]
+    else:
+        corpora = [("--train", inputs.train), *(("--pool", spec) for spec in inputs.pools)]
     corpora += [("--exclude", spec) for spec in inputs.exclude]
     prompts = {
         member.template for member in inputs.members if "prompt" not in member.address.options
@@ -261,7 +272,7 @@ def command(built: Built, names: Mapping[str, str]) -> str:
         *named("--ensemble", inputs.ensemble),
         *(("--member", shown_name(member.address)) for member in inputs.members),
         *(("--prompt", str(template)) for template in prompts),  # shared by all members
-        *named("--reverse-ensemble", inputs.reverse),
+        *([("--set", f"reverse_ensemble={names[str(inputs.reverse)]}")] if inputs.reverse else []),
         *named("--difficulty", *inputs.difficulty),
         *named("--lm", inputs.lm),
         *([("--accept-text",)] if any(finding.stops for finding in plan.findings) else []),
@@ -275,6 +286,11 @@ def command(built: Built, names: Mapping[str, str]) -> str:
             ("--set", f"{key}={'none' if value is None else value}")
             for key, value in request.as_dict().items()
             if value != defaults.get(key)
+        ),
+        *(
+            [("--set", f"pool_share={share}")]
+            if division and (share := division.settings["pool_share"]) != POOL_SHARE
+            else []
         ),
         *([("--until", until)] if until != "release" else []),
     ]

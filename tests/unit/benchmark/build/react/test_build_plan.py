@@ -23,7 +23,7 @@ def plan(tmp_path):
             "until": "uncertainty",
             **settings,
         }
-        return plan_build(BuildRequest(corpus, corpus, tmp_path / "out", **given))
+        return plan_build(BuildRequest(corpus, corpus, out=tmp_path / "out", **given))
 
     return make
 

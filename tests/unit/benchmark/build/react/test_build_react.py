@@ -162,7 +162,7 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
         ({"train": [["a\nb"], ["c"]]}, "train, source, sentence 1: holds a line break"),
         ({"train": [[], []]}, "train: the corpus is empty"),
         ({"train": [["a"], [7]]}, "train: a corpus is a file, two files, or two lists"),
-        ({"pools": []}, "pools: give at least one pool"),
+        ({"pools": []}, "pools: it is missing; give a training corpus and a pool, or one corpus"),
         ({"pools": ["nowhere.de", "nowhere.en"]}, "nowhere.de: no such file"),
         (
             {"pools": [("a.de", "a.en", "b.de")]},
