@@ -8,7 +8,7 @@ A pool that is used in place is not read again: the scan knows the byte offset o
 one (compressed, a table, normalised text) is read once more, up to the last line that is needed.
 """
 
-import mmap
+import os
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
@@ -19,6 +19,8 @@ from cgbench.text.corpus import ParallelText, TextFile
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
 from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.tokenizers import detokenizer
+
+_BLOCK = 512  # bytes read at once; more than most lines
 
 
 def original_pairs(
@@ -55,19 +57,29 @@ def _in_place(spec: CorpusSpec, pool: ParallelText) -> bool:
 
 def _lines_at(text: TextFile, offsets: np.ndarray) -> list[str]:
     """The lines that begin at byte offsets of a text, as the file has them."""
-    if not len(offsets):
-        return []
-    with text.path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
-        lines = []
-        for start in (offsets + text.begin).tolist():
-            end = content.find(b"\n", start)
-            lines.append(content[start : end if end >= 0 else len(content)])
+    with text.path.open("rb") as file:
+        lines = [_line_at(file.fileno(), start) for start in (offsets + text.begin).tolist()]
     try:
         return [line.decode() for line in lines]
     except UnicodeDecodeError:
         raise InputError(
             f"{text.path}: the file has changed while it was read; run again"
         ) from None
+
+
+def _line_at(file: int, start: int) -> bytes:
+    """The bytes from ``start`` to the end of the line.
+
+    Read, not mapped: the pages of a mapped file count as memory of the process, and lines from all
+    over a pool would be nearly all of its pages.
+    """
+    line = b""
+    while block := os.pread(file, max(_BLOCK, len(line)), start + len(line)):
+        end = block.find(b"\n")
+        if end >= 0:
+            return line + block[:end]
+        line += block
+    return line
 
 
 def _read_lines(spec: CorpusSpec, numbers: np.ndarray) -> dict[int, Pair]:

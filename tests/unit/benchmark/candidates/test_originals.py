@@ -36,6 +36,7 @@ def pool_of(folder, pairs, mark=b"", end=b"\n", last=b"\n"):
 
 
 PAIRS = [("ein  Hund ", "a\u2028dog"), ("", "\u00e9"), ("x\ty", "\x85 z"), ("\U0001d504", "end")]
+PAIRS.append(("long " * 700, "ö" * 1500))  # read in several blocks, which cut letters
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
