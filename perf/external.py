@@ -221,9 +221,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         for part in (translate, uncertainty, memory):
             if not arguments.parts or part.__name__ in arguments.parts:
-                print(
-                    " | ".join(
-                        part(Path(scratch), Setting("cpu", arguments.repeat, torch.float32))
-                    ),
-                    flush=True,
-                )
+                row = part(Path(scratch), Setting("cpu", arguments.repeat, torch.float32))
+                print("| " + " | ".join(row) + " |", flush=True)

@@ -50,7 +50,7 @@ def main() -> None:
                 flush=True,
             )
         write_systems(folder)
-        cores = sorted(os.sched_getaffinity(0))
+        cores = sorted(os.sched_getaffinity(0))[:2]
         hypotheses = [folder / f"s{system}" for system in range(SYSTEMS)]
         systems = [
             word

@@ -123,22 +123,29 @@ def repeated(path: Path, out: Path, lines: int = 10_000, times: int = 4) -> Path
     return out
 
 
-def make_small(folder: Path) -> None:
-    """A small corpus: sentences made of pieces of sentences, words by Zipf's law, two unrelated
-    sides.
+def make_corpora(folder: Path, train: int, pool: int) -> None:
+    """Texts like real ones: sentences made of pieces of sentences, words by Zipf's law, two
+    unrelated sides; half of the pairs of the pool have a rare word.
+
+    :param train, pool: numbers of pairs.
     """
     rng = np.random.default_rng(1)
-    for language in ("de", "en"):
+    for language, letter in (("de", "ü"), ("en", "i")):
         weights = 1 / np.arange(3, 8003)
-        words = np.array([f"{language}{number:x}" for number in range(8000)])
+        words = np.array([f"{language}{number:x}{letter * (number % 2)}" for number in range(8000)])
         phrases = [
             " ".join(words[rng.choice(8000, n, p=weights / weights.sum())])
             for n in rng.integers(1, 7, 5000)
         ]
-        for name, lines in (("train", 20_000), ("pool", 200_000)):
-            picks = np.minimum(rng.zipf(1.3, (lines, 6)) - 1, 4999)
-            text = "".join(" ".join(phrases[i] for i in row) + "\n" for row in picks)
-            (folder / f"{name}.{language}").write_text(text)
+        for name, lines, share_of_rare in (("train", train, 0), ("pool", pool, 0.3)):
+            with (folder / f"{name}.{language}").open("w") as file:
+                for first in range(0, lines, 100_000):
+                    count = min(100_000, lines - first)
+                    picks = np.minimum(rng.zipf(1.3, (count, 6)) - 1, 4999).tolist()
+                    sentences = [" ".join([phrases[i] for i in row]) for row in picks]
+                    for line in np.flatnonzero(rng.random(count) < share_of_rare).tolist():
+                        sentences[line] += f" {language}q{first + line}"
+                    file.write("\n".join(sentences) + "\n")
 
 
 def measure(corpora: Path, work: Path, sample: int, repeat: int) -> list[tuple[str, str, str]]:
@@ -236,7 +243,7 @@ def main() -> None:
         if options.small:
             corpora = work / "corpora"
             corpora.mkdir()
-            make_small(corpora)
+            make_corpora(corpora, train=20_000, pool=200_000)
         rows = measure(corpora, work, options.sample, options.repeat)
     print(f"{datetime.date.today()}, {description()}\n")
     if options.small:

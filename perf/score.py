@@ -186,7 +186,7 @@ def main() -> None:
         )
     print(
         f"| CTER of {ROWS:,} rows, whole command | {ours.wall:.2f} s = {ours.wall / plain.wall:.2f}"
-        f" x a plain script ({plain.wall:.2f} s), {ours.memory:.0f} MB | 1 s |"
+        f" x plain Python ({plain.wall:.2f} s), {ours.memory:.0f} MB | 1 s |"
     )
     print(
         f"| paired bootstrap, 1,000 samples, {SYSTEMS} systems, {LINES:,} lines | {paired.wall:.2f}"
