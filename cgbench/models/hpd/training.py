@@ -9,8 +9,10 @@ epoch of the parser is kept (theirs: the best on validation data by all sets of 
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -35,6 +37,9 @@ from cgbench.models.hpd.queries import (
 from cgbench.models.hpd.settings import HPDSettings
 from cgbench.models.hpd.sketch_parser import SketchParser
 from cgbench.models.special_ids import EOS, PAD
+from cgbench.models.training.distributed import Processes
+from cgbench.models.training.interruption import held_signals
+from cgbench.models.training.state import Progress, read_state, restore_tensors, write_state
 from cgbench.progress import bar
 
 UNREPAIRED, REJECTED, GOLD = "", "repaired with rejected paths", "repaired with gold labels"
@@ -42,6 +47,7 @@ REPAIRS = (UNREPAIRED, REJECTED, GOLD)
 ORACLE = "oracle classifier"  # what the sketch and the phrase table allow
 SPECIALS = 4
 UNKNOWN = 3
+SAVE_EVERY = 500  # updates between two states of a training
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,29 @@ class Example:
     path: str
     merged: Mapping[str, Sequence[str]]
     valid: bool
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a network is trained on.
+
+    :param rows: numbers of examples; ``size``: of a batch; ``loss``: of the examples of a batch.
+    :param clip_norm: largest norm of the gradient; 0: no limit.
+    """
+
+    rows: Sequence[int]
+    size: int
+    epochs: int
+    loss: Callable[[Sequence[int]], Tensor]
+    clip_norm: float = 0.0
+
+    def batches(self, order: random.Random) -> Iterator[list[int]]:
+        """Every row once per epoch, in random order."""
+        for _ in range(self.epochs):
+            shuffled = list(self.rows)
+            order.shuffle(shuffled)
+            for first in range(0, len(shuffled), self.size):
+                yield shuffled[first : first + self.size]
 
 
 class Words:
@@ -111,33 +140,85 @@ class HPD:
         self.classifier: PathClassifier
 
     def train(self, seed: int, folder: Path) -> None:
-        """Train both networks, or read those that an earlier call has finished in ``folder``."""
+        """Train both networks.
+
+        A network that an earlier call finished in ``folder`` is read; one that it was training
+        continues from its last state, and ends with the same bytes.
+        """
         settings = self.settings
         torch.manual_seed(seed)
         self.parser = SketchParser(
             len(self.words), len(self.sketch_words), settings.width, settings.embedding
         ).to(self.device)
-        self._trained(self.parser, folder / "sketch_parser.safetensors", self._train_parser, seed)
+        self._trained(self.parser, "sketch parser", folder, self._parser_task, seed)
         torch.manual_seed(seed)
         self.classifier = PathClassifier(
             len(self.path_words), settings.classifier_width, settings.embedding
         ).to(self.device)
-        self._trained(
-            self.classifier, folder / "path_classifier.safetensors", self._train_classifier, seed
-        )
+        self._trained(self.classifier, "path classifier", folder, self._classifier_task, seed)
 
     def _trained(
-        self, network: nn.Module, path: Path, train: Callable[[random.Random], None], seed: int
+        self,
+        network: nn.Module,
+        title: str,
+        folder: Path,
+        task: Callable[[random.Random], Task],
+        seed: int,
     ) -> None:
+        path = folder / f"{title.replace(' ', '_')}.safetensors"
+        states = path.with_suffix(".training")
         if path.is_file():
             network.load_state_dict(read_tensors(path)[0])
         else:
-            train(random.Random(seed))
-            path.parent.mkdir(parents=True, exist_ok=True)
+            states.mkdir(parents=True, exist_ok=True)
+            order = random.Random(seed)
+            self._fit(network, title, task(order), order, states, seed)
             write_tensors(path, network.state_dict())
+        shutil.rmtree(states, ignore_errors=True)
         network.eval()
 
-    def _train_parser(self, order: random.Random) -> None:
+    def _fit(
+        self,
+        network: nn.Module,
+        title: str,
+        task: Task,
+        order: random.Random,
+        states: Path,
+        seed: int,
+    ) -> None:
+        """Make all updates of a network, from the state in ``states`` if there is one.
+
+        A state is written every ``SAVE_EVERY`` updates, and when a signal asks to stop.
+        """
+        optimizer = torch.optim.Adam(network.parameters(), self.settings.learning_rate)
+        network.train()
+        # Where did an earlier call stop?
+        processes = Processes(0, 1, self.device)
+        made_of = [asdict(self.settings), title, seed]
+        progress, tensors = read_state(states, made_of, processes)
+        if tensors:
+            restore_tensors(tensors, network, optimizer, processes)
+        # The batches before it are drawn again and skipped.
+        total = task.epochs * -(-len(task.rows) // task.size)
+        total = min(total, self.settings.updates or total)
+        finished = progress.update
+        with held_signals() as signals, bar(total, f"train {title}", "update") as shown:
+            shown.update(finished)
+            for batch in islice(task.batches(order), finished, total):
+                optimizer.zero_grad()
+                task.loss(batch).backward()
+                if task.clip_norm:
+                    nn.utils.clip_grad_norm_(network.parameters(), task.clip_norm)
+                optimizer.step()
+                finished += 1
+                shown.update(1)
+                if signals or finished % SAVE_EVERY == 0:
+                    progress = Progress(update=finished)
+                    write_state(states, made_of, progress, network, optimizer, processes)
+                if signals:
+                    break  # it takes effect on leaving held_signals
+
+    def _parser_task(self, order: random.Random) -> Task:
         settings = self.settings
         sources = [[*self.words.encode(question), EOS] for question in self.questions]
         sketches = [
@@ -145,19 +226,14 @@ class HPD:
             for sketch in self.sketches
         ]
         usable = [row for row, paths in enumerate(sketches) if paths]
-        optimizer = torch.optim.Adam(self.parser.parameters(), settings.learning_rate)
-        self.parser.train()
-        for batch in self._batches(
-            usable, settings.parser_batch, settings.parser_epochs, order, "sketch parser"
-        ):
-            source = padded([sources[row] for row in batch], self.device)
-            loss = self.parser.loss(source, [sketches[row] for row in batch])
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(self.parser.parameters(), settings.clip_norm)
-            optimizer.step()
 
-    def _train_classifier(self, order: random.Random) -> None:
+        def loss(batch: Sequence[int]) -> Tensor:
+            source = padded([sources[row] for row in batch], self.device)
+            return self.parser.loss(source, [sketches[row] for row in batch])
+
+        return Task(usable, settings.parser_batch, settings.parser_epochs, loss, settings.clip_norm)
+
+    def _classifier_task(self, order: random.Random) -> Task:
         settings = self.settings
         examples: list[Example] = []
         for question, sketch, clauses in zip(
@@ -168,40 +244,15 @@ class HPD:
             negative = [example for example in proposed if not example.valid]
             count = min(len(positive), len(negative))
             examples += positive + order.sample(negative, count)
-        optimizer = torch.optim.Adam(self.classifier.parameters(), settings.learning_rate)
-        self.classifier.train()
-        for batch in self._batches(
-            range(len(examples)),
-            settings.classifier_batch,
-            settings.classifier_epochs,
-            order,
-            "path classifier",
-        ):
+
+        def loss(batch: Sequence[int]) -> Tensor:
             chosen = [examples[row] for row in batch]
             classes = [VALID if example.valid else 1 - VALID for example in chosen]
             target = torch.tensor(classes, device=self.device)
-            loss = nn.functional.cross_entropy(self._logits(chosen), target)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            return nn.functional.cross_entropy(self._logits(chosen), target)
 
-    def _batches(
-        self, rows: Sequence[int], size: int, epochs: int, order: random.Random, title: str
-    ) -> Iterator[list[int]]:
-        """Every row once per epoch, in random order, up to the limit of updates."""
-        total = epochs * -(-len(rows) // size)
-        total = min(total, self.settings.updates or total)
-        made = 0
-        with bar(total, f"train {title}", "update") as progress:
-            for _ in range(epochs):
-                shuffled = list(rows)
-                order.shuffle(shuffled)
-                for first in range(0, len(shuffled), size):
-                    if made == total:
-                        return
-                    yield shuffled[first : first + size]
-                    made += 1
-                    progress.update(1)
+        rows = range(len(examples))
+        return Task(rows, settings.classifier_batch, settings.classifier_epochs, loss)
 
     def _logits(self, examples: Sequence[Example]) -> Tensor:
         questions = [self.path_words.encode(example.question) for example in examples]

@@ -2,7 +2,9 @@
 repair of the authors' evaluation, and the whole method on a small grammar.
 """
 
+import signal
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ import torch
 from toy_cfq import pairs
 
 from cgbench.errors import InputError
-from cgbench.models.hpd import queries
+from cgbench.models.checkpoints import STATE
+from cgbench.models.hpd import queries, training
 from cgbench.models.hpd.path_classifier import PathClassifier
 from cgbench.models.hpd.phrase_table import PhraseTable, fill, predicate_key
 from cgbench.models.hpd.settings import HPDSettings
@@ -266,3 +269,70 @@ def test_a_finished_training_is_read_and_answers_alike(tmp_path):
     assert sorted(times) == ["path_classifier.safetensors", "sketch_parser.safetensors"]
     assert trained(train, test, settings, tmp_path) == first
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times
+
+
+@pytest.mark.parametrize("network", ["sketch_parser", "path_classifier"])
+def test_an_interrupted_training_continues_to_the_same_bytes(tmp_path, monkeypatch, network):
+    """Killed after update 5, when the state of update 4 is on the disk."""
+    train = pairs(40)
+    settings = HPDSettings(
+        width=8, classifier_width=8, embedding=8, parser_batch=8, classifier_batch=16, updates=9
+    )
+    monkeypatch.setattr(training, "SAVE_EVERY", 4)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    HPD(*zip(*train, strict=True), settings).train(0, whole)
+
+    calls = []
+    task_name = f"_{network.split('_')[1]}_task"
+    build_task = getattr(HPD, task_name)
+
+    def dying_task(self, order):
+        task = build_task(self, order)
+
+        def loss(batch):
+            calls.append(batch)
+            if len(calls) == 6:
+                raise KeyboardInterrupt
+            return task.loss(batch)
+
+        return replace(task, loss=loss)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HPD, task_name, dying_task)
+        with pytest.raises(KeyboardInterrupt):
+            HPD(*zip(*train, strict=True), settings).train(0, cut)
+    assert not (cut / f"{network}.safetensors").exists()
+    monkeypatch.setattr(HPD, task_name, lambda self, order: counted(build_task(self, order)))
+
+    def counted(task):
+        return replace(task, loss=lambda batch: (calls.append(batch), task.loss(batch))[1])
+
+    calls.clear()
+    HPD(*zip(*train, strict=True), settings).train(0, cut)
+    assert len(calls) == 5  # updates 5 to 9
+    for path in whole.iterdir():
+        assert (cut / path.name).read_bytes() == path.read_bytes()
+    assert sorted(path.name for path in cut.iterdir()) == [
+        "path_classifier.safetensors",
+        "sketch_parser.safetensors",
+    ]
+
+
+def test_a_stopped_training_saves_its_state_at_once(tmp_path, monkeypatch):
+    train = pairs(40)
+    settings = HPDSettings(width=8, classifier_width=8, embedding=8, parser_batch=8, updates=6)
+    build_task = HPD._parser_task
+
+    def stopping_task(self, order):
+        task = build_task(self, order)
+
+        def loss(batch):
+            signal.raise_signal(signal.SIGINT)
+            return task.loss(batch)
+
+        return replace(task, loss=loss)
+
+    monkeypatch.setattr(HPD, "_parser_task", stopping_task)
+    with pytest.raises(KeyboardInterrupt):
+        HPD(*zip(*train, strict=True), settings).train(0, tmp_path)
+    assert (tmp_path / "sketch_parser.training" / STATE).is_file()
