@@ -19,11 +19,12 @@ import numpy as np
 
 from cgbench.errors import InputError, require
 from cgbench.files import write_atomic
-from cgbench.tables import fixed, span
+from cgbench.tables import fixed, span, typeset
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""The palette of Okabe and Ito (2008) without its yellow, which is too light on white. The pages
-have it on dark paper too, with white for black."""
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b270a4", "#c7864b", "#3e95fa", "#000000")
+"""The palette of Okabe and Ito (2008) without its yellow. Its purple, orange and sky blue are
+changed so that every colour has a contrast of 3 on white; on dark paper, the pages have the
+original ones and white for black."""
 MARKERS = "osD^vPX*<>"
 SPREAD = 0.4  # of the distance between two labels, for the points of all systems
 FEW = 5
@@ -156,12 +157,12 @@ class Chart:
             low, high = (series.low[label], series.high[label]) if series.low else (nan, nan)
             runs = series.runs[label] if series.runs and len(series.runs[label]) > 1 else ()
             words = f"{series.name}, {self.labels[label]}" if len(self.labels) > 1 else series.name
-            words += f": {fixed(value, decimals, sign)}{series.note if self.signed else ''}"
+            words += f": {typeset(fixed(value, decimals, sign))}{series.note * self.signed}"
             if isfinite(low):
-                words += f", 95%: {span(low, high, decimals, sign)}"
+                words += f", 95%: {typeset(span(low, high, decimals, sign))}"
                 yield Mark("interval", [(place, low), (place, high)], colour)
             if runs:
-                words += "; runs: " + ", ".join(fixed(run, decimals) for run in runs)
+                words += "; runs: " + ", ".join(typeset(fixed(run, decimals)) for run in runs)
             if isfinite(value):
                 shape = "start" if self.rows and label + 1 < len(self.labels) else "dot"
                 dots.append(Mark(shape, [(place, value)], colour, words, is_hollow))
@@ -177,7 +178,7 @@ class Chart:
         value = series.values[-1]
         if not isfinite(value):
             return ""
-        return fixed(value, self.decimals, "+" * self.signed) + series.note
+        return typeset(fixed(value, self.decimals, "+" * self.signed)) + series.note
 
     def name_heights(self) -> list[float]:
         """Where the names of lines stand on the axis of values: at the last values, moved until

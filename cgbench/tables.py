@@ -27,6 +27,7 @@ _LATEX = {
     "μ": r"$\mu$",
 }
 _SIGNED = re.compile(r"(?<!\S)([-+])(?=[0-9.]+\s|[0-9.]+\Z)")
+_MINUS = re.compile(r"(?<![\w.,-])-(?=[\d.])")
 _SHORT = 24  # characters of a cell that stays on one line
 _RANGE = re.compile(r"([0-9.]+)-([0-9.]+)\Z")
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~$&]")
@@ -70,6 +71,11 @@ def fixed(value: float | None, places: int, sign: str = "", none: str = "") -> s
     return text
 
 
+def typeset(text: str) -> str:
+    """Numbers with a minus sign instead of a hyphen, for pages and pictures."""
+    return _MINUS.sub("\N{MINUS SIGN}", text)
+
+
 def span(low: float | None, high: float | None, places: int, sign: str = "") -> str:
     """An interval, if there is one."""
     if low is None or high is None:
@@ -92,6 +98,11 @@ def counted(count: int, noun: str) -> str:
     """``1 line``, ``2,000 lines``, ``2 entries``."""
     many = f"{noun.removesuffix('y')}ies" if noun.endswith("ry") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else many}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def p_text(value: float | None) -> str:
@@ -338,6 +349,7 @@ class OutputTable:
 
     ``keys``: how many columns say what a row is. ``starts``: where groups of columns start.
     ``note``: lines below it. ``latex``: the table in LaTeX, if that has another layout.
+    ``key``: the head of the first column where the title stands above the table.
     """
 
     head: Sequence[str]
@@ -347,6 +359,7 @@ class OutputTable:
     note: str = ""
     latex: str | None = None
     starts: Sequence[int] = ()
+    key: str = ""
 
     def render(self, form: str) -> str:
         """The table in one of :data:`FORMS`."""

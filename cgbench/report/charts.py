@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,24 @@ from markupsafe import Markup
 
 from cgbench.errors import printable
 from cgbench.plots import COLOURS, Chart, Mark, Series, finite_range, short_names, shorten
+from cgbench.tables import typeset
 
-WIDTH = 440
+WIDTH = 340
+"""Of a chart, in the pixels of its text: a phone, or a third of a wide page."""
 HISTOGRAM = 68  # its height
 RADIUS = {"dot": 3.2, "start": 4.0, "run": 2.4}
 LARGEST_DOT = 14.0  # radius of a dot for many points
 WIDTH_OF_LETTER = 7.2
+ROOM_OF_TICK = 36  # of the text of a tick on an axis from left to right
 HALF_END = 3.5  # of the short line at an end of an interval
 STEPS = [factor * 10.0**power for power in range(-12, 300) for factor in (1, 2, 2.5, 5)]
 """Distances of ticks."""
+CORNERS: tuple[tuple[tuple[float, float], ...], ...] = (
+    (),
+    ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)),
+    ((0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0), (0, -1.4)),
+)
+"""Of a dot, from its middle, in radii: a circle, a square, a diamond."""
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
 
 
@@ -44,10 +54,31 @@ class Scale:
         )
 
     def ticks(self) -> list[float]:
-        """Round values on the scale, six or fewer."""
-        step = next(step for step in STEPS if (self.high - self.low) / step <= 6)
+        """Round values on the scale, six or fewer, with room for their texts."""
+        most = max(1, min(6, int(abs(self.end - self.start) / ROOM_OF_TICK)))
+        step = next(step for step in STEPS if (self.high - self.low) / step <= most)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [multiple * step for multiple in range(first, last + 1)]
+
+
+class LogScale(Scale):
+    """A scale on which equal ratios are equally far apart."""
+
+    def __call__(self, value: float) -> float:
+        """The position of a value above zero."""
+        share = math.log(value / self.low) / (math.log(self.high / self.low) or 1.0)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Powers of ten, with their double and fivefold where there is room."""
+        tenths = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        for factors in ((1, 2, 5), (1,)):
+            ticks = [factor * 10.0**power for power in tenths for factor in factors]
+            visible = [tick for tick in ticks if self.low <= tick <= self.high]
+            places = [self(tick) for tick in visible]
+            if all(after - before >= ROOM_OF_TICK for before, after in pairwise(places)):
+                return visible
+        return visible
 
 
 def draw(chart: Chart) -> Markup:
@@ -109,6 +140,11 @@ def _mark(
     class_ = f"{mark.shape} {_class(mark.colour)}{' few' if mark.is_hollow else ''}"
     if mark.shape in RADIUS:
         (x, y), radius = points[0], RADIUS[mark.shape]
+        # A colour that is used again has another shape.
+        corners = CORNERS[mark.colour // len(COLOURS) % len(CORNERS)] if mark.shape == "dot" else ()
+        if corners:
+            outline = [(x + across * radius, y + down * radius) for across, down in corners]
+            return [_line(outline, class_, mark.words)]
         return [_element("circle", title=mark.words, cx=x, cy=y, r=radius, class_=class_)]
     if mark.shape == "line":
         return [_line(points, class_, stroke_dasharray=dashes)]
@@ -120,29 +156,32 @@ def _mark(
 
 
 def histograms(
-    series: Sequence[Series], label: str, title: str, bins: int = 40, unit: str = "pairs"
+    series: Sequence[Series],
+    label: str,
+    title: str,
+    bins: int = 40,
+    unit: str = "pairs",
+    *,
+    is_log: bool = False,
 ) -> Markup:
     """One histogram per series, above one another on one axis, each with its own peak as height.
 
     Bins of whole numbers hold equally many of them; others would show gaps that are not in the
     data. A dashed line marks the median. If that at least doubles the room, the axis ends at the
     99th percentile, and the last bin counts the values beyond.
+
+    :param is_log: the axis is logarithmic, if all values are above zero.
     """
     values = np.array([value for row in series for value in row.values if math.isfinite(value)])
-    low, high = finite_range(values)
-    cut_at = float(np.quantile(values, 0.99)) if len(values) else high
-    is_cut, is_whole = low < cut_at < (low + high) / 2, bool((values == np.round(values)).all())
-    high = cut_at if is_cut else high
-    edges = np.linspace(low, high, bins + 1)
-    if is_whole:
-        first, last = math.ceil(low), math.floor(high)
-        width = math.ceil((last - first + 1) / bins)
-        edges = np.arange(first - 0.5, last + 0.5 + width, width)
-    x = Scale(float(edges[0]), float(edges[-1]), 8, WIDTH - 12)
-    label += (
-        f" (last bin: {tick_text(float(edges[-2]) + 0.5 * is_whole)} and more)" if is_cut else ""
-    )
+    is_log = is_log and len(values) > 0 and values.min() > 0
+    edges, is_cut = _edges(values, bins, is_log)
+    x = (LogScale if is_log else Scale)(float(edges[0]), float(edges[-1]), 8, WIDTH - 12)
+    if is_cut:
+        whole_number = math.ceil(edges[-2]) if _are_whole(values) else float(edges[-2])
+        label += f" (last bin: {tick_text(whole_number)} and more)"
     elements = _x_axis(x, 4, HISTOGRAM * len(series) + 4, label)
+    medians = [_median(row) for row in series]
+    decimals = _decimals_of_medians([median for median in medians if median is not None])
     for index, row in enumerate(series):
         values = np.array(row.values, np.float64)
         counts = np.histogram(np.minimum(values[np.isfinite(values)], x.high), edges)[0]
@@ -152,13 +191,50 @@ def histograms(
         outline = zip(
             map(x, np.repeat(edges, 2)), map(y, [0, *np.repeat(counts, 2), 0]), strict=True
         )
-        middle = float(np.median(values)) if len(values) else x.low
-        text = f"{row.name}: {len(values):,} {unit}, median {tick_text(middle)}"
+        middle = medians[index]
+        text = f"{row.name}: {len(values):,} {unit}"
+        text += "" if middle is None else f", median {typeset(f'{middle:,.{decimals}f}')}"
         elements.append(_line(list(outline), f"area {_class(row.colour_at(index))}", text))
-        if x.low <= middle <= x.high:
+        if middle is not None and x.low <= middle <= x.high:
             elements.append(_line([(x(middle), base), (x(middle), y.end - 2)], "median"))
         elements.append(_text(8, base - HISTOGRAM + 18, text, "name"))
     return _svg(elements, HISTOGRAM * len(series) + 38, title)
+
+
+def _edges(values: np.ndarray, bins: int, is_log: bool) -> tuple[np.ndarray, bool]:
+    """The edges of the bins of a histogram, and whether the last bin counts values beyond it."""
+    low, high = finite_range(values)
+    if is_log:
+        return np.geomspace(low, high, bins + 1), False
+    cut_at = float(np.quantile(values, 0.99)) if len(values) else high
+    is_cut = low < cut_at < (low + high) / 2
+    high = cut_at if is_cut else high
+    if _are_whole(values):
+        first, last = math.ceil(low), math.floor(high)
+        width = math.ceil((last - first + 1) / bins)
+        return np.arange(first - 0.5, last + 0.5 + width, width), is_cut
+    if is_cut:  # at round numbers, one of which is in the label of the axis
+        step = next(step for step in STEPS if (high - low) / step <= bins)
+        return step * np.arange(math.floor(low / step), math.ceil(high / step) + 1), is_cut
+    return np.linspace(low, high, bins + 1), is_cut
+
+
+def _are_whole(values: np.ndarray) -> bool:
+    return bool((values == np.round(values)).all())
+
+
+def _median(series: Series) -> float | None:
+    values = np.array(series.values, np.float64)
+    values = values[~np.isnan(values)]
+    return float(np.median(values)) if len(values) else None
+
+
+def _decimals_of_medians(medians: Sequence[float]) -> int:
+    """The same for all medians of a chart: four digits of the largest, none of whole numbers."""
+    largest = max(map(abs, medians), default=0.0)
+    if not largest or all(median == round(median) for median in medians):
+        return 0
+    return max(0, 3 - math.floor(math.log10(largest)))
 
 
 def scatter(
@@ -229,7 +305,7 @@ def shade(value: float | None) -> str:
 
 def tick_text(value: float) -> str:
     """A number on an axis, of six digits, or four if it is below 1,000."""
-    return f"{value:z,.{6 if abs(value) >= 1000 else 4}g}"
+    return typeset(f"{value:z,.{6 if abs(value) >= 1000 else 4}g}")
 
 
 def _x_axis(x: Scale, top: float, bottom: float, label: str) -> list[Markup]:

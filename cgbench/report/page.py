@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -22,7 +23,7 @@ from markupsafe import Markup, escape
 from cgbench import __version__
 from cgbench.errors import printable
 from cgbench.report.names import with_meanings
-from cgbench.tables import Cell, Note, OutputTable, render
+from cgbench.tables import Cell, Note, OutputTable, render, typeset
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -80,17 +81,24 @@ def render_section(template: Path, context: dict[str, Any]) -> Markup:
 
 
 def as_table(
-    label: str, caption: str, head: Sequence[str], rows: Sequence[Any], latex: str = ""
+    label: str,
+    caption: str,
+    head: Sequence[str],
+    rows: Sequence[Any],
+    latex: str = "",
+    starts: Sequence[int] = (),
 ) -> dict[str, Any]:
     """The argument of ``table`` in ``parts.html``: rows of texts, or of texts with a shade after
-    the first.
+    the first; a row of one text is the title of those after it.
 
     :param latex: the table in LaTeX; by default made from the cells.
+    :param starts: where groups of columns start.
     """
     latex = latex or render(
         [_latex(cell) for cell in head], [[_latex(cell) for cell in row] for row in rows], "latex"
     )
-    return {"label": label, "caption": caption, "head": head, "rows": rows, "latex": latex}
+    table = {"label": label, "caption": caption, "head": head, "rows": rows}
+    return {**table, "latex": latex, "starts": starts}
 
 
 def page_table(table: OutputTable, label: str, caption: str = "") -> dict[str, Any]:
@@ -106,13 +114,21 @@ def page_table(table: OutputTable, label: str, caption: str = "") -> dict[str, A
         [row[column] or (NONE if column >= table.keys else "") for column in columns]
         for row in table.rows
     ]
-    return as_table(label, caption or label, [table.head[column] for column in columns], rows)
+    starts = [columns.index(start) for start in table.starts if start in columns]
+    head = [table.head[column] for column in columns]
+    return as_table(label, caption or label, head, rows, starts=starts)
 
 
 def page_tables(blocks: Iterable[OutputTable | Note], label: str = "") -> list[dict[str, Any]]:
     """The tables among ``blocks`` that have rows and a title, or are labelled here."""
     tables = [block for block in blocks if isinstance(block, OutputTable) and block.rows]
-    return [page_table(table, label or table.title) for table in tables if label or table.title]
+    return [
+        page_table(
+            replace(table, head=[table.key or table.head[0], *table.head[1:]]), label or table.title
+        )
+        for table in tables
+        if label or table.title
+    ]
 
 
 def _latex(cell: Any) -> str:
@@ -158,6 +174,13 @@ def _finalize(value: Any) -> Any:
     return printable(value, "\n\t") if type(value) is str else value
 
 
+def _with_minus(cell: Any) -> Any:
+    """A cell of a table with a minus sign instead of a hyphen."""
+    if isinstance(cell, Cell):
+        return Cell(typeset(cell.number), cell.mark, is_best=cell.is_best)
+    return typeset(cell) if type(cell) is str else cell
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -170,6 +193,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
+    environment.filters["number"] = _with_minus
     environment.filters["count"] = lambda value: f"{value:,}"
     environment.filters["share"] = lambda value: NONE if value is None else f"{100 * value:.1f}%"
     environment.filters["named"] = with_meanings

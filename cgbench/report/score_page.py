@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,8 @@ from cgbench.benchmark.score.forms.tables import (
 )
 from cgbench.errors import InputError
 from cgbench.plots import FEW as FEW_OF_BIN
-from cgbench.report.page import (
-    page_tables,
-    render_page,
-)
+from cgbench.report.notes import without_repetition
+from cgbench.report.page import page_tables, render_page
 from cgbench.report.score_data import (
     MOST_LINES,
     MOST_ROWS,
@@ -41,10 +40,13 @@ from cgbench.report.score_sections import (
     drop_of,
     examples_data,
     forest,
+    joint_table,
     matrix_of_pairs,
+    meaning_of_pairs,
     places,
     table_of_systems,
 )
+from cgbench.tables import joined
 
 
 def score_page(
@@ -115,24 +117,35 @@ class ScorePage:
             lines.append(
                 f"{listed:,} of {n:,} examples are listed: those on which the systems differ most."
             )
-        return [("", line) for line in lines]
+        names = [system.name for system in self.evaluation.systems]
+        return [("", line) for line in without_repetition(lines, names)]
 
     @cached_property
     def facts(self) -> list[tuple[str, str]]:
-        """The metrics, the examples and the signatures."""
-        facts = []
+        """The examples, and which scores are better."""
+        better: dict[str, list[str]] = {}
         for scored in self._of_metrics:
-            better = "lower" if scored.metric.lower_is_better else "higher"
-            facts.append(("metric", f"{scored.metric.name}, {better} is better"))
-        facts.append(("examples", f"{self.scored.metric.n:,}"))
+            side = "lower" if scored.metric.lower_is_better else "higher"
+            better.setdefault(f"{side} is better", []).append(scored.metric.name)
+        sides = [f"{joined(names)}: {side}" for side, names in better.items()]
+        facts = [("examples", f"{self.scored.metric.n:,}"), ("scores", "; ".join(sides))]
         if self.scored.clusters:
             facts.append(("clusters", self.scored.clusters.removeprefix("clusters: ")))
         if self.scored.sampling.design:
             facts.append(("estimate", self.scored.sampling.design.description()))
-        signatures = [f"{scored.metric.name}|{scored.signature}" for scored in self._of_metrics]
-        return [*facts, *(("signature", signature) for signature in signatures)]
+        return facts
 
     # Systems.
+
+    @cached_property
+    def has_several_scores(self) -> bool:
+        """Whether a table has several scores side by side."""
+        return len(self._of_figures) > 1
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The first table of the page: the systems, by all scores."""
+        return joint_table(self._of_figures) if self.has_several_scores else self.systems[0]
 
     @cached_property
     def systems(self) -> list[dict[str, Any]]:
@@ -150,6 +163,11 @@ class ScorePage:
         if self.scored.baseline is None:
             return []
         return [forest(*of_figure) for of_figure in self._of_figures]
+
+    @cached_property
+    def charts_of_systems(self) -> list[tuple[Any, str]]:
+        """The differences from the baseline, then the scores."""
+        return [*self.forests, *self.charts]
 
     @cached_property
     def details(self) -> list[dict[str, Any]]:
@@ -178,8 +196,13 @@ class ScorePage:
 
     @cached_property
     def pairs(self) -> list[dict[str, Any]]:
-        """The matrix of all pairs for each metric."""
+        """The triangle of all pairs for each metric."""
         return [matrix for scored in self._of_metrics if (matrix := matrix_of_pairs(scored))]
+
+    @cached_property
+    def meaning_of_pairs(self) -> str:
+        """What the triangles show."""
+        return meaning_of_pairs(self.scored)
 
     # The control set, bins and analyses.
 
@@ -189,6 +212,16 @@ class ScorePage:
         if not self.scored.drops:
             return []
         return [drop_of(self.scored, figure) for figure in self.scored.metric.figures]
+
+    @cached_property
+    def control_design(self) -> str:
+        """What the release says about its control set; empty for any other."""
+        if not self.inputs.has_control_of_release:
+            return ""
+        return (
+            " It is the control set of the release: matched in corpus, length and word frequency,"
+            " of any degree and uncertainty."
+        )
 
     @cached_property
     def control_examples(self) -> int | None:
@@ -205,15 +238,25 @@ class ScorePage:
 
     @cached_property
     def breakdowns(self) -> list[dict[str, Any]]:
-        """A chart and a table for each feature and score."""
+        """Charts and a table for each feature."""
+        by_feature: dict[str | None, list[ScoredSystems]] = {}
+        for scored in chain.from_iterable(self._binned):
+            by_feature.setdefault(scored.by, []).append(scored)
         tables = []
-        for features in self._binned:
-            for feature_number, scored in enumerate(features):
-                for figure in scored.metric.figures:
-                    subsets = [subset for row in scored.results for _, subset in row.bins]
-                    # CTER aggregate is undefined where bins divide groups.
-                    if any(subset.figures[figure].value is not None for subset in subsets):
-                        tables.append(breakdown(scored, figure, feature_number))
+        for feature_number, of_metrics in enumerate(by_feature.values()):
+            of_figures = [
+                (scored, figure)
+                for scored in of_metrics
+                for figure in scored.metric.figures
+                # CTER aggregate is undefined where bins divide groups.
+                if any(
+                    subset.figures[figure].value is not None
+                    for result in scored.results
+                    for _, subset in result.bins
+                )
+            ]
+            if of_figures:
+                tables.append(breakdown(of_figures, feature_number))
         return tables
 
     @cached_property
@@ -302,9 +345,5 @@ class ScorePage:
 
     @cached_property
     def signatures(self) -> list[str]:
-        """The long and the short signature of each metric."""
-        return [
-            f"{scored.metric.name}|{scored.signature.format(short=short)}"
-            for scored in self._of_metrics
-            for short in (False, True)
-        ]
+        """The signature of each metric."""
+        return [f"{scored.metric.name}|{scored.signature}" for scored in self._of_metrics]

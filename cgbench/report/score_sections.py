@@ -10,13 +10,14 @@ import numpy as np
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
-from cgbench.benchmark.score.comparison.tiers import AllPairs, compare_all
+from cgbench.benchmark.score.comparison.tiers import compare_all
 from cgbench.benchmark.score.evaluation.features import unit_of
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs, score_chart
 from cgbench.benchmark.score.forms.columns import Decimals
 from cgbench.benchmark.score.forms.latex import STARS, bins_table, legend
 from cgbench.benchmark.score.forms.rows import rows_of
 from cgbench.benchmark.score.forms.tables import (
+    COLUMNS_OF_SCORE,
     drop_blocks,
     reasons_table,
     systems_table,
@@ -39,7 +40,7 @@ from cgbench.report.score_data import (
     never_right,
     outputs,
 )
-from cgbench.tables import Cell, OutputTable, fixed
+from cgbench.tables import Cell, OutputTable, fixed, joined
 from cgbench.text.profile import is_unspaced
 
 FEW = 20
@@ -58,6 +59,37 @@ def places(scored: ScoredSystems) -> int:
     return max(2, scored.metric.width)
 
 
+def joint_table(of_figures: Sequence[tuple[ScoredSystems, str]]) -> dict[str, Any]:
+    """The systems by several scores side by side, each with its interval and its difference."""
+    columns = [column for column in COLUMNS_OF_SCORE if column.beside]
+    has_seeds = any(result.runs > 1 for scored, _ in of_figures for result in scored.results)
+    starts: list[int] = []
+    head, rows = ["system"], [[result.system] for result in of_figures[0][0].results]
+    for scored, figure in of_figures:
+        table = systems_table(scored, list(rows_of(scored)), places(scored), [figure], columns)
+        first = 3  # after the system, its examples and its runs
+        if len(head) == 1 and has_seeds:
+            head, rows = [*head, "seeds"], [[row[0], row[2]] for row in table.rows]
+        starts.append(len(head))
+        head += table.head[first:]
+        rows = [[*row, *line[first:]] for row, line in zip(rows, table.rows, strict=True)]
+    caption = _meaning_of_marks([cell for row in rows for cell in row], of_figures)
+    return page_table(OutputTable(head, rows, starts=starts), "Scores", caption)
+
+
+def _meaning_of_marks(cells: Sequence[str], of_figures: Sequence[tuple[ScoredSystems, str]]) -> str:
+    """What the stars and the differences in a table of systems mean."""
+    scored, meanings = of_figures[0][0], []
+    if any(isinstance(cell, Cell) and cell.is_best for cell in cells):
+        meanings.append(f"{BEST.strip()}: best system, or not significantly worse than the best")
+    if scored.baseline is not None:
+        scores = [
+            result.whole.figures[figure] for of, figure in of_figures for result in of.results
+        ]
+        meanings.append(f"Δ: difference from {scored.baseline}; {legend(scored, scores)}")
+    return "; ".join(meanings)
+
+
 def table_of_systems(scored: ScoredSystems, figure: str) -> dict[str, Any]:
     """The systems with a score, whose marks the caption explains."""
     table = without_equal_p(systems_table(scored, list(rows_of(scored)), places(scored), [figure]))
@@ -65,20 +97,11 @@ def table_of_systems(scored: ScoredSystems, figure: str) -> dict[str, Any]:
     hidden = {"n"} if any(result.runs > 1 for result in scored.results) else {"n", "runs"}
     columns = [column for column, name in enumerate(table.head) if name not in hidden]
     head, *rows = [[line[column] for column in columns] for line in (table.head, *table.rows)]
-    # What the marks and columns mean.
     name = scored.metric.axis(figure)
-    caption = name
-    if any(isinstance(cell, Cell) and cell.is_best for row in rows for cell in row):
-        caption += f"; {BEST.strip()}: the best system, or not significantly worse than the best"
-    if scored.baseline is not None:
-        scores = [result.whole.figures[figure] for result in scored.results]
-        caption += (
-            f"; Δ: difference from {scored.baseline}; p: {scored.test} test;"
-            f" {legend(scored, scores)}"
-        )
-    return page_table(
-        OutputTable(["seeds" if name == "runs" else name for name in head], rows), name, caption
-    )
+    cells = [cell for row in rows for cell in row]
+    caption = "; ".join(filter(None, [name, _meaning_of_marks(cells, [(scored, figure)])]))
+    heads = ["seeds" if name == "runs" else name for name in head]
+    return page_table(OutputTable(heads, rows), f"{name}: all columns", caption)
 
 
 def chart_of_systems(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
@@ -114,10 +137,7 @@ def forest(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
         signed=True,
         decimals=Decimals.of(scores, places(scored)).differences,
     )
-    caption = f"Difference from {scored.baseline}; bar: 95% interval"
-    if any(score.significant is not None for score in scores):
-        caption += f"; {legend(scored, scores)}"
-    return charts.draw(chart), caption
+    return charts.draw(chart), f"Difference from {scored.baseline}; bar: 95% interval"
 
 
 def drop_of(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
@@ -141,8 +161,8 @@ def drop_of(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
 
 
 def matrix_of_pairs(scored: ScoredSystems) -> dict[str, Any] | None:
-    """The matrix of differences, best system first, and the tiers; None if a system has no
-    score.
+    """The differences of all pairs as a triangle, the best system first, with the tiers; None if a
+    system has no score.
     """
     names = [result.system for result in scored.results]
     pairs = compare_all(scored.metric, names, [result.whole for result in scored.results])
@@ -151,72 +171,79 @@ def matrix_of_pairs(scored: ScoredSystems) -> dict[str, Any] | None:
     tests = list(pairs.pairs.values())
     decimals = Decimals.of(tests, places(scored)).differences
     largest = max((abs(pair.difference or 0.0) for pair in tests), default=0) or 1
-    sign = -1 if scored.metric.lower_is_better else 1
 
     def cell(system: int, against: int) -> tuple[str, str]:
-        if system == against:
-            return "", ""
         pair, difference = pairs.pairs[system, against], pairs.difference(system, against)
         text = Cell(fixed(difference, decimals, "+"), pair.mark)
-        return text, charts.shade(sign * difference / largest) if pair.significant else ""
+        return text, charts.shade(abs(difference) / largest) if pair.significant else ""
 
-    head = ["", *(names[system] for system in pairs.order)]
-    rows = [
-        [names[system], *(cell(system, against) for against in pairs.order)]
-        for system in pairs.order
-    ]
-    matrix = as_table(f"All pairs, {scored.metric.name}", _pairs_caption(scored, pairs), head, rows)
-    return {
-        "matrix": matrix,
-        "tiers": [[names[system] for system in tier] for tier in pairs.tiers],
-        "metric": scored.metric.name,
-    }
+    tier_of = {system: tier for tier, of_tier in enumerate(pairs.tiers, 1) for system in of_tier}
+    head = ["", *(f"{rank}" for rank in range(2, len(names) + 1)), *["tier"] * bool(tier_of)]
+    rows = []
+    for rank, system in enumerate(pairs.order, 1):
+        row: list[Any] = [f"{rank}. {names[system]}", *[("", "")] * (rank - 1)]
+        row += [cell(system, against) for against in pairs.order[rank:]]
+        rows.append([*row, (f"{tier_of[system]}", "")] if tier_of else row)
+    caption = f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}."
+    caption += "" if pairs.tiers else " There are too few examples for a test."
+    table = as_table(f"All pairs, {scored.metric.name}", caption, head, rows)
+    return table | {"is_ordered": True}
 
 
-def _pairs_caption(scored: ScoredSystems, pairs: AllPairs) -> str:
-    """What the matrix shows, and which tests its marks are adjusted for."""
-    caption = (
-        f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first."
-    )
-    if not pairs.tiers:
-        return f"{caption} There are too few examples for a test."
+def meaning_of_pairs(scored: ScoredSystems) -> str:
+    """What the triangles show, and which tests their marks are adjusted for."""
     systems = len(scored.results)
     count = systems * (systems - 1) // 2
     test = scored.star_test or CALIBRATED
-    caption += f" Coloured: {STARS} ({test} test"
-    caption += f", p adjusted for all {count} pairs)." if count > 1 else ")."
+    adjusted = f", p adjusted for all {count} pairs" if count > 1 else ""
+    sentences = [
+        "The best system is number 1.",
+        "Blue: the system of the row is significantly better; the darker, the larger the"
+        " difference.",
+        f"{STARS} ({test} test{adjusted}).",
+        "Tier: each system is significantly better than all of later tiers; systems of one tier"
+        " may still differ.",
+    ]
     if scored.baseline is not None and systems > 2:
-        caption += (
-            f" The stars of the table above are adjusted for the {systems - 1} differences from"
+        sentences.append(
+            f"The stars of the table above are adjusted for the {systems - 1} differences from"
             f" {scored.baseline} only, so a difference may have a star there and none here."
         )
-    return caption
+    return " ".join(sentences)
 
 
-def breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[str, Any]:
-    """The bins of a feature from left to right and a line per system, as a chart and as a table.
+def breakdown(
+    of_figures: Sequence[tuple[ScoredSystems, str]], feature_number: int
+) -> dict[str, Any]:
+    """The bins of a feature from left to right and a line per system, as a chart for each score and
+    as a table of all of them.
 
     :param feature_number: counted from 0; the heads of the table link to the examples of their
         bins.
     """
-    name, by, width = scored.metric.axis(figure), scored.by or "", scored.metric.width
-    unit = unit_of(by, scored.metric)
+    by = of_figures[0][0].by or ""
+    unit = unit_of(by, of_figures[0][0].metric)
     label = f"{by} ({unit})" if unit else by
-    caption = f"{name} by {label}"
-    chart = score_chart(
-        scored, figure, [result.parts[1:] for result in scored.results], label, title=caption
-    )
-    rows = [["examples", *(f"{count:,}" for count in chart.counts)]]
-    for series in chart.series:
-        values = [None if math.isnan(value) else value for value in series.values]
-        rows.append([series.name, *(fixed(value, places(scored), none=NONE) for value in values)])
-    table = as_table(caption, caption, [by, *chart.labels], rows, bins_table(scored, figure, width))
-    drawn = (
-        charts.draw(replace(chart, series=chart.series[:MOST_LINES]))
-        if len(chart.labels) <= DRAWN
-        else ""
-    )
-    return table | {"number": feature_number, "chart": drawn}
+    drawn, latex = [], []
+    rows: list[list[str]] = []
+    for scored, figure in of_figures:
+        name, subsets = scored.metric.axis(figure), [result.parts[1:] for result in scored.results]
+        chart = score_chart(scored, figure, subsets, label, title=f"{name} by {label}")
+        if len(chart.labels) <= DRAWN:
+            drawn.append(charts.draw(replace(chart, series=chart.series[:MOST_LINES])))
+        # The examples of the bins, then the scores.
+        if not rows:
+            head, rows = [by, *chart.labels], [["examples", *(f"{n:,}" for n in chart.counts)]]
+        rows += [[name]] if len(of_figures) > 1 else []
+        for series in chart.series:
+            values = [None if math.isnan(value) else value for value in series.values]
+            texts = [fixed(value, places(scored), none=NONE) for value in values]
+            rows.append([series.name, *texts])
+        latex.append(bins_table(scored, figure, scored.metric.width))
+    names = [scored.metric.axis(figure) for scored, figure in of_figures]
+    caption = f"{joined(names)} by {label}"
+    table = as_table(caption, caption, head, rows, "\n\n".join(latex))
+    return table | {"number": feature_number, "charts": drawn}
 
 
 def details_of(scored: ScoredSystems) -> dict[str, Any] | None:
@@ -237,7 +264,7 @@ def details_of(scored: ScoredSystems) -> dict[str, Any] | None:
             [result.system, *(f"{value:.{1 if '%' in name else 3}f}" for name, value in means)]
         )
     return (
-        as_table("Parts", f"Parts of {metric.name}, means of seeds", head, rows)
+        as_table(f"Parts of {metric.name}", f"Parts of {metric.name}, means of seeds", head, rows)
         if len(head) > 1
         else None
     )
@@ -259,7 +286,7 @@ def distributions(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
         Series(shorten(system), values) for system, values in zip(names, rounded, strict=True)
     ]
     pictures = [
-        (charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")
+        (charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: median")
     ]
     for index, system in enumerate(names):
         if index != base:

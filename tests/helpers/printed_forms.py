@@ -137,6 +137,9 @@ class Page(HTMLParser):
     def handle_endtag(self, tag):
         if self.texts is not None and tag in ("caption", "th", "td", "title", "text"):
             text, self.texts = "".join(self.texts), None
+            if tag in ("td", "text"):
+                assert not re.match(r"-\d", text), text  # a minus sign, not a hyphen
+            text = text.replace("\N{MINUS SIGN}", "-")
             if tag == "caption":
                 self.tables[-1].caption = text
             elif tag in ("th", "td"):

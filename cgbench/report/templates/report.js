@@ -19,7 +19,7 @@
   theme.addEventListener("click", () => { document.documentElement.dataset.theme = dark() ? "light" : "dark"; label(); });
   label();
 
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
+  addEventListener("beforeprint", () => document.querySelectorAll("details:not(.plot)").forEach((one) => { one.open = true; }));
 
   document.querySelectorAll("[data-copy]").forEach((button) => {
     const name = button.textContent, text = button.dataset.copy;
@@ -29,8 +29,16 @@
       () => button.replaceWith(make("pre", { text }))));
   });
 
+  // ---- tables that do not fit
+  const fit = new ResizeObserver((changes) => changes.forEach(({ target }) => {
+    const table = target.firstElementChild;
+    table.classList.remove("as-cards");
+    table.classList.toggle("as-cards", target.scrollWidth > target.clientWidth + 1);
+  }));
+  document.querySelectorAll(".scroll:has(> table.cards)").forEach((region) => fit.observe(region));
+
   // ---- long tables: rows with a text, and sorting by a column
-  document.querySelectorAll(".tall > table:not(.examples)").forEach((table) => {
+  document.querySelectorAll(".tall > table").forEach((table) => {
     const rows = Array.from(table.tBodies[0].rows), heads = Array.from(table.tHead.rows[0].cells);
     if (table.querySelector("th a")) return;  // the first row counts the examples of a bin
     const name = table.parentNode.getAttribute("aria-label");
@@ -39,11 +47,12 @@
     field.addEventListener("input", () => rows.forEach((row) => {
       row.hidden = !row.cells[0].textContent.toLowerCase().includes(field.value.trim().toLowerCase());
     }));
+    if (table.classList.contains("ordered")) return;
     heads.forEach((head, column) => {
       if (!head.textContent) return;
       const button = make("button", { type: "button" }, ...head.childNodes);
       const key = (row) => row.cells[column].textContent;
-      const number = (row) => Number.parseFloat(key(row).replace(/[,<\s]/g, ""));
+      const number = (row) => Number.parseFloat(key(row).replace(/[,<\s]/g, "").replace("\u2212", "-"));
       head.append(button);
       button.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") === "ascending", sign = down ? -1 : 1;
@@ -231,7 +240,7 @@
   }
   const shown = (column, row) => {
     const raw = value(row, column);
-    return (column.score === "difference" && raw > 0 ? "+" : "") + (raw === null ? "–" : typeof raw === "number" ? raw.toFixed(column.digits).replace(/^-(0\.?0*)$/, "$1") : raw);
+    return (column.score === "difference" && raw > 0 ? "+" : "") + (raw === null ? "–" : typeof raw === "number" ? raw.toFixed(column.digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "\u2212") : raw);
   };
   const cell = (column, row) => make("td", { "data-name": column.label, text: shown(column, row) });
   // Of many rows only those on screen are laid out, in columns as wide as those of the table before.

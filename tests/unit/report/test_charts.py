@@ -25,12 +25,32 @@ def points(element):
 
 
 def test_a_scale_and_its_ticks():
-    scale = charts.Scale(0.0, 10.0, 100.0, 200.0)
-    assert scale(0) == 100 and scale(5) == 150
+    scale = charts.Scale(0.0, 10.0, 100.0, 400.0)
+    assert scale(0) == 100 and scale(5) == 250
     assert scale.ticks() == [0, 2, 4, 6, 8, 10]
-    assert charts.Scale(0.21, 0.39, 0, 1).ticks() == pytest.approx([0.25, 0.3, 0.35])
-    assert charts.Scale(3.0, 3.0, 0, 1).ticks() == [3.0]
-    assert len(charts.Scale(0.0, 1e30, 0, 1).ticks()) == 6  # of a perplexity
+    assert charts.Scale(0.21, 0.39, 0, 220).ticks() == pytest.approx([0.25, 0.3, 0.35])
+    assert charts.Scale(3.0, 3.0, 0, 220).ticks() == [3.0]
+    assert len(charts.Scale(0.0, 1e30, 0, 220).ticks()) == 6  # of a perplexity
+
+
+def test_ticks_have_room_for_their_texts():
+    for width in (60, 120, 300):
+        places = [charts.Scale(-20, 0, 0, width)(tick) for tick in (-20, -10, 0)]
+        assert places == [0, width / 2, width]
+        ticks = list(map(charts.Scale(-20, 0, 0, width), charts.Scale(-20, 0, 0, width).ticks()))
+        assert all(
+            after - before >= charts.ROOM_OF_TICK for before, after in itertools.pairwise(ticks)
+        )
+
+
+def test_a_logarithmic_scale():
+    scale = charts.LogScale(1.0, 10_000.0, 0.0, 400.0)
+    assert scale(100) == pytest.approx(200) and scale.ticks() == [1, 10, 100, 1000, 10_000]
+    assert charts.LogScale(2.0, 30.0, 0.0, 300.0).ticks() == [2, 5, 10, 20]
+    values = [10.0 ** (step / 25) for step in range(100)]
+    drawn = parsed(charts.histograms([Series("one", values)], "perplexity", "t", is_log=True))
+    assert [text.text for text in of_class(drawn, "tick")] == ["1", "10", "100", "1,000"]
+    assert max(heights(drawn)) <= 1.6 * sorted(heights(drawn))[20]  # evenly spread
 
 
 @pytest.mark.parametrize(
@@ -56,7 +76,9 @@ def test_outliers_do_not_squeeze_a_histogram():
     values = [50.0 * 10 ** (step / 99) for step in range(100)]
     chart = parsed(charts.histograms([Series("one", [*values, 20_000.0])], "x", "t"))
     assert "x (last bin: " in " ".join(text.text for text in chart.iter("text"))
-    assert of_class(chart, "tick")[-1].text == "500"
+    assert of_class(chart, "tick")[-1].text in ("400", "500")
+    (label,) = [text.text for text in chart.iter("text") if "last bin" in text.text]
+    assert label == "x (last bin: 480 and more)"
     chart = parsed(charts.histograms([Series("one", values)], "x", "t"))
     assert not any("last bin" in text.text for text in chart.iter("text"))
 
@@ -91,6 +113,17 @@ def test_dots_at_one_position_are_one_dot_of_their_number():
         and four[0].text == "4 points"
         and not len(single)
     )
+
+
+def test_systems_of_one_colour_have_other_shapes():
+    rows = parsed(Chart([""], [Series(str(n), [float(n)]) for n in range(20)], rows=True))
+    dots = of_class(rows, "dot")
+    shapes = {(dot.tag.split("}")[-1], len((dot.get("points") or "").split())) for dot in dots}
+    assert len(dots) == 20 and shapes == {("circle", 0), ("polyline", 5)}
+    squares, diamonds = ({dot.get("class") for dot in dots[a:b]} for a, b in ((7, 14), (14, 20)))
+    assert squares >= diamonds
+    widths = [max(x for x, _ in points(dot)) - min(x for x, _ in points(dot)) for dot in dots[7:]]
+    assert len(set(map(round, widths))) == 2
 
 
 def test_twenty_systems_differ_in_colour_or_dashes():
@@ -144,7 +177,7 @@ def test_intervals():
         points(of_class(chart, "interval")[0]),
         [float(run.get("cx")) for run in of_class(chart, "run")],
     )
-    assert chart.get("viewBox") == "0 0 440 86"
+    assert chart.get("viewBox") == "0 0 340 86"
     assert len(of_class(chart, "end")) == 2
     assert low[0] < runs[0] < float(of_class(chart, "dot")[0].get("cx")) < runs[1] < high[0]
 
@@ -152,7 +185,7 @@ def test_intervals():
 def test_differences_have_zero_signs_and_stars():
     series = [Series("a", [-2.0], [-3.0], [-1.0], note="*"), Series("b", [1.5], [-0.5], [3.5])]
     chart = parsed(Chart([""], series, "t", "BLEU", rows=True, signed=True))
-    assert [text.text for text in of_class(chart, "value")] == ["-2.0*", "+1.5"]
+    assert [text.text for text in of_class(chart, "value")] == ["\N{MINUS SIGN}2.0*", "+1.5"]
     ((zero, _), _), (_, (high, _)), ((low, _), _) = map(
         points, of_class(chart, "median") + of_class(chart, "interval")
     )
@@ -209,7 +242,7 @@ def test_bins_are_next_to_each_other():
     (x1, y1), (x2, y2) = points(line)
     assert x1 < x2 and y1 < y2
     dots = [float(dot.get("cx")) for dot in of_class(drawn, "dot")]
-    assert drawn.get("viewBox") == "0 0 440 263"
+    assert drawn.get("viewBox") == "0 0 340 263"
     assert dots[:2] == [x1, x2] and x1 < dots[2] < x2 and len(of_class(drawn, "interval")) == 2
     six = Series("one", [30.0, 20.0, 10.0, 1.0, 2.0, 3.0])
     long = charts.draw(Chart(["a very long name of a bin"] * 6, [six], joined=False))

@@ -23,6 +23,7 @@ from cgbench.report import release_page as module
 from cgbench.report.names import meaning, with_unit
 from cgbench.report.release_data import find_material, funnel, novelty_curves, numeric_columns
 from cgbench.report.release_page import release_page
+from cgbench.tables import typeset
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +242,7 @@ def test_correlations_are_those_of_the_figures(candidates):
     columns = numeric_columns(candidates)
     row = re.search(r"source_<wbr>length</abbr></th>(<td.*?)</tr>", html)[1]
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", row)
-    assert cells[0] == f"{spearman(columns['source_length'], columns['degree']):+.2f}"
+    assert cells[0] == typeset(f"{spearman(columns['source_length'], columns['degree']):+.2f}")
     assert cells[1] == "\N{EN DASH}"  # of a measure with itself
 
 

@@ -147,7 +147,7 @@ def test_differences_are_there_unasked(exact):
         "as bad against good",
     ]
     row = re.search(r'<th scope="row" dir="auto">line</th>(.*?)</tr>', html)[1]
-    assert re.findall("<td>(.*?)</td>", row)[:3] == ["40", "10.0", "36.0"]
+    assert re.findall("<td[^>]*>(.*?)</td>", row)[:3] == ["40", "10", "36"]
     asked = quietly(
         "exact", SYSTEMS, REFERENCES, sources=REFERENCES, breakdown={"differences": True}
     )
@@ -183,7 +183,7 @@ def test_bleu_of_several_runs(monkeypatch):
     )
     html = score_page(found)
     assert "p (Holm)" not in html  # one comparison
-    assert "BLEU by length" in html and "difference from a; p: calibrated test" in html
+    assert "BLEU by length" in html and "Δ: difference from a; * p" in html
     table = re.search(
         r"<caption>Parts of BLEU, means of seeds</caption>(.*?)</table>", html, re.DOTALL
     )[1]
@@ -243,7 +243,7 @@ def test_what_is_lost_from_a_control_set(exact):
     row = re.search(
         r'id="control".*?<th scope="row" dir="auto">bad</th>(.*?)</tr>', html, re.DOTALL
     )[1]
-    assert re.findall("<td>([^<]*)</td>", row)[:3] == ["100.00", "25.00", "75.00"]
+    assert re.findall("<td[^>]*>([^<]*)</td>", row)[:3] == ["100.00", "25.00", "75.00"]
     assert 'id="control"' not in score_page(exact)
 
 
@@ -258,14 +258,14 @@ def test_many_systems_are_sorted_and_the_best_are_drawn(exact):
     )
     assert [system.name for system in ranked(many).systems] == order
     html = score_page(many)
-    assert html.count("Shown: s1 and the best 19 of the other 29 systems.") == 2
+    assert html.count("Shown: s1 and the best 19 of the other 29 systems.") == 1
     systems_chart = re.search(r'aria-label="exact \(%\) of each system".*?</svg>', html, re.DOTALL)[
         0
     ]
     assert re.findall("<title>(s[0-9]+):", systems_chart) == order[:20]
     # every system is in the table, with its own score
     table = re.search(r"<caption>exact \(%\); ★.*?</table>", html, re.DOTALL)[0]
-    cells = re.findall(r'<th scope="row" dir="auto">(s\d+).*?</th><td>([\d.]+)', table)
+    cells = re.findall(r'<th scope="row" dir="auto">(s\d+).*?</th><td[^>]*>([\d.]+)', table)
     assert cells == [(name, f"{int(name[1:]) / 0.4:.2f}") for name in order]
     assert re.findall("<summary>(s[0-9]+) against s1", html) == order[1:7]
 

@@ -142,6 +142,8 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
         scoring.references,
         warned=tuple(map(InputWarning, lines)),
         benchmark=_benchmark_name(request, test),
+        # Only a control set from the release has the table of the release.
+        has_control_of_release=control is not None and control.table is not None,
     )
     return Evaluation(scored, test.systems, made_from, analyses, layouts=layouts)
 

@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EvaluationInputs:
-    """Inputs of the scores; ``references`` are those of each example, or None (CTER)."""
+    """Inputs of the scores; ``references`` are those of each example, or None (CTER);
+    ``has_control_of_release``: the control set is that of the release.
+    """
 
     comparison: Comparison
     features: FeatureInputs
@@ -55,6 +57,7 @@ class EvaluationInputs:
     references: Sequence[Sequence[str]] | None
     warned: tuple[InputWarning, ...] = ()
     benchmark: str = "test set"
+    has_control_of_release: bool = False
 
 
 FormName: TypeAlias = Annotated[

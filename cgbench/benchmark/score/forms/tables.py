@@ -432,16 +432,24 @@ def differences_tables(differences: Iterable[Differences], width: int) -> list[O
                 Note(f"{names}: {differ} n-grams differ{where} (false discovery rate {LEVEL:g})")
             )
             title = f"N-grams, times right: {differ} differ"
-            blocks.append(OutputTable(["n-gram", *head], _lines(pair.shown, 1), title=title))
-        title = "F1 of words in percent, by training count"
+            # Means over seeds have a decimal; counts of one run are whole.
+            counts = [count for entry in pair.shown for count in (entry.ours, entry.theirs)]
+            lines = _lines(pair.shown, 1 if any(count % 1 for count in counts) else 0)
+            blocks.append(OutputTable(["n-gram", *head], lines, title=title))
         blocks.append(
             OutputTable(
-                ["F1 of words, by count in training", *head], _lines(pair.words, width), title=title
+                ["F1 of words, by count in training", *head],
+                _lines(pair.words, width),
+                title="F1 of words in percent, by training count",
+                key="training count",
             )
         )
         blocks.append(
             OutputTable(
-                [f"kinds: {names}", *head], _lines(pair.kinds, width), title="Kinds of examples"
+                [f"kinds: {names}", *head],
+                _lines(pair.kinds, width),
+                title="Kinds of examples",
+                key="kind",
             )
         )
         lines = [

@@ -281,7 +281,24 @@ def check_page(page, evaluation, with_intervals, all_pairs, by):
         label = next(
             (name for name in metric.figures if table.caption.startswith(metric.axis(name))), None
         )
-        if label and table.head[0] == "system" and metric.label(label) in table.head:
+        labels = {metric.label(figure): figure for figure in metric.figures}
+        if not label and table.head[0] == "system" and {*labels} < {*table.head}:
+            kinds.add("joint")
+            for line in table.rows:
+                figure = None
+                for head, text in zip(table.head, line, strict=True):
+                    figure = labels.get(head, figure)
+                    if figure is None:
+                        continue  # the system, the seeds
+                    row = evaluation.find("scores", figure=figure, system=line[0])
+                    wide = with_intervals.find("scores", figure=figure, system=line[0])
+                    if head in labels:
+                        check_number(text.removesuffix(" ★"), row.value)
+                    elif head == "95% interval":
+                        check_interval(text.removesuffix(NONE), wide.ci_low, wide.ci_high)
+                    else:
+                        check_cell(head, text.removesuffix(NONE), row)
+        elif label and table.head[0] == "system" and metric.label(label) in table.head:
             kinds.add("systems")
             assert len(table.rows) == len(
                 {row.system for row in evaluation.rows if row.analysis == "scores"}
@@ -303,11 +320,18 @@ def check_page(page, evaluation, with_intervals, all_pairs, by):
                     check_cell(head, cell.removesuffix(NONE), row)
         elif table.caption.startswith("Row minus column"):
             kinds.add("matrix")
-            for line in table.rows:
+            systems = [line[0].partition(". ")[2] for line in table.rows]
+            for rank, line in enumerate(table.rows):
                 for against, text in zip(table.head[1:], line[1:], strict=True):
+                    if against == "tier":
+                        continue
+                    # Each pair stands once, the better system in the row.
+                    assert bool(text) == (int(against) > rank + 1)
                     if not text:
                         continue
-                    pair, sign = pair_of(all_pairs, metric.figures[0], line[0], against)
+                    pair, sign = pair_of(
+                        all_pairs, metric.figures[0], systems[rank], systems[int(against) - 1]
+                    )
                     number, stars = re.fullmatch(r"([^*]*)(\**)", text).groups()
                     check_number(
                         number, 0.0 if pair.difference == 0 else sign * pair.difference, True
@@ -460,5 +484,6 @@ def test_all_forms_agree(seed, monkeypatch):
         by,
     )
     assert {"systems", "chart of systems"} <= found
+    assert ("joint" in found) == (len(expected.metric.figures) > 1)
     assert ("forest" in found) == (evaluation.scored.baseline is not None)
     assert ("matrix" in found) == several
