@@ -31,7 +31,8 @@ test test-all: lint docs wheel
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/python tests/documentation_code.py build/documentation_code
+	$(BIN)/mypy cgbench build/documentation_code
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tests/prose.py
 	$(BIN)/python tests/names.py
