@@ -1,7 +1,7 @@
-"""Write the Python of README.md and docs as modules into a folder, for mypy: ``make lint`` runs this.
+"""Write the Python of README.md and docs as modules into a folder, where ``make lint`` runs mypy.
 
-The ``python`` blocks of a page are one module, in their order; a block that begins with ``# NAME.py``
-is a module of its own. A fragment may use names that its page gives in words.
+The ``python`` blocks of a page are one module, in their order; a block that begins with
+``# NAME.py`` is a module of its own. A fragment may use names that its page gives in words.
 """
 
 import doctest

@@ -100,6 +100,8 @@ def test_train_translate_uncertainty(files, tmp_path, run):
     words = ("translate", "--model", *members, "--beam", "2", "--device", "cpu")
     assert run(*words, files / "s.de").stdout.splitlines() == ours
     rows = cgbench.uncertainty(SOURCE, members, beam=2, device="cpu")
+    # The folder of an ensemble is its members.
+    assert cgbench.uncertainty(SOURCE, tmp_path, beam=2, device="cpu") == rows
     said = [word for member in members for word in ("--member", member)]
     run(
         "uncertainty",
@@ -149,7 +151,7 @@ def test_a_plot_on_axes_that_are_there():
         (lambda: cgbench.degree(TEXT), "give train, or known_from instead"),
         (lambda: cgbench.degree(TEXT, LINES, min_count=0), "min_count=0"),
         (lambda: cgbench.degree(TEXT, ["one two"]), "no word in it occurs 3 times"),
-        (lambda: cgbench.split([["a"], ["b"]], "out"), "corpus: a file is needed"),
+        (lambda: cgbench.split([["a"], ["b", "c"]], "out"), "1 source sentences for 2 target"),
         (lambda: cgbench.split("c.tsv", "out", methd="random"), "methd"),
         (lambda: cgbench.export("nowhere", "lm-eval", "out"), "nowhere"),
         (lambda: cgbench.power(), "give the scores of a pilot of two systems, or variance"),

@@ -11,7 +11,7 @@ from cgbench.errors import InputError, argument, warn
 from cgbench.files import check_output, write_atomic
 from cgbench.locks import locked
 from cgbench.models.devices import choose_device
-from cgbench.models.external.opening import Planned, check_together, plan_member
+from cgbench.models.external.opening import Planned, check_together, plan_members
 from cgbench.models.external.token_space import SHARD, Measurement, measure_in_token_space
 from cgbench.models.translation_request import SearchOptions
 from cgbench.request import KW_ONLY, Request, accepts, option
@@ -116,7 +116,7 @@ def measure_uncertainty(request: UncertaintyRequest, output: Path) -> None:
     hypotheses = (
         None if request.hypotheses is None else lines_of(request.hypotheses, "hypotheses")[0]
     )
-    members = [plan_member(str(name), request.prompt) for name in names]
+    members = plan_members(map(str, names), request.prompt)
     if len(members) == 1:
         text = (
             "with one member, rmi and all other measures of disagreement are constant up to"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,26 @@ class Planned:
             )
             member.check_runs()
         return member
+
+
+def plan_members(texts: Iterable[str], prompt: str | None = None) -> list[Planned]:
+    """Resolve the addresses of models; the folder of an ensemble stands for its members.
+
+    :raises InputError: as :func:`plan_member`.
+    """
+    addresses = [address for text in texts for address in _addresses_of(text)]
+    return [plan_member(address, prompt) for address in addresses]
+
+
+def _addresses_of(text: str) -> list[str]:
+    """The address itself; of an ensemble, those of its members."""
+    from cgbench.models.checkpoints import member_folders
+
+    address = parse_address(text)
+    folder = Path(address.name)
+    if address.kind != "own" or not folder.is_dir():
+        return [text]
+    return [text.replace(address.name, str(member), 1) for member in member_folders(folder)]
 
 
 def plan_member(text: str, prompt: str | None = None) -> Planned:

@@ -1,6 +1,8 @@
 """Learn a lexicon from a corpus and write it (``cgbench lexicon learn``)."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from cgbench.argument_types import Bitext, File, as_path
@@ -51,7 +53,13 @@ def learn(request: LexiconRequest) -> Learned:
     :raises InputError: the corpus cannot be read, a setting is invalid, or the lexicon would be
         empty.
     """
-    out, spec = as_path(request.out), as_corpus(request.corpus, request.text.columns, "train")
+    with TemporaryDirectory(prefix="cgbench-") as texts:  # for sentences in memory
+        return _learn(request, Path(texts))
+
+
+def _learn(request: LexiconRequest, texts: Path) -> Learned:
+    out = as_path(request.out)
+    spec = as_corpus(request.corpus, request.text.columns, "train", texts)
     check_output(out, spec.files)
     check_suffix(out)
     known = sum(estimate_words(path) or 0 for path in spec.paths)

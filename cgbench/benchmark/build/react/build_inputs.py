@@ -10,7 +10,7 @@ from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.benchmark.candidates.division import Division, divide
 from cgbench.checksums import known_digest
 from cgbench.errors import InputError, argument
-from cgbench.models.external.opening import Planned, check_together, plan_member
+from cgbench.models.external.opening import Planned, check_together, plan_members
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.inputs import as_corpus, corpora_of
 from cgbench.text.normalisation import SIDES
@@ -119,7 +119,7 @@ def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
         )
     if request.execution.until == "candidates":
         return ()
-    members = tuple(plan_member(str(name), request.ensemble_options.prompt) for name in names)
+    members = tuple(plan_members(map(str, names), request.ensemble_options.prompt))
     check_together(members)
     return members
 

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,16 @@ def split(request: SplitRequest) -> SplitResult:
     :returns: ``release``, ``divergences`` and ``warnings``.
     :raises InputError: an input is invalid, or a divergence or the sizes cannot be reached.
     """
+    with TemporaryDirectory(prefix="cgbench-") as texts:  # for sentences in memory
+        return _split(request, Path(texts))
+
+
+def _split(request: SplitRequest, texts: Path) -> SplitResult:
     settings, columns = request.search, request.text.table.columns
-    corpus = corpus_or_split(request.corpus, columns)
-    train = None if request.train is None else corpus_or_split(request.train, columns)
+    corpus = corpus_or_split(request.corpus, columns, "corpus", texts)
+    train = (
+        None if request.train is None else corpus_or_split(request.train, columns, "train", texts)
+    )
     out = Path(request.out)
     check_folder(out, is_earlier=holds_split)
     side = request.side or ("target" if settings.method == "tmcd" else "source")
@@ -62,16 +70,16 @@ def split(request: SplitRequest) -> SplitResult:
         if not rows:
             raise InputError(f"{spec}: the corpus is empty")
     column = SIDES.index(side)
-    texts = [(str(corpus), [pair[column] for pair in pairs])]
+    sentences = [(str(corpus), [pair[column] for pair in pairs])]
     if train is not None:
-        texts.insert(0, (str(train), [pair[column] for pair in train_pairs]))
+        sentences.insert(0, (str(train), [pair[column] for pair in train_pairs]))
     # Assign the pairs, and measure the result.
-    elements = elements_of(kind, texts)
+    elements = elements_of(kind, sentences)
     fixed = (
         np.arange(len(train_pairs) + len(pairs)) < len(train_pairs) if train is not None else None
     )
     units = SplitUnits.of(pairs, {source for source, _ in train_pairs})
-    side_of = _sides(elements, settings, len(train_pairs), units, texts[-1][1])
+    side_of = _sides(elements, settings, len(train_pairs), units, sentences[-1][1])
     drawn: dict[str, Any] = {
         "splits": settings.random_splits,
         "seed": settings.seed,
@@ -128,8 +136,15 @@ def split(request: SplitRequest) -> SplitResult:
     return SplitResult(release, measured, tuple(warnings))
 
 
-def corpus_or_split(source: Any, columns: tuple[str, str] | None) -> CorpusSpec:
-    """A corpus of files; or the training set of a folder that ``cgbench split`` wrote."""
+def corpus_or_split(
+    source: Any,
+    columns: tuple[str, str] | None,
+    role: str = "corpus",
+    texts: Path | None = None,
+) -> CorpusSpec:
+    """A corpus (:func:`~cgbench.text.inputs.as_corpus`); or the training set of a folder that
+    ``cgbench split`` wrote.
+    """
     names = [source] if is_path(source) else source
     if (
         isinstance(names, (list, tuple))
@@ -139,7 +154,7 @@ def corpus_or_split(source: Any, columns: tuple[str, str] | None) -> CorpusSpec:
     ):
         split = Release.open(names[0])
         return CorpusSpec(tuple(split.train_path(side) for side in SIDES), None)
-    return as_corpus(source, columns)
+    return as_corpus(source, columns, role, texts)
 
 
 def split_summary(result: SplitResult) -> str:

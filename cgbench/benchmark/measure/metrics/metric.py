@@ -58,6 +58,23 @@ class Signature:
         return self.format()
 
 
+def _field_of(name: str, default: bool | float) -> Field:
+    """A setting with the type of its default."""
+    kind = type(default)
+    return Field(
+        name,
+        type=kind,
+        types=(kind,),
+        default=default,
+        required=False,
+        takes_none=False,
+        choices=(),
+        kind=None,
+        is_setting=True,
+        option=f"--set {name}",
+    )
+
+
 def _word(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
@@ -168,30 +185,37 @@ class Metric(ABC):
         return cls(texts.references, **options)
 
     @classmethod
-    def options(cls) -> tuple[list[str], bool]:
-        """The named options of :meth:`make`, and whether it accepts others."""
+    def options(cls) -> tuple[dict[str, Any], bool]:
+        """The named options of :meth:`make` with their defaults, and whether it accepts others."""
         makes = [vars(base).get("make") or vars(base).get("__init__") for base in cls.__mro__]
-        names: list[str] = []
+        defaults: dict[str, Any] = {}
         for function in filter(None, makes):
             parameters = inspect.signature(
                 getattr(function, "__func__", function)
             ).parameters.values()
-            names += [
-                parameter.name
+            defaults |= {
+                parameter.name: parameter.default
                 for parameter in parameters
                 if parameter.kind is parameter.KEYWORD_ONLY
-            ]
+            }
             if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-                return names, False
-        return names, True
+                return defaults, False
+        return defaults, True
 
     @classmethod
     def option_fields(cls) -> dict[str, Field]:
-        """The options whose type and help are known, by name: those of :meth:`make`, and texts of
-        the metric.
+        """The options whose type is known, by name: those of ``option_types`` that :meth:`make`
+        has, its others by their defaults (True or False, a number), and texts of the metric.
         """
-        names = {*cls.options()[0], "compounds", "human"}
-        return {name: field for name, field in leaves_of(cls.option_types).items() if name in names}
+        defaults, _ = cls.options()
+        described = leaves_of(cls.option_types)
+        by_default = {
+            name: _field_of(name, default)
+            for name, default in defaults.items()
+            if name not in described and isinstance(default, (bool, int, float))
+        }
+        names = {*defaults, "compounds", "human"}
+        return {name: field for name, field in described.items() if name in names} | by_default
 
     def label(self, figure: str) -> str:
         """A score with the name of the metric; only the name if it gives one score."""
@@ -237,8 +261,25 @@ class Metric(ABC):
             )
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """The statistics of many lists of hypotheses."""
-        return [self.statistics(run) for run in runs]
+        """The statistics of many lists of hypotheses, as :meth:`checked` has them."""
+        return [self.checked(self.statistics(run)) for run in runs]
+
+    def checked(self, statistics: Any) -> np.ndarray:
+        """What :meth:`statistics` returned, as float64 ``[n, k]``.
+
+        :raises InputError: it is something else.
+        """
+        try:
+            rows = np.asarray(statistics, np.float64)
+        except (TypeError, ValueError):
+            rows = np.empty(0)
+        if rows.ndim != 2 or len(rows) != self.n:
+            returned = f"an array of shape {list(np.shape(rows))}" if rows.size else "no numbers"
+            raise InputError(
+                f"{self.name}: statistics() returned {returned}; it must return a row of numbers"
+                f" for each of the {self.n:,} examples"
+            )
+        return rows
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """Scores ``[m, len(figures)]`` from sums of statistics ``[m, k]``; NaN if undefined.

@@ -73,11 +73,13 @@ def is_metric(name: str) -> bool:
     return name in METRICS or name in of_studies("metrics") or name in _of_packages()
 
 
-def metric_class(name: str) -> type[Metric]:
-    """The class of a metric.
+def metric_class(name: str | type[Metric]) -> type[Metric]:
+    """The class of a metric; a class is its own.
 
     :raises InputError: there is no such metric, or another package registered something else.
     """
+    if not isinstance(name, str):
+        return name
     load = METRICS.get(name) or of_studies("metrics").get(name)
     if load is not None:
         kind: type[Metric] = load()
@@ -108,8 +110,10 @@ def metrics_with_feature(name: str) -> list[str]:
     return [metric for metric in METRICS if name in metric_class(metric).feature_units]
 
 
-def make_metric(name: str, texts: ExampleTexts, options: Mapping[str, Any]) -> Metric:
-    """The metric ``name`` for texts.
+def make_metric(
+    name: str | type[Metric], texts: ExampleTexts, options: Mapping[str, Any]
+) -> Metric:
+    """The metric ``name``, or of a class, for texts.
 
     :raises InputError: there is no such metric, or an option is unknown or invalid.
     """
@@ -118,7 +122,7 @@ def make_metric(name: str, texts: ExampleTexts, options: Mapping[str, Any]) -> M
     unknown = [option for option in options if option not in known]
     if unknown and not accepts_any:
         has = f"there is {', '.join(known)}" if known else "it has none"
-        raise InputError(f"{name} has no option {unknown[0]}; {has}")
+        raise InputError(f"{kind.name} has no option {unknown[0]}; {has}")
     metric = kind.make(texts, **options)
     metric.chosen = {
         option: value

@@ -138,10 +138,10 @@ def read_control_set(request: ScoreRequest, context: MetricContext) -> ExampleSe
                 f"the control set has no hypotheses; give {argument('control_systems')}"
             )
         return None
-    by_name, table = isinstance(request.metric, str), None
+    is_object, table = isinstance(request.metric, Metric), None
     if (
         request.release is not None
-        and by_name
+        and not is_object
         and metric_class(request.metric).needs == "references"
     ):
         files = release_files(request.release, "control" if absent(texts["references"]) else "test")
@@ -149,7 +149,7 @@ def read_control_set(request: ScoreRequest, context: MetricContext) -> ExampleSe
             table = files["table"]
             texts = _with_release(request, texts, files)
     metric = context.control
-    if not by_name and metric is None:
+    if is_object and metric is None:
         raise InputError(
             f"{argument('control_systems')}: the given Metric has no metric for the control set"
         )

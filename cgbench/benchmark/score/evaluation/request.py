@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -66,11 +67,18 @@ BinEdges: TypeAlias = Annotated[
 def _is_metric(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return bool(value) and all(isinstance(name, str) for name in value)
-    return isinstance(value, (str, Metric))
+    return isinstance(value, (str, Metric)) or _is_metric_class(value)
+
+
+def _is_metric_class(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Metric) and not inspect.isabstract(value)
 
 
 MetricOrNames: TypeAlias = Annotated[
-    Any, Kind("metric", "the name of a metric, a list of names, or a Metric", _is_metric)
+    Any,
+    Kind(
+        "metric", "the name of a metric, a list of names, or a Metric (class or object)", _is_metric
+    ),
 ]
 
 
@@ -354,11 +362,13 @@ class ScoreRequest(Request):
         return fields_of_analyses(of_all_studies() + (of_all_packages() if packages else ()))
 
     @property
-    def metrics(self) -> tuple[str, ...]:
-        """The names of the metrics, each once; empty for a Metric."""
+    def metrics(self) -> tuple[Any, ...]:
+        """The names of the metrics, each once, or a class of metrics; empty for a Metric."""
         if isinstance(self.metric, Metric):
             return ()
-        return (self.metric,) if isinstance(self.metric, str) else tuple(dict.fromkeys(self.metric))
+        if isinstance(self.metric, (list, tuple)):
+            return tuple(dict.fromkeys(self.metric))
+        return (self.metric,)
 
     @property
     def metric_options(self) -> dict[str, Any]:

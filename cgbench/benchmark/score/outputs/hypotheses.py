@@ -171,6 +171,7 @@ def read_runs(
     :param lines: the column ``line`` of a release, by which rows of logs are found.
     :raises InputError: there is no system, or a file cannot be read.
     """
+    outputs = _by_column(outputs)
     if not isinstance(outputs, Mapping):
         outputs = {short_name(str(outputs)) if is_path(outputs) else "system": outputs}
     if not outputs:
@@ -191,6 +192,13 @@ def read_runs(
     return systems
 
 
+def _by_column(outputs: Any) -> Any:
+    """A DataFrame as its columns by name: each is a system. Anything else as it is."""
+    if hasattr(outputs, "columns") and hasattr(outputs, "items"):
+        return dict(outputs.items())
+    return outputs
+
+
 def _from_log(path: str, ids: str | None, lines: Sequence[str] | None) -> list[Column] | None:
     """The hypotheses in a log of a harness; None if the file is not one."""
     if not any(mark in path for mark in LOG_MARKS):
@@ -209,6 +217,7 @@ def same_systems(name: str, outputs: Any, systems: Any, texts: str = CONTROL_SET
     :param name: the argument that gives them. ``texts``: the other texts, in words.
     :raises InputError: they are not the systems of the test set.
     """
+    outputs, systems = _by_column(outputs), _by_column(systems)
     if isinstance(outputs, Mapping) != isinstance(systems, Mapping):
         raise InputError(
             f"{argument(name)} and {argument('systems')}: name the systems in both, or in neither"

@@ -77,6 +77,18 @@ def test_a_split_holds_its_pairs_and_says_what_it_is(corpus, release):
     assert verify(release).ok
 
 
+def test_sentences_in_memory_are_split_as_files_are(corpus, tmp_path):
+    sides = [path.read_text().splitlines() for path in corpus.paths]
+    of_files = split(corpus, tmp_path / "files", method="random").release
+    of_lists = split(tuple(sides), tmp_path / "lists", method="random").release
+    for name in ("source", "target"):
+        assert of_lists.lines(name) == of_files.lines(name)
+        assert of_lists.train_lines(name) == of_files.train_lines(name)
+    assert verify(of_lists).ok
+    again = split(tuple(sides), tmp_path / "again", method="random").release
+    assert release_bytes(again.folder) == release_bytes(of_lists.folder)
+
+
 def test_the_figures_are_those_of_stats(release, run):
     texts = ("--train", release.train_path("source"), "--test", release.text_path("source"))
     found = json.loads(run("stats", *texts, "--divergence", "scan", "--format", "json").stdout)[
