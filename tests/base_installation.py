@@ -10,6 +10,7 @@ import ast
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import venv
 import zipfile
@@ -50,6 +51,15 @@ LACKS = {  # command: what it says instead
         "pip install matplotlib"
     ),
 }
+LACKS_IN_PYTHON = {  # code: the error's last line
+    "cgbench.KnownNgrams.learn(['a b'] * 3)": BUILD,
+    "cgbench.degree(['a b'], ['a b'] * 3)": BUILD,
+    "cgbench.stats(['a b'] * 3, {'test': ['a b']})": BUILD,
+    "cgbench.split((['a', 'b'], ['c', 'd']), 'split')": BUILD,
+    "cgbench.exact_match(['a'], ['a']).to_pandas()": "pip install pandas",
+    "cgbench.Ensemble.open('ensemble')": MODELS,
+}
+PROJECT = ("CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "constraints.txt")
 BUILDS = ROOT / "examples" / "build-installation.sh"
 BUILT = (
     *(
@@ -85,6 +95,14 @@ def check_wheel(wheel: Path) -> None:
     )
     missing = set(files.stdout.split()) - set(zipfile.ZipFile(wheel).namelist())
     assert not missing, f"not in {wheel.name}: {', '.join(sorted(missing))}"
+
+
+def check_archive(archive: Path) -> None:
+    """The files of the project that a reader of the source archive looks for are in it."""
+    with tarfile.open(archive) as tar:
+        files = {Path(name).name for name in tar.getnames()}
+    missing = set(PROJECT) - files
+    assert not missing, f"not in {archive.name}: {', '.join(sorted(missing))}"
 
 
 def extras() -> set[str]:
@@ -159,6 +177,12 @@ class Installation:
             assert one_line and expected in error, f"cgbench {line}\n{error}"
             assert sorted(self.work.iterdir()) == before, f"cgbench {line} leaves something behind"
 
+    def check_lacks_in_python(self, lines: Mapping[str, str]) -> None:
+        """Each call ends in an error that names what to install."""
+        for line, expected in lines.items():
+            _, error = self.call(self.bin / "python", "-c", f"import cgbench; {line}", status=1)
+            assert expected in error.splitlines()[-1], f"{line}\n{error}"
+
     def megabytes(self) -> tuple[float, float]:
         """The size of the packages without pip and setuptools, and the part of it that is compiled
         bytecode.
@@ -180,6 +204,8 @@ def main() -> None:
     """Check the only wheel in the folder."""
     (wheel,) = Path(sys.argv[1]).resolve().glob("*.whl")
     check_wheel(wheel)
+    (archive,) = Path(sys.argv[1]).resolve().glob("*.tar.gz")
+    check_archive(archive)
     with tempfile.TemporaryDirectory() as folder:
         new = Installation(Path(folder))
         for name, text in FILES.items():
@@ -214,6 +240,7 @@ def main() -> None:
         verified, _ = new.call(new.bin / "cgbench", "verify", "release")
         assert "DIFFERS" not in verified and f"skipped tables: {BUILD}" in verified, verified
         new.check_lacks(LACKS)
+        new.check_lacks_in_python(LACKS_IN_PYTHON)
 
         # With the extra that builds.
         new.install(f"{wheel}[build]")

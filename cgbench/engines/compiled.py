@@ -12,10 +12,16 @@ from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import Any, TypeVar
 
-from numba import njit
-from numba.core import caching, event
-
+from cgbench.errors import require
 from cgbench.progress import bar, lines_every
+
+require("numba", "build")  # names what to install, where Python would only name llvmlite
+from llvmlite import ir  # noqa: E402
+from numba import njit, types  # noqa: E402
+from numba.core import caching, event  # noqa: E402
+from numba.extending import intrinsic  # noqa: E402
+
+__all__ = ["inlined", "intrinsic", "ir", "kernel", "part", "sums_kernel", "types"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -9,11 +9,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from cgbench.engines.compiled import inlined, kernel, part
+from cgbench.engines.compiled import inlined, intrinsic, ir, kernel, part, types
 from cgbench.text.word_kernels import load64
 
 LINE = 64  # bytes for the numbers of a line, and for copies that overrun the end of a word

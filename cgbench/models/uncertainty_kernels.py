@@ -12,11 +12,8 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from cgbench.engines.compiled import inlined, sums_kernel
+from cgbench.engines.compiled import inlined, intrinsic, ir, sums_kernel, types
 
 TILE = 512
 LANES = 8  # rows of the scratch table of kernels

@@ -28,11 +28,8 @@ seconds.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from cgbench.engines.compiled import inlined, kernel, part
+from cgbench.engines.compiled import inlined, intrinsic, ir, kernel, part, types
 from cgbench.text.streams import PAD
 
 UNKNOWN = 0x7FFFFFFE

@@ -18,11 +18,8 @@ With three words (0, 1, 2) and 16 slots, the n-grams ``0 1`` and ``0 1 2``::
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from cgbench.engines.compiled import part
+from cgbench.engines.compiled import intrinsic, ir, part, types
 from cgbench.text.word_kernels import _MIX, _0, _1, _29, _32, trailing_zeros
 
 BUCKET = 8
