@@ -291,8 +291,19 @@ def scatter(
     if pair:
         elements.append(_line([(x(low), y(low)), (x(high), y(high))], "median"))
     edges = {"data_x": f"{low!r} {high!r}", "data_y": f"{bottom!r} {top!r}", "data_pair": pair}
-    plot = _element("rect", x=44, y=20, width=WIDTH - 54, height=250, class_="plot", **edges)
-    return _svg([*elements, plot], 302, title)
+    plot = _element(
+        "rect",
+        x=44,
+        y=20,
+        width=WIDTH - 54,
+        height=250,
+        class_="plot",
+        tabindex=0,
+        role="application",
+        aria_label=f"Choose a rectangle: {title}",
+        **edges,
+    )
+    return _svg([*elements, plot], 302, title, role="group")  # with a part that takes the focus
 
 
 def shade(value: float | None) -> str:
@@ -346,9 +357,9 @@ def _class(colour: int) -> str:
     return f"c{colour % len(COLOURS)}"
 
 
-def _svg(elements: Sequence[Markup], height: float, title: str) -> Markup:
+def _svg(elements: Sequence[Markup], height: float, title: str, role: str = "img") -> Markup:
     box = f"0 0 {WIDTH} {_n(height)}"
-    return _element("svg", *elements, viewBox=box, role="img", aria_label=title, class_="chart")
+    return _element("svg", *elements, viewBox=box, role=role, aria_label=title, class_="chart")
 
 
 def _line(

@@ -64,6 +64,14 @@ def meaning(name: str) -> str:
     return f"{base}; {of}" if base else ""
 
 
+def in_words(name: str) -> str:
+    """A column in words, with its name: ``Knowledge uncertainty (rmi)``; the name if there are
+    none.
+    """
+    words, colon, _ = meaning(name).partition(": ")
+    return f"{words[0].upper()}{words[1:]} ({name})" if colon else name
+
+
 def with_unit(name: str) -> str:
     """The name of a column with its unit: likelihoods and entropies are in nats, most of them per
     token.

@@ -124,10 +124,10 @@ def page_tables(blocks: Iterable[OutputTable | Note], label: str = "") -> list[d
     tables = [block for block in blocks if isinstance(block, OutputTable) and block.rows]
     return [
         page_table(
-            replace(table, head=[table.key or table.head[0], *table.head[1:]]), label or table.title
+            replace(table, head=[table.key or table.head[0], *table.head[1:]]), table.title or label
         )
         for table in tables
-        if label or table.title
+        if table.title or label
     ]
 
 

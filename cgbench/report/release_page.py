@@ -22,7 +22,7 @@ from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, argument
 from cgbench.plots import COLOURS, Chart, Series
 from cgbench.report import charts
-from cgbench.report.names import meaning, with_meanings, with_unit
+from cgbench.report.names import in_words, meaning, with_meanings, with_unit
 from cgbench.report.page import MOST_EXAMPLES, NONE, as_table, render_page
 from cgbench.report.release_data import (
     STAGES,
@@ -292,9 +292,11 @@ def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[
         if name == "degree" and release.has_control:
             degrees = [float(row["degree"]) for row in release.set_rows("control")]
             series.append(Series("control set", degrees, colour=2))
-        caption = f"{name} by stage, each to its own height; dashed: median"
+        caption = f"{in_words(name)} by stage, each to its own height; dashed: median"
         bins = DEGREE_BINS if name == "degree" else 40
-        histograms.append((charts.histograms(series, with_unit(name), caption, bins), caption))
+        is_log = name == "perplexity"
+        chart = charts.histograms(series, with_unit(name), caption, bins, is_log=is_log)
+        histograms.append((chart, caption))
     return histograms
 
 
@@ -307,9 +309,9 @@ def _scatter(release: Release, columns: dict[str, np.ndarray]) -> Any:
     chosen = np.flatnonzero(fine & (columns["stage"] == "selected"))
     chosen = chosen[draw_rows(len(chosen), DOTS, int(release.configuration["seed"]), "shown")]
     behind = fine & (columns["stage"] != "selected")
-    title = f"{measure} over degree: candidates as shades of grey, the test set as dots"
+    words = f"{in_words(measure)} over degree: candidates as shades of grey, the test set as dots"
     return charts.scatter(
-        (x[behind], y[behind]), (x[chosen], y[chosen]), ("degree", with_unit(measure)), title
+        (x[behind], y[behind]), (x[chosen], y[chosen]), ("degree", with_unit(measure)), words
     )
 
 

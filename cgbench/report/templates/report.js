@@ -335,8 +335,7 @@
       const values = { x: Math.min(from[0], to[0]), y: Math.min(from[1], to[1]), width: Math.abs(to[0] - from[0]), height: Math.abs(to[1] - from[1]) };
       for (const [name, number] of Object.entries(values)) rect.setAttribute(name, number);
     });
-    plot.addEventListener("pointerup", (event) => {
-      const to = place(event);
+    const choose = (from, to) => {
       const [x, y] = data.brush;
       if (Math.abs(to[0] - from[0]) < 3 || Math.abs(to[1] - from[1]) < 3) {
         rect.remove();
@@ -355,7 +354,27 @@
         filter();
         list(data.brush.map((column) => columns[column]));
       }
-      from = null;
+    };
+    plot.addEventListener("pointerup", (event) => { choose(from, place(event)); from = null; });
+    // By keyboard: arrows move the rectangle, with Shift they move its lower right corner.
+    plot.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+      if (event.key === "Escape") { choose([0, 0], [0, 0]); return; }
+      if (!step) return;
+      event.preventDefault();
+      const size = [box[2] / 10, box[3] / 10];
+      const corner = (name, fallback) => rect.parentNode ? +rect.getAttribute(name) : fallback;
+      const begin = [corner("x", box[0] + box[2] / 2), corner("y", box[1] + box[3] / 2)];
+      const wide = [corner("width", size[0]), corner("height", size[1])];
+      step.forEach((way, axis) => {
+        const change = way * size[axis];
+        if (event.shiftKey) wide[axis] = Math.max(size[axis], Math.min(wide[axis] + change, box[axis] + box[axis + 2] - begin[axis]));
+        else if (rect.parentNode) begin[axis] = Math.max(box[axis], Math.min(begin[axis] + change, box[axis] + box[axis + 2] - wide[axis]));
+      });
+      svg.append(rect);
+      ["x", "y"].forEach((name, axis) => rect.setAttribute(name, begin[axis]));
+      ["width", "height"].forEach((name, axis) => rect.setAttribute(name, wide[axis]));
+      choose(begin, [begin[0] + wide[0], begin[1] + wide[1]]);
     });
     form.addEventListener("reset", () => { rect.remove(); brushed.replaceChildren(hint); });
   });

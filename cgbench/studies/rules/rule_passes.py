@@ -69,6 +69,10 @@ class RulePasses(Metric):
         self.one_family = by_kind
         self.by_kind, self.figures = by_kind, tuple(groups) if by_kind else (EXAMPLES, RULES)
 
+    def label(self, figure: str) -> str:
+        """``examples that pass``, ``rules that pass``; of a kind, its name."""
+        return figure if self.by_kind else f"{figure} that pass"
+
     @property
     def n(self) -> int:
         """The number of examples."""

@@ -26,6 +26,7 @@ from cgbench.benchmark.score.outputs.score_files import ScoreColumn
 from cgbench.errors import InputError, argument
 from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.steps import hash_file
+from cgbench.studies.rules.forms import KINDS
 from cgbench.studies.rules.rule import Verdict, passed
 from cgbench.studies.rules.rule_file import Check, RuleSet, read_rules, read_verdicts
 from cgbench.studies.rules.rule_passes import RulePasses
@@ -182,7 +183,9 @@ def rules(request: RulesRequest) -> Evaluation:
     of_kinds = RulePasses(rule_set.rules, metric.digest, missing, by_kind=True)
     if len(of_kinds.figures) > 1:
         evaluation = replace(
-            evaluation, analyses={**evaluation.analyses, "kinds": _rows(of_kinds, evaluation)}
+            evaluation,
+            analyses={**evaluation.analyses, "kinds": _rows(of_kinds, evaluation)},
+            layouts={**evaluation.layouts, "kinds": KINDS},
         )
     if not human:
         return evaluation

@@ -1,0 +1,242 @@
+"""What a person sees of the score page: on a phone, a tablet and a wide screen, light and dark, and
+on paper. Each page is loaded once, and all widths are looked at.
+"""
+
+import itertools
+import random
+import re
+import warnings
+
+import pytest
+
+import cgbench
+from cgbench.report.score_page import score_page
+
+pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+WIDTHS = (1440, 768, 390)
+PAPER = 718  # A4 without margins of 12 mm, at 96 dots per inch
+SCREEN = 900
+NAMES = (
+    "Transformer-base",
+    "LSTM",
+    "mBART-50-many-to-many",
+    "Transformer-big",
+    "ConvS2S",
+    "NLLB-200-distilled-600M",
+    "gpt-4o-2024-08-06",
+    "retrieval",
+    "ensemble",
+    "lexicon",
+    "phrase-based",
+    "baseline_with_a_very_long_system_name_v2",
+)
+WORDS = [
+    "a",
+    "red",
+    "blue",
+    "old",
+    "small",
+    "dog",
+    "cat",
+    "bird",
+    "house",
+    "sees",
+    "near",
+    "brings",
+]
+
+HIDDEN_CELLS = """() => [...document.querySelectorAll("table.cards td")].filter((cell) => {
+  if (!cell.checkVisibility()) return false;
+  const box = cell.getBoundingClientRect(), region = cell.closest(".scroll");
+  return box.right > region.getBoundingClientRect().right + 1;
+}).map((cell) => cell.textContent)"""
+SMALL_TEXT = """() => [...document.querySelectorAll("svg.chart")].flatMap((chart) => {
+  const scale = chart.getBoundingClientRect().width / chart.viewBox.baseVal.width;
+  return [...chart.querySelectorAll("text")]
+    .filter((text) => scale && Number.parseFloat(getComputedStyle(text).fontSize) * scale < 10.5)
+    .map((text) => text.textContent);
+})"""
+OVERLAPS = """() => [...document.querySelectorAll("svg.chart")].flatMap((chart) => {
+  const boxes = [...chart.querySelectorAll("text:not([transform])")]
+    .map((text) => [text.textContent, text.getBoundingClientRect()]);
+  return boxes.flatMap(([text, a], index) => boxes.slice(index + 1)
+    .filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1
+      && a.top < b.bottom - 3 && b.top < a.bottom - 3)
+    .map(([other]) => `${text} | ${other}`));
+})"""
+PALE_MARKS = """() => {
+  const light = (colour) => {
+    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+    const linear = parts.map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05;
+  };
+  const paper = light(getComputedStyle(document.body).backgroundColor);
+  return [...document.querySelectorAll("svg .dot, svg .interval, svg .line, svg .run")]
+    .filter((mark) => {
+      const style = getComputedStyle(mark);
+      const ink = light(style.stroke !== "none" ? style.stroke : style.fill);
+      return Math.max(ink, paper) / Math.min(ink, paper) < 3;
+    }).map((mark) => mark.outerHTML.slice(0, 90));
+}"""
+
+
+def spoiled(text, share, seed):
+    generator = random.Random(seed)
+    words = (word if generator.random() > share else "wrong" for word in text.split())
+    return " ".join(words)
+
+
+def written(path, metrics, names, seeds, examples=150):
+    generator = random.Random(1)
+    references = [
+        " ".join(generator.choices(WORDS, k=generator.randint(8, 22))) + " ."
+        for _ in range(examples)
+    ]
+    systems = {
+        name: [
+            [
+                spoiled(text, 0.05 + 0.03 * rank, f"{name} {run} {row}")
+                for row, text in enumerate(references)
+            ]
+            for run in range(seeds)
+        ]
+        for rank, name in enumerate(names)
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = cgbench.evaluate(
+            metrics,
+            systems,
+            references,
+            sources=references,
+            paired=True,
+            accept_text=True,
+            comparison={"samples": 200},
+        )
+    path.write_text(score_page(found), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def three_metrics(tmp_path_factory):
+    """Three systems, three seeds, three metrics."""
+    path = tmp_path_factory.mktemp("looks") / "three.html"
+    return written(path, ["bleu", "chrf", "ter"], NAMES[:3], 3)
+
+
+@pytest.fixture(scope="module")
+def twelve_systems(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("looks") / "twelve.html", "bleu", NAMES, 1)
+
+
+def seen(page):
+    """Faults at the page's width: a dictionary that should have empty values."""
+    return {
+        "wider than the screen": [page.evaluate("innerWidth")]
+        * page.evaluate("document.documentElement.scrollWidth > innerWidth"),
+        "cells that are out of sight": page.evaluate(HIDDEN_CELLS),
+        "text that is too small": page.evaluate(SMALL_TEXT),
+        "texts over one another": page.evaluate(OVERLAPS),
+    }
+
+
+@pytest.mark.parametrize("name", ["three_metrics", "twelve_systems"])
+def test_every_width_and_both_themes(opened, name, request):
+    page = opened(request.getfixturevalue(name))
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": SCREEN})
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        assert page.locator("#systems ~ .table td").first.bounding_box()["y"] < SCREEN, width
+        button = page.locator("#theme").bounding_box()
+        assert button["x"] + button["width"] <= width
+        faults = {what: places for what, places in seen(page).items() if places}
+        assert not faults, (width, faults)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate(PALE_MARKS) == [], scheme
+    # Headings go down by one level; numbers have a minus sign; one note of a warning.
+    levels = [
+        int(name[1])
+        for name in page.locator("h1, h2, h3").evaluate_all("a => a.map(e => e.tagName)")
+    ]
+    assert levels[0] == 1 and all(b - a <= 1 for a, b in itertools.pairwise(levels))
+    cells = page.locator("td").all_text_contents()
+    assert not [cell for cell in cells if re.match(r"\s*-\d", cell)]
+    assert any(cell.startswith("\N{MINUS SIGN}") for cell in cells)
+    notes = page.locator(".notes li").all_text_contents()
+    assert len([note for note in notes if "tokenised" in note]) == 1
+
+
+def test_a_page_of_three_metrics_is_short(opened, three_metrics):
+    """At most three screens to the last table before the examples."""
+    page = opened(three_metrics, viewport={"width": 1440, "height": SCREEN})
+    bottoms = page.locator("table:not(.examples)").evaluate_all(
+        "tables => tables.map((table) => table.getBoundingClientRect().bottom)"
+    )
+    assert max(bottoms) <= 3 * SCREEN
+    head = page.locator("#systems ~ .table").first.locator("th[scope=col]").all_text_contents()
+    assert [name for name in head if name in ("BLEU", "chrF2", "TER")] == ["BLEU", "chrF2", "TER"]
+    # Charts fill their rows.
+    tops = page.locator("#systems ~ .charts figure").evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect().top)"
+    )
+    assert [tops.count(top) for top in dict.fromkeys(tops)] == [3, 3]
+
+
+def test_pairs_of_twelve_systems_on_a_screen_and_on_paper(opened, twelve_systems):
+    page = opened(twelve_systems, viewport={"width": 1440, "height": SCREEN})
+    region = page.locator(".scroll:has(> table.matrix)")
+    fits = "region => region.scrollWidth <= region.clientWidth + 1"
+    assert region.evaluate(fits)
+    cells = page.locator("td.matrix").all_text_contents()
+    assert sum(text.startswith(("+", "\N{MINUS SIGN}")) for text in cells) == 12 * 11 // 2
+    assert {
+        text.partition(".")[0] for text in page.locator("table.matrix tbody th").all_text_contents()
+    } == {str(rank) for rank in range(1, 13)}
+    # No two systems have the same mark.
+    dots = page.locator("svg[aria-label='BLEU of each system'] .dot").evaluate_all(
+        "dots => dots.map((dot) => dot.tagName + dot.getAttribute('class'))"
+    )
+    assert len(set(dots)) == len(dots) == 12
+    # On paper.
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER, "height": 1000})
+    assert region.evaluate("region => region.scrollWidth") <= PAPER
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
+    assert page.locator("table.examples tbody tr:visible").count() == 10
+    assert page.locator(".copy:visible, nav:visible, form:visible").count() == 0
+    sheets = re.findall(rb"/Type /Page\b(?!s)", page.pdf(format="A4"))
+    assert 3 <= len(sheets) <= 10
+
+
+def test_a_rectangle_by_keyboard(opened, three_metrics):
+    page = opened(three_metrics, viewport={"width": 1440, "height": SCREEN})
+    plot = page.locator("details[open] svg .plot").first
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    first = page.locator("svg .brush").bounding_box()
+    for _ in range(4):
+        page.keyboard.press("Shift+ArrowRight")
+        page.keyboard.press("ArrowUp")
+    brush = page.locator("svg .brush").bounding_box()
+    assert brush["width"] > 3 * first["width"] and brush["y"] < first["y"]
+    listed = page.locator(".brushed p").first.inner_text()
+    count = int(re.match(r"(\d+) of 150 examples", listed)[1])
+    assert count and f"of {count} found" in page.locator(".said").inner_text()
+    page.keyboard.press("Escape")
+    assert page.locator("svg .brush").count() == 0
+
+
+def test_text_from_right_to_left_stands_at_the_right(opened, tmp_path):
+    texts = ["ذهب الولد إلى المدرسة", "قرأ كتابا عن المدينة", "رجع إلى البيت"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = cgbench.evaluate("chrf", {"a": texts, "b": texts[::-1]}, texts)
+    (tmp_path / "arabic.html").write_text(score_page(found), encoding="utf-8")
+    page = opened(tmp_path / "arabic.html")
+    places = page.locator(".examples .part > div").evaluate_all("""parts => parts.map((part) => {
+      const text = document.createRange();
+      text.selectNodeContents(part);
+      return part.getBoundingClientRect().right - text.getBoundingClientRect().right;
+    })""")
+    assert places and max(places) < 2
