@@ -44,6 +44,8 @@ RC = {
     "axes.labelsize": 8,
 }
 LEFT_OUT = {".svg": ["Date"], ".png": ["Software"], ".pdf": ["CreationDate", "Creator", "Producer"]}
+PICTURES = tuple(LEFT_OUT)
+"""The suffixes of pictures."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ seq 300 | awk '{print "The dog number", $1, "saw a small cat."}' > reference
 awk 'NR % 4 == 0 {sub("small", "big")} 1' reference > mine
 awk 'NR % 3 == 0 {sub("saw a", "sees the")} 1' reference > base
 for metric in bleu chrf ter exact; do
-  cgbench score "$metric" --ref reference --hyp base=base --hyp mine=mine --paired --by length --report "$metric.html"
+  cgbench score "$metric" --ref reference --hyp base=base --hyp mine=mine --paired --by length --output "$metric.html"
 done
 # A compound translation error rate with a lexicon of its own: one compound in two contexts, one of them wrong.
 printf 'a dog ran\nthe dog\n' > source

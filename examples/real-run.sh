@@ -163,12 +163,12 @@ answer() { # NAME COMMAND...: print and keep
 for metric in bleu chrf; do
   score=(cgbench score $metric --release "$release")
   [ $metric = bleu ] && score+=(--tokenize none)
-  answer "$metric" "${score[@]}" "${test[@]}" "${control[@]}" --paired --report "$out/scores/$metric.html"
+  answer "$metric" "${score[@]}" "${test[@]}" "${control[@]}" --paired --output "$out/scores/$metric.html"
   answer "$metric-candidates" "${score[@]}" "${sample[@]}" --estimate candidates --paired
-  answer "$metric-degree" "${score[@]}" "${test[@]}" --by degree --plot "$out/scores/$metric-degree.svg"
+  answer "$metric-degree" "${score[@]}" "${test[@]}" --by degree --output "$out/scores/$metric-degree.svg"
 done
 parts=(cgbench score chrf --release "$release" "${test[@]}" --parts "$out/parts" "${probes[@]}" --paired)
 answer parts "${parts[@]}"
-answer parts-once "${parts[@]}" --set known=1 --report "$out/scores/parts.html"
+answer parts-once "${parts[@]}" --set known=1 --output "$out/scores/parts.html"
 answer ranking cgbench validate "$release" "${all[@]}" --metric bleu --tokenize none
 answer validate cgbench validate "$release" "${all[@]}" --metric chrf --measures --report "$out/scores/measures.html"

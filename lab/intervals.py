@@ -13,9 +13,9 @@ skill on both. The truth is the difference of the two true figures.
 
 **Power**: two systems that differ, right or wrong, with several runs; an example is hard for both
 alike, and each run has a skill of its own, so that true figures of runs have a standard deviation
-of about 6 points. What cgbench.studies.validity.power states from a pilot of as many examples and
-runs stands beside how often the test rejects: stated from the mean variance of 200 pilots, and from
-one of them, as 80% of pilots state it.
+of about 6 points. What :mod:`cgbench.benchmark.score.comparison.power` states from a pilot of as
+many examples and runs stands beside how often the test rejects: stated from the mean variance of
+200 pilots, and from one of them, as 80% of pilots state it.
 
 500 samples each. Prints Markdown tables.
 """
@@ -31,11 +31,11 @@ from cgbench.benchmark.score.comparison.intervals import (
     percentile_interval,
     score_interval,
 )
+from cgbench.benchmark.score.comparison.power import PowerTest, Variance, variance_of
 from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.significance import draw_runs, resampled_runs
 from cgbench.benchmark.score.comparison.variance import ExampleCovariance, covariance_of_samples
 from cgbench.benchmark.score.comparison.variance_components import Contrasts
-from cgbench.studies.validity.power import PowerTest, Variance, variance_of
 
 SAMPLES, LEVEL = 500, 0.05
 HARD = 2.0

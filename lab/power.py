@@ -5,8 +5,8 @@ by simulation.
 
 Two systems answer N examples, right or wrong. On half of the examples, drawn anew in each trial,
 both go by the same luck, on the others each by its own. The true difference is the one at which
-:mod:`cgbench.studies.validity.power` states a power of 80% from the true variance, or of 20%
-where the second system would need an accuracy above 1 for that.
+:mod:`cgbench.benchmark.score.comparison.power` states a power of 80% from the true variance, or of
+20% where the second system would need an accuracy above 1 for that.
 
 The table has the stated power, what 80% of 200 pilots state for the same difference (a pilot
 without variance is refused and left out), and how often approximate randomisation with 1,000
@@ -19,10 +19,10 @@ import contextlib
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.segment_scores import SegmentScores
+from cgbench.benchmark.score.comparison.power import PowerTest, Variance, variance_of
 from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.significance import LEVEL, randomization_of_pairs
 from cgbench.errors import InputError
-from cgbench.studies.validity.power import PowerTest, Variance, variance_of
 
 GOALS = (0.8, 0.2)
 SIZES, ACCURACIES = (20, 50, 200, 1000), (0.5, 0.9)

@@ -47,7 +47,7 @@ LACKS = {  # command: what it says instead
     "translate valid.de --system hf:. --output t.en": MODELS,
     "average one two --out mean": MODELS,
     "reproduce run lexicon-3 --out tables": MODELS,
-    "score exact --ref pool.en --hyp mine=pool.en --by length --plot scores.png": (
+    "score exact --ref pool.en --hyp mine=pool.en --by length --output scores.png": (
         "pip install matplotlib"
     ),
 }

@@ -143,7 +143,8 @@ def _one_line(error: click.UsageError) -> click.ClickException:
     command = error.ctx.command if error.ctx else None
     if isinstance(error, click.NoSuchOption) and isinstance(command, Documented):
         settings = [name for name, _ in command.settings]
-        if way := new_way(error.option_name, command.name or "", settings):
+        commands = error.ctx.command_path.split()[1:] if error.ctx else []
+        if way := new_way(error.option_name, commands, settings):
             return Failure(way)
     text = error.format_message()
     see = f"; see {error.ctx.command_path} --help" if error.ctx else ""

@@ -30,6 +30,7 @@ from cgbench.tables import render
 from cgbench.text.remote import as_given
 
 if TYPE_CHECKING:
+    from cgbench.benchmark.score.comparison.requirements import CheckedRequirement
     from cgbench.text.normalisation import Normalisation
 
 LONGEST = 2000  # characters of a message, which may quote a line of a file
@@ -61,6 +62,25 @@ class Failure(click.ClickException):
             else f"{self.message[: LONGEST - 300]} … {self.message[-300:]}"
         )
         click.echo(f"error: {printable(text)}", file=file or sys.stderr)
+
+
+class NotShown(click.ClickException):
+    """A comparison does not show what ``--require`` asks for: exit status 1; the lines are printed
+    already.
+    """
+
+    exit_code = 1
+
+    def show(self, file: Any = None) -> None:
+        """Print nothing more."""
+
+
+def report_requirements(requirements: Sequence[CheckedRequirement]) -> None:
+    """Print a line for each requirement, and end with status 1 unless all are shown."""
+    for checked in requirements:
+        note(str(checked))
+    if not all(requirements):
+        raise NotShown("a requirement is not shown")
 
 
 def failure_of(error: Exception, context: click.Context) -> Failure | None:

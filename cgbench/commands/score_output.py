@@ -6,20 +6,23 @@ from typing import Any
 
 import click
 
-from cgbench.argument_types import File, Folder
+from cgbench.argument_types import File, Folder, Paths, as_path
 from cgbench.benchmark.score.evaluation.example_sets import release_files
 from cgbench.benchmark.score.evaluation.result import (
     Evaluation,
     ReportRequest,
     check_one_metric,
 )
+from cgbench.benchmark.score.forms.output import FORM_OF_SUFFIX
 from cgbench.commands.command import command_line
-from cgbench.commands.lines import as_options
+from cgbench.commands.lines import as_options, report_requirements
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
-from cgbench.plots import check_picture, inches
+from cgbench.plots import PICTURES, check_picture, inches
 from cgbench.request import KW_ONLY, Request, given_values, leaves_of, option
 from cgbench.text.streams import split_name
+
+PAGE = ".html"
 
 
 class ScoreOutput(Request):
@@ -33,10 +36,15 @@ class ScoreOutput(Request):
         help="Write a tab-separated table with one row per example",
         group="Output",
     )
-    plot: File | None = option(
-        "--plot",
-        default=None,
-        help="Plot the scores, in the bins of --by if given (.svg, .png or .pdf)",
+    files: Paths = option(
+        "--output",
+        short="-o",
+        default=(),
+        help=(
+            "Also write this file, in the form of its suffix (repeatable): a table"
+            f" ({', '.join(FORM_OF_SUFFIX)}), an HTML report ({PAGE}) or a plot"
+            f" ({', '.join(PICTURES)})"
+        ),
         group="Output",
     )
     plot_width: str = option(
@@ -45,14 +53,6 @@ class ScoreOutput(Request):
         help="Width of the plot, such as 3.3in (a column), 84mm or 17cm",
         group="Output",
     )
-    page: File | None = option(
-        "--report",
-        default=None,
-        help="Write an HTML report",
-        group="Output",
-        metavar="FILE.html",
-    )
-
     every_eval_ever: Folder | None = option(
         "--set every_eval_ever",
         default=None,
@@ -60,11 +60,26 @@ class ScoreOutput(Request):
         group="Output",
     )
 
+    @property
+    def paths(self) -> list[Path]:
+        """The files of ``--output``."""
+        names = self.files if isinstance(self.files, (list, tuple)) else [self.files]
+        return list(map(as_path, names))
+
     def check(self) -> None:
-        """Pictures have a known form and width; records are written into a folder."""
-        if self.plot:
-            check_picture(Path(self.plot), argument("plot", str(self.plot)))
-            inches(self.plot_width, argument("plot_width", self.plot_width))
+        """Each file has a suffix that names its form; plots have a known width; records are written
+        into a folder.
+        """
+        inches(self.plot_width, argument("plot_width", self.plot_width))
+        for path in self.paths:
+            if path.suffix in PICTURES:
+                check_picture(path, argument("files", str(path)))
+            elif path.suffix not in (*FORM_OF_SUFFIX, PAGE):
+                suffixes = ", ".join([*FORM_OF_SUFFIX, PAGE, *PICTURES])
+                raise InputError(
+                    f"{argument('files', str(path))}: the suffix names the form; end the name in"
+                    f" one of {suffixes}"
+                )
         if self.every_eval_ever and Path(self.every_eval_ever).is_file():
             folder = argument("every_eval_ever", str(self.every_eval_ever))
             raise InputError(f"{folder}: it is a file; give a folder")
@@ -78,7 +93,7 @@ class ScoreOutput(Request):
         for name in ("per_example", "every_eval_ever"):
             if getattr(self, name):
                 check_one_metric(name, getattr(scored, "metrics", ()))
-        written = [Path(path) for path in (self.per_example, self.plot, self.page) if path]
+        written = [*([Path(self.per_example)] if self.per_example else []), *self.paths]
         read = list(input_files(scored)) if written else []
         for path in written:
             check_output(path, read)
@@ -91,16 +106,25 @@ class ScoreOutput(Request):
             from cgbench.benchmark.score.evaluation.every_eval_ever import write_records
 
             write_records(evaluation, Path(self.every_eval_ever))
-        if self.page:
+        click.echo(self._table(evaluation, self.report.form))
+        for path in self.paths:
+            self._write(evaluation, path)
+        report_requirements(evaluation.requirements)
+
+    def _table(self, evaluation: Evaluation, form: str) -> str:
+        return evaluation.report(form, self.report.width, self.report.reasons)
+
+    def _write(self, evaluation: Evaluation, path: Path) -> None:
+        """Write a file in the form of its suffix."""
+        if path.suffix in PICTURES:
+            evaluation.plot(path, width=self.plot_width)
+        elif path.suffix == PAGE:
             from cgbench.report.score_page import score_page
 
             warned = [as_options(warning.message) for warning in evaluation.warned]
-            write_atomic(
-                Path(self.page), score_page(evaluation, command=command_line(), notes=warned)
-            )
-        click.echo(evaluation.report(self.report.form, self.report.width, self.report.reasons))
-        if self.plot:
-            evaluation.plot(self.plot, width=self.plot_width)
+            write_atomic(path, score_page(evaluation, command=command_line(), notes=warned))
+        else:
+            write_atomic(path, self._table(evaluation, FORM_OF_SUFFIX[path.suffix]) + "\n")
 
 
 def input_files(scored: Any) -> Iterator[Path]:

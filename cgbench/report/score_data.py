@@ -72,7 +72,12 @@ def with_intervals(evaluation: Evaluation, inputs: EvaluationInputs) -> ScoredSy
     scored = evaluation.scored
     test = (scored.test or CALIBRATED) if len(scored.results) > 1 else None
     comparison = replace(
-        inputs.comparison, paired=test, baseline=None, all_pairs=test is not None, confidence=True
+        inputs.comparison,
+        paired=test,
+        baseline=None,
+        all_pairs=test is not None,
+        require=(),
+        confidence=True,
     )
     (subsets,) = scored.on(None, comparison)
     results = []

@@ -1,4 +1,4 @@
-"""``cgbench score --report``: the page of scores."""
+"""``cgbench score --output FILE.html``: the page of scores."""
 
 from collections.abc import Sequence
 from dataclasses import replace

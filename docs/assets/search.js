@@ -1,4 +1,4 @@
-// The search takes "-" before a word for "not". Here it begins an option: --report finds what report finds.
+// The search takes "-" before a word for "not". Here it begins an option: --cluster finds what cluster finds.
 document.querySelectorAll("[data-md-component=search-query]").forEach((input) => {
   const { get, set } = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value");
   Object.defineProperty(input, "value", {

@@ -80,7 +80,7 @@ def test_from_models_to_scores(kind, models, source, run, tmp_path):
 
     (tmp_path / "reference").write_text("".join(f"{line} .\n" for line in LINES), encoding="utf-8")
     scored = ("score", "exact", "--ref", tmp_path / "reference", "--hyp", f"m={tmp_path / 'best'}")
-    said = run(*scored, "--report", tmp_path / "page.html").stdout
+    said = run(*scored, "--output", tmp_path / "page.html").stdout
     assert "(0 of 5)" in said and "|gen:hf-beam2-lenpen1.0-ratio1.2-extra10" in said
     assert ("-prompt@" in said) == (kind == "gpt2")
     assert "gen:hf-beam2" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -100,6 +100,10 @@ def test_few_things_to_choose_from():
         ("split --train-size 0.5", "--set train_size=VALUE"),
         ("train --help-settings", "use --help-all, which lists the settings"),
         ("models tiny --source-size 9", "describe_model"),
+        (
+            "score bleu chrf --report x.html",
+            "score bleu chrf no longer has this option; use --output",
+        ),
         ("race --level 0.01", "the argument of the Python function with this name"),
         ("clean --help-all", "use --help, which lists every option"),
     ],

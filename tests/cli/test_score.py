@@ -228,16 +228,16 @@ def test_scores_are_drawn_in_bins_and_without(files, run, tmp_path):
         files / "b",
     ]
     for more in (["--by", "length", "--bins", "2", "--set", "samples=50"], []):
-        run(*words, *more, "--plot", tmp_path / "x.svg")
+        run(*words, *more, "--output", tmp_path / "x.svg")
         assert all(
             f">{name}<" in (tmp_path / "x.svg").read_text() for name in ("$a", "b", "exact (%)")
         )
 
 
 def test_plots_that_cannot_be(files, run, tmp_path):
-    words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--plot"]
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--output"]
     assert (
-        "must end in .svg, .png or .pdf"
+        "the suffix names the form; end the name in one of .txt, .md"
         in run(*words, tmp_path / "x.gif", "--by", "length", status=2).stderr
     )
     ref = files / "ref.svg"

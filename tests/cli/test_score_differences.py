@@ -33,7 +33,7 @@ def test_text_and_page(texts, run):
         texts / "b",
         "--differences",
     ]
-    words += ["--train", texts / "train", "--report", texts / "page.html"]
+    words += ["--train", texts / "train", "--output", texts / "page.html"]
     text = run(*words).stdout
     assert "n-grams differ in these outputs (false discovery rate 0.05)" in text
     assert "F1 of words, by count in training" in text

@@ -217,7 +217,7 @@ def test_missing_scores_are_dropped_from_all_systems_and_counted(tmp_path, run):
     assert "dropped:2" in a["signature"]
     assert "2 of 4 examples are left out of all systems" in result.stderr
     page = tmp_path / "page.html"
-    run(*words, "--report", page)
+    run(*words, "--output", page)
     assert "NaN" not in page.read_text()
 
 
@@ -231,7 +231,7 @@ def test_the_page_shows_the_texts_that_were_given(exact, run):
         "--scores",
         f"b={exact / 'b.score'}",
     ]
-    run(*words, "--ref", exact / "ref", "--report", page)
+    run(*words, "--ref", exact / "ref", "--output", page)
     assert "<caption>N-grams" not in page.read_text()
     run(
         *words,
@@ -241,7 +241,7 @@ def test_the_page_shows_the_texts_that_were_given(exact, run):
         f"a={exact / 'a1'}",
         "--hyp",
         f"b={exact / 'b'}",
-        "--report",
+        "--output",
         page,
     )
     assert "<caption>N-grams" in page.read_text()
@@ -432,7 +432,7 @@ def test_scores_up_to_one_have_digits_that_tell_them_apart(tmp_path, run, values
         "--scores",
         f"b={tmp_path / 'b'}",
     ]
-    table = run(*words, "--paired", "--report", tmp_path / "page.html").stdout
+    table = run(*words, "--paired", "--output", tmp_path / "page.html").stdout
     assert "0.8325" in table and "0.0035" in table and "-0.0075" in table and " 0.8 " not in table
     page = (tmp_path / "page.html").read_text()
     assert "0.8325" in page and "-0.0075" in page

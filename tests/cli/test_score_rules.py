@@ -241,7 +241,7 @@ def test_the_page_says_which_rules_fail_and_what_is_there(tmp_path, monkeypatch,
         "".join(f"{json.dumps({'id': row, 'rules': rules})}\n" for row in range(6))
     )
     (tmp_path / "h").write_text("a jail\n" * 6)
-    run("score", "rules", "--rules", "rules.jsonl", "--hyp", "a=h", "--report", "page.html")
+    run("score", "rules", "--rules", "rules.jsonl", "--hyp", "a=h", "--output", "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "excludes jail (has 'jail'); " in page.replace("\\u0027", "'") and "<b>word" not in page
 

@@ -83,7 +83,7 @@ def test_one_table_for_a_terminal_and_a_paper(words, run):
 
 
 def test_one_page(words, run, tmp_path):
-    run("score", *METRICS, *words, "--paired", "--report", tmp_path / "page.html")
+    run("score", *METRICS, *words, "--paired", "--output", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "<title>BLEU, chrF2, TER: base, mine, like" in page
     assert "Differences, examples and plots of one system against another are by BLEU." in page

@@ -90,7 +90,7 @@ def test_a_feature(installed, files, run):
 def test_an_analysis_with_an_option_of_its_own(installed, files, run):
     assert "--repeats" in run("score", "exact", "--help").stdout
     assert "repeated outputs" not in run("score", "exact", *files).stdout
-    printed = run("score", "exact", *files, "--repeats", "--report", "page.html").stdout
+    printed = run("score", "exact", *files, "--repeats", "--output", "page.html").stdout
     assert "\nrepeated outputs in %    poor  4   25.0" in printed
     assert "repeated outputs in %" in Path("page.html").read_text()
 

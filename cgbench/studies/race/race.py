@@ -23,6 +23,11 @@ import numpy as np
 from cgbench.argument_types import as_path
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts
 from cgbench.benchmark.measure.metrics.registry import make_metric
+from cgbench.benchmark.score.comparison.requirements import (
+    CheckedRequirement,
+    Requirement,
+    check_names,
+)
 from cgbench.benchmark.score.comparison.sequential import (
     Claim,
     log_capitals,
@@ -169,9 +174,11 @@ class Race:
                 f"{argument('systems')}: a race needs at least two systems; give"
                 f" {argument('systems')} twice"
             )
+        check_names(request.require, self.systems, None)
         self.active = list(self.systems)
         self.level = request.level / math.comb(len(self.systems), 2)
         self.trajectory: list[Standing] = []
+        self.answered, self.end = 0, ""
 
     def _open_runs(self, sources: Any) -> Iterator[AskedRun]:
         addresses = (
@@ -226,7 +233,8 @@ class Race:
                     else ""
                 )
                 answered, end = complete, self._end(standings, last)
-            yield from self._finish(answered, end)
+            self.answered, self.end = answered, end
+            yield from self._finish()
 
     def _whole_clusters(self, stop: int, step: int) -> int:
         """The nearest place in the order that is between two clusters, from ``stop`` on or before
@@ -367,22 +375,58 @@ class Race:
             return f"{names} are equivalent within {self.request.margin:g} points"
         return f"undecided between {names}: {last}" if last else ""
 
-    def _finish(self, answered: int, end: str) -> Iterator[str]:
-        """Write the result, and say what was saved."""
-        request, rows = self.request, self.order[:answered]
+    def result(self) -> dict[str, Any]:
+        """The result as values of JSON."""
         names = ("metric", "level", "margin", "about", "seed")
-        write_json(
-            self.folder / "race.json",
-            {
-                "systems": self.systems,
-                **{name: getattr(request, name) for name in names},
-                "examples": self.n,
-                "answered": answered,
-                "end": end,
-                "best": self.active,
-                "trajectory": list(map(asdict, self.trajectory)),
-            },
+        return {
+            "systems": self.systems,
+            **{name: getattr(self.request, name) for name in names},
+            "examples": self.n,
+            "answered": self.answered,
+            "end": self.end,
+            "best": self.active,
+            "requirements": [checked.to_json() for checked in self.requirements()],
+            "trajectory": list(map(asdict, self.trajectory)),
+        }
+
+    def requirements(self) -> list[CheckedRequirement]:
+        """Whether the race shows what is required of a system, against every other system."""
+        return [
+            self._check(requirement, other)
+            for requirement in self.request.require
+            for other in self.systems
+            if other != requirement.system
+        ]
+
+    def _check(self, requirement: Requirement, other: str) -> CheckedRequirement:
+        """A requirement against another system, from their last interval, which holds at any stop.
+
+        A system is also better than another that lost to a third, if it alone is left.
+        """
+        names, system = {requirement.system, other}, requirement.system
+        pairs = [pair for pair in self.trajectory if {pair.first, pair.second} == names]
+        if not pairs:
+            return CheckedRequirement(
+                requirement, other, self.request.metric, "not shown", None, None, None
+            )
+        last = pairs[-1]
+        gain, low, high = last.difference, last.low, last.high
+        if last.first == other:
+            gain, low, high = -gain, -high, -low
+        significant = last.decision in LOSERS
+        state = requirement.state(gain, low, high, significant=significant)
+        if requirement.margin is None and self.active == [system]:
+            state = "shown"
+        p_value = None if math.isnan(last.p) else last.p
+        return CheckedRequirement(
+            requirement, other, self.request.metric, state, gain, low, high, p_value
         )
+
+    def _finish(self) -> Iterator[str]:
+        """Write the result, and say what was saved."""
+        request, answered, end = self.request, self.answered, self.end
+        rows = self.order[:answered]
+        write_json(self.folder / "race.json", self.result())
         scores = np.stack(
             [rows + 1, *(self.mean_scores(name)[rows] for name in self.systems)], axis=1
         ).tolist()

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import File, Folder, Kind, Models, Text, are_paths
+from cgbench.benchmark.score.comparison.requirements import Requirements
 from cgbench.benchmark.score.comparison.sequential import Claim
 from cgbench.models.server_options import AnyLimit, Price, read_price
 from cgbench.models.translation_request import PromptingOptions
@@ -96,6 +97,16 @@ class RaceRequest(Request):
         least=0,
         unit="points",
         group="Comparison",
+    )
+    require: Requirements = option(
+        "--require",
+        default=(),
+        help=(
+            "Exit with status 1 unless this is shown against every other system: SYSTEM=better, or"
+            " SYSTEM=not-worse:POINTS; repeatable"
+        ),
+        group="Comparison",
+        metavar="SYSTEM=CLAIM",
     )
     about: Claim = option(
         default="models",

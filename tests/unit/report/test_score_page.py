@@ -316,13 +316,15 @@ def test_from_the_command_line(run, tmp_path):
         "--hyp",
         f"bad={tmp_path}/bad",
     )
-    run(*words, "--report", out)
+    run(*words, "--output", out)
     html = out.read_text(encoding="utf-8")
     assert f"cgbench score exact --ref {tmp_path}/ref" in html
-    run(*words, "--report", out)
+    run(*words, "--output", out)
     assert out.read_text(encoding="utf-8") == html
-    assert "is also an input" in run(*words, "--report", tmp_path / "ref", status=2).stderr
-    assert "no folder" in run(*words, "--report", tmp_path / "a/b.html", status=2).stderr
+    words = [tmp_path / "ref.txt" if word == tmp_path / "ref" else word for word in words]
+    (tmp_path / "ref").rename(tmp_path / "ref.txt")
+    assert "is also an input" in run(*words, "--output", tmp_path / "ref.txt", status=2).stderr
+    assert "no folder" in run(*words, "--output", tmp_path / "a/b.html", status=2).stderr
 
 
 def test_a_long_name_of_the_baseline_is_cut_below_the_chart_of_differences():

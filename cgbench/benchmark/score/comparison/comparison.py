@@ -17,6 +17,7 @@ from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.intervals import FEWEST, percentile_interval, score_interval
 from cgbench.benchmark.score.comparison.paired_test import ComparedSystems, SystemPair
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED, TESTS
+from cgbench.benchmark.score.comparison.requirements import Requirements, check_names
 from cgbench.benchmark.score.comparison.results import (
     Pair,
     Score,
@@ -63,6 +64,15 @@ class Comparison(Request):
         default=False,
         help="Test all pairs of systems",
     )
+    require: Requirements = option(
+        "--require",
+        default=(),
+        help=(
+            "Exit with status 1 unless this is shown against the baseline: SYSTEM=better, or"
+            " SYSTEM=not-worse:POINTS; repeatable"
+        ),
+        metavar="SYSTEM=CLAIM",
+    )
     cluster: tuple[str, ...] = option(
         "--cluster",
         default=(),
@@ -107,11 +117,12 @@ class Comparison(Request):
     )
 
     def implied(self) -> dict[str, Any]:
-        """The name of the test; and intervals, since clusters change nothing but these and
-        tests.
+        """The name of the test, which all pairs and requirements need; and intervals, since
+        clusters change nothing but these and tests.
         """
         paired = None if self.paired is False else self.paired
-        if paired is True or (self.all_pairs and paired is None):
+        needs_test = self.all_pairs or bool(self.require)
+        if paired is True or (needs_test and paired is None):
             paired = CALIBRATED
         return {"paired": paired, "confidence": self.confidence or bool(self.cluster)}
 
@@ -123,7 +134,9 @@ class Comparison(Request):
     @property
     def without_tests(self) -> "Comparison":
         """The same with intervals, but no test."""
-        return replace(self, paired=None, baseline=None, all_pairs=False, confidence=True)
+        return replace(
+            self, paired=None, baseline=None, all_pairs=False, require=(), confidence=True
+        )
 
     def count(self, kind: str) -> int:
         """The number of samples of a resampling method."""
@@ -250,6 +263,11 @@ def _baseline(names: Sequence[str], comparison: Comparison) -> int | None:
             f"{argument('all_pairs')} compares all pairs of systems; leave"
             f" {argument('baseline')} out"
         )
+    if comparison.all_pairs and comparison.require:
+        raise InputError(
+            f"{argument('require', str(comparison.require[0]))} compares with the baseline; leave"
+            f" {argument('all_pairs')} out"
+        )
     if comparison.paired and baseline is None and len(names) < 2:
         raise InputError(
             f"{argument('paired', comparison.paired)} compares systems; give a second"
@@ -261,8 +279,10 @@ def _baseline(names: Sequence[str], comparison: Comparison) -> int | None:
 
 
 def _check_test(metric: Metric, systems: Sequence[SystemRuns], comparison: Comparison) -> None:
-    # An unknown baseline is refused before anything is scored.
-    _baseline([system.name for system in systems], comparison)
+    # An unknown baseline or system is refused before anything is scored.
+    names = [system.name for system in systems]
+    baseline = _baseline(names, comparison)
+    check_names(comparison.require, names, None if baseline is None else names[baseline])
     runs = {len(system.runs) for system in systems}
     run_counts = ", ".join(f"{system.name} {len(system.runs)}" for system in systems)
     if comparison.test is not None:

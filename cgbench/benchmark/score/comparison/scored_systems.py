@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,12 @@ from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.drop import Drop
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
+from cgbench.benchmark.score.comparison.requirements import (
+    CheckedRequirement,
+    Requirement,
+    check_by_people,
+    check_requirement,
+)
 from cgbench.benchmark.score.comparison.results import Pair, Score, SubsetScores, SystemScores
 
 
@@ -43,6 +50,20 @@ class ScoredSystems:
     """Mean human judgements, estimated with the scores."""
     sampling: Sampling = field(default_factory=Sampling)
     """The clusters, the design and the examples that count."""
+    require: tuple[Requirement, ...] = ()
+    """What systems must be shown to be."""
+
+    @cached_property
+    def requirements(self) -> tuple[CheckedRequirement, ...]:
+        """Whether the comparison shows what is required; by human judgements, if there are any."""
+        by_people = {mean.system: mean for mean in self.people if mean.against is not None}
+        baseline = self.baseline or ""
+        return tuple(
+            check_by_people(requirement, by_people[requirement.system])
+            if requirement.system in by_people
+            else check_requirement(requirement, self.metric, self.results, baseline, self.sampling)
+            for requirement in self.require
+        )
 
     @property
     def star_test(self) -> str | None:

@@ -293,7 +293,7 @@ def _words(
 
 def _calibrated(comparison: Comparison) -> Comparison:
     """The calibrated test of a pair of systems."""
-    return replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True)
+    return replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True, require=())
 
 
 def _difference(label: str, scores: Sequence[SubsetScores], figure: str) -> FoundDifference:

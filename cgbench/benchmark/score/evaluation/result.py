@@ -13,6 +13,7 @@ import numpy as np
 
 from cgbench.argument_types import AnyPath, Kind
 from cgbench.benchmark.score.comparison.comparison import Comparison
+from cgbench.benchmark.score.comparison.requirements import CheckedRequirement
 from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
@@ -147,6 +148,15 @@ class Evaluation:
             for warning in evaluation.inputs.warned
         ]
         return list({str(warning): warning for warning in warned}.values())
+
+    @property
+    def requirements(self) -> tuple[CheckedRequirement, ...]:
+        """Whether the comparison shows what ``require`` asks for, by every metric; ``all(...)`` is
+        what ``cgbench score --require`` reports as its exit status.
+        """
+        return tuple(
+            checked for evaluation in self.by_metric for checked in evaluation.scored.requirements
+        )
 
     @property
     def score(self) -> float:

@@ -233,6 +233,7 @@ def score(
         lost,
         {system.name: list(system.made) for system in systems if any(system.made)},
         sampling=sampling,
+        require=comparison.require,
     )
 
 

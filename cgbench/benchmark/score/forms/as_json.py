@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -65,6 +66,13 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
         values["control"] |= {"figures": drops} if len(drops) > 1 else {}
     if people := [mean for mean in scored.people if mean.system == result.system]:
         values["people"] = [asdict(mean) | {"narrower": mean.narrower} for mean in people]
+    requirements = [
+        _rounded(checked.to_json())
+        for checked in scored.requirements
+        if checked.requirement.system == result.system
+    ]
+    if requirements:
+        values["requirements"] = requirements
     if scored.published:
         values["published"] = [
             {key: getattr(row, key) for key in ("benchmark", "system", "metric", "source", "note")}
@@ -108,16 +116,17 @@ def _score(score: Score) -> dict[str, Any]:
 
 def _columns(result: Any, *kinds: str) -> dict[str, Any]:
     """The columns of a result, with rounded numbers."""
-    values = {column.name: column.of_result(result) for column in of_results(*kinds)}
-    return {
-        name: rounded(value) if isinstance(value, float) else value
-        for name, value in values.items()
-    }
+    return _rounded({column.name: column.of_result(result) for column in of_results(*kinds)})
 
 
 def _values(entry: Any, *but: str) -> dict[str, Any]:
     """The fields of a dataclass ``but`` some, with rounded numbers."""
-    values = {name: getattr(entry, name) for name in entry.__dataclass_fields__ if name not in but}
+    names = [name for name in entry.__dataclass_fields__ if name not in but]
+    return _rounded({name: getattr(entry, name) for name in names})
+
+
+def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values, with rounded numbers."""
     return {
         name: rounded(value) if isinstance(value, float) else value
         for name, value in values.items()

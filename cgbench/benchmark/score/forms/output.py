@@ -47,3 +47,12 @@ FORMS: dict[str, Form] = {
     "html": partial(_tables, "html"),
 }
 """The forms by name."""
+
+FORM_OF_SUFFIX = {
+    ".txt": "text",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".tsv": "tsv",
+    ".json": "json",
+}
+"""The form of a file by its suffix."""

@@ -436,7 +436,7 @@ def test_every_output_says_the_same(tmp_path, monkeypatch):
         "b=b1.probes,b2.probes",
     ]
     runner = CliRunner()
-    text = runner.invoke(main, [*args, "--report", "page.html"])
+    text = runner.invoke(main, [*args, "--output", "page.html"])
     assert text.exit_code == 0, text.output
     assert "4 of 20 test pairs with a piece without a probe" in text.output
     found = json.loads(runner.invoke(main, [*args, "--format", "json"]).stdout)

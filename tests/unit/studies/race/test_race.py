@@ -297,3 +297,25 @@ def test_the_first_batch_is_checked_before_the_second_is_paid(tmp_path, fault, m
         with pytest.warns(UserWarning, match=message):
             _, result, _ = raced(request_for(url, tmp_path, accept_text=True))
     assert result["answered"] >= 10
+
+
+def test_a_requirement_is_the_exit_status(tmp_path):
+    words = ["race", "--prompt", "Say: {source}", "--batch", "10", "--output", str(tmp_path / "r")]
+    with serving(Rivals()) as url:
+        request_for(url, tmp_path)  # writes the texts
+        words += ["--source", str(tmp_path / "source"), "--ref", str(tmp_path / "reference")]
+        for model in ("bad", "good"):
+            words += ["--system", f"{model}={url}?model={model}&parallel=3"]
+        for claim, status, state in (
+            ("good=better", 0, "shown"),
+            ("good=not-worse:1", 0, "shown"),
+            ("bad=better", 1, "refuted"),
+        ):
+            done = CliRunner().invoke(main, [*words, "--require", claim, "--format", "json"])
+            assert done.exit_code == status, done.output
+            result = json.loads(done.stdout)
+            (checked,) = result["requirements"]
+            assert checked["state"] == state and result["end"] == "good is better"
+            assert f"{state}: {claim.partition('=')[0]} is" in done.stderr.splitlines()[-1]
+        wrong = CliRunner().invoke(main, [*words, "--require", "x=better"])
+        assert wrong.exit_code == 2 and "no system x; there is bad, good" in wrong.stderr

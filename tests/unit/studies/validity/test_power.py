@@ -9,19 +9,13 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.measure.metrics.segment_scores import SegmentScores
+from cgbench.benchmark.score.comparison import power as power_of_tests
 from cgbench.benchmark.score.comparison.design import Clusters, Sampling
+from cgbench.benchmark.score.comparison.power import PowerTest, Shape, Variance, variance_of
 from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.significance import mcnemar_p
 from cgbench.errors import InputError
-from cgbench.studies.validity import power
-from cgbench.studies.validity.power import (
-    PowerRequest,
-    PowerTest,
-    Shape,
-    Variance,
-    enough,
-    variance_of,
-)
+from cgbench.studies.validity.power import PowerRequest, enough
 
 
 def results_of(runs, first, second):
@@ -109,7 +103,7 @@ def test_the_power_of_right_and_wrong_examples_is_that_of_every_outcome(units, g
 def test_summed_and_approximate_power_meet(monkeypatch):
     variance = Variance(2500.0, units=750, step=100.0)
     summed = PowerTest().power_of(5.2, variance, 750, 1)
-    monkeypatch.setattr(power, "EXACT", 0)
+    monkeypatch.setattr(power_of_tests, "EXACT", 0)
     assert PowerTest().power_of(5.2, variance, 750, 1) == pytest.approx(summed, abs=0.005)
 
 
