@@ -148,6 +148,10 @@ class CGPS(nn.Module):
         """Return the primitive embeddings read at each target position, [N, primitive width]; only
         the target's lengths are used.
         """
+        return self.decode_attending(encoded, target)[0]
+
+    def decode_attending(self, encoded: EncodedCGPS, target: Ragged) -> tuple[Tensor, Tensor]:
+        """As :meth:`decode`, with the attention that reads, [N, columns]."""
         order, sizes, index = time_major(target.layout.lengths)
         state = self._start(encoded, order)
         rows = len(order)
@@ -179,7 +183,7 @@ class CGPS(nn.Module):
         ignored.
         """
         feed = self._advance(state)
-        return self.project(self._read(feed, state.memory.primitive, state.memory.offset))
+        return self.project(self._read(feed, state.memory.primitive, state.memory.offset)[0])
 
     def _noisy(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         primitive, function = self.primitive(ids), self.function(ids)
@@ -211,15 +215,16 @@ class CGPS(nn.Module):
         state.hidden = Hidden([h], [c], feed)
         return feed
 
-    def _read(self, feed: Tensor, primitive: Tensor, offset: Tensor) -> Tensor:
+    def _read(self, feed: Tensor, primitive: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
         """The second attention, over the positions of the source: what it reads, [rows, primitive
-        width].
+        width], and its weights [rows, columns].
 
         :param feed: [rows, width]; ``primitive``: [rows, columns, primitive width]; ``offset``:
             [rows, columns].
         """
         scores = self.slots(feed)[:, : offset.shape[1]] + offset
-        return torch.bmm(torch.softmax(scores, 1).unsqueeze(1), primitive).squeeze(1)
+        weights = torch.softmax(scores, 1)
+        return torch.bmm(weights.unsqueeze(1), primitive).squeeze(1), weights
 
 
 def _run(cell: LSTMStep, x: Tensor, real: Tensor, reverse: bool) -> tuple[Tensor, Tensor, Tensor]:

@@ -128,16 +128,29 @@ class LSTMAttention(nn.Module):
 
     def decode(self, encoded: EncodedBackwards, target: Ragged) -> Tensor:
         """Return the features [N, width] at the ids that the decoder reads."""
+        return self.decode_attending(encoded, target)[0]
+
+    def decode_attending(self, encoded: EncodedBackwards, target: Ragged) -> tuple[Tensor, Tensor]:
+        """As :meth:`decode`, with the attention of target tokens to the source, [N, columns], in
+        the order of the source.
+        """
         layout = target.layout
         order, sizes, index = time_major(layout.lengths)
         words = self.words(target.ids)
         words[to_device(layout.starts, words.device)] = 0.0
         words = words[to_device(index, words.device)]
-        state, features = self._start(encoded, order), []
+        state, steps = self._start(encoded, order), []
         for read in words.split(sizes.tolist()):
             state.shorten(len(read))
-            features.append(self._advance(read, state))
-        return torch.cat(features)[to_device(np.argsort(index), words.device)]
+            steps.append(self._advance(read, state))
+        back = to_device(np.argsort(index), words.device)
+        features, weights = (torch.cat(tensors)[back] for tensors in zip(*steps, strict=True))
+        # The encoder reads backwards; columns after the source have weight 0.
+        columns = np.arange(weights.shape[1])
+        lengths = np.repeat(encoded.layout.lengths, layout.lengths)
+        forwards = lengths[:, None] - 1 - columns
+        forwards = np.where(forwards < 0, columns, forwards)
+        return features, weights.gather(1, to_device(forwards, weights.device))
 
     def words(self, ids: Tensor) -> Tensor:
         """Return the vectors of target ids, [N, width]."""
@@ -164,7 +177,7 @@ class LSTMAttention(nn.Module):
         words = self.words(tokens)
         if not state.started:
             words, state.started = torch.zeros_like(words), True
-        return self.project(self._advance(words, state))
+        return self.project(self._advance(words, state)[0])
 
     def _start(self, encoded: EncodedBackwards, order: np.ndarray) -> AttentionState:
         device = encoded.states.device
@@ -176,8 +189,10 @@ class LSTMAttention(nn.Module):
         hidden = Hidden(list(h.unbind(0)), list(c.unbind(0)), torch.zeros_like(h[0]))
         return AttentionState(hidden, memory, None)
 
-    def _advance(self, words: Tensor, state: RecurrentState) -> Tensor:
-        """One step of all rows: return the features [rows, width]."""
+    def _advance(self, words: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor]:
+        """One step of all rows: return the features [rows, width] and the attention [rows,
+        columns].
+        """
         hidden, memory = state.hidden, state.memory
         x, states = torch.cat((words, hidden.feed), 1), []
         for cell, h, c in zip(self.cells, hidden.h, hidden.c, strict=True):
@@ -188,7 +203,8 @@ class LSTMAttention(nn.Module):
             x = states[-1][0]
         query = self.project_query(x).unsqueeze(1)
         scores = torch.tanh(memory.keys + query) @ self.score + memory.offset
-        context = torch.bmm(torch.softmax(scores, 1).unsqueeze(1), memory.values).squeeze(1)
+        weights = torch.softmax(scores, 1)
+        context = torch.bmm(weights.unsqueeze(1), memory.values).squeeze(1)
         feed = self.attentional(torch.cat((x, context), 1))
         state.hidden = Hidden([h for h, _ in states], [c for _, c in states], feed)
-        return cast("Tensor", self.features(feed))
+        return self.features(feed), weights

@@ -109,13 +109,19 @@ class SyntacticAttention(nn.Module):
         """Return the output layer's input at each target position, [N, ...]; only the target's
         lengths are used.
         """
+        return self.decode_attending(encoded, target)[0]
+
+    def decode_attending(self, encoded: EncodedSyntax, target: Ragged) -> tuple[Tensor, Tensor]:
+        """As :meth:`decode`, with the attention of target tokens to the source, [N, columns]."""
         order, sizes, index = time_major(target.layout.lengths)
         state = self._start(encoded, order, sizes.tolist())
-        features = []
+        steps = []
         for count in sizes.tolist():
             state.shorten(count)
-            features.append(self._advance(state))
-        return torch.cat(features)[to_device(np.argsort(index), encoded.states.device)]
+            steps.append(self._advance(state))
+        back = to_device(np.argsort(index), encoded.states.device)
+        features, weights = (torch.cat(tensors)[back] for tensors in zip(*steps, strict=True))
+        return features, weights
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [N, target vocabulary]."""
@@ -133,7 +139,7 @@ class SyntacticAttention(nn.Module):
         """Return the logits of the next id [rows, target vocabulary]; ``tokens`` [rows] is
         ignored.
         """
-        return self.project(self._advance(state))
+        return self.project(self._advance(state)[0])
 
     def _start(
         self, encoded: EncodedSyntax, order: np.ndarray, sizes: Sequence[int] = ()
@@ -161,12 +167,14 @@ class SyntacticAttention(nn.Module):
         ]
         return RecurrentState(Hidden(zeros, zeros, query), memory, gates)
 
-    def _advance(self, state: RecurrentState) -> Tensor:
+    def _advance(self, state: RecurrentState) -> tuple[Tensor, Tensor]:
+        """One step of all rows: the output layer's input, and the attention [rows, columns]."""
         memory, hidden = state.memory, state.hidden
         scores = torch.bmm(memory.syntax, hidden.feed.unsqueeze(2)).squeeze(2) + memory.offset
-        weights = torch.softmax(scores, 1).unsqueeze(1)
+        weights = torch.softmax(scores, 1)
         read, context = (
-            torch.bmm(weights, values).squeeze(1) for values in (memory.meaning, memory.syntax)
+            torch.bmm(weights.unsqueeze(1), values).squeeze(1)
+            for values in (memory.meaning, memory.syntax)
         )
         x, states = context, []
         for layer, (gates, h, c) in enumerate(zip(state.linears, hidden.h, hidden.c, strict=True)):
@@ -174,4 +182,4 @@ class SyntacticAttention(nn.Module):
             states.append(lstm_cell(gates(torch.cat((read_x, h), 1)), c))
             x = states[-1][0]
         state.hidden = Hidden([h for h, _ in states], [c for _, c in states], x)
-        return torch.cat((read, context), 1) if self.config.read_syntax else read
+        return torch.cat((read, context), 1) if self.config.read_syntax else read, weights

@@ -94,6 +94,7 @@ class PrefixConfig(OverEncoderConfig):
         return self.pretrained_encoder
 
     has_encoder_states = False  # the source encoding depends on the prefix
+    shows_attention = False  # source and prefix are read together
 
 
 @dataclass(frozen=True)
@@ -365,7 +366,6 @@ class LSTMAttentionConfig(ModelConfig):
     """LSTM encoder-decoder with attention, as in tensor2tensor; the source is read backwards."""
 
     architecture: str = "lstm_attention"
-    shows_attention = False  # it reads the source backwards
     takes_vectors = False
     encoder_layers: int = option(2, "Number of layers of the encoder and of the decoder")
     decoder_layers: int = option(2, "Number of decoder layers, the same as of the encoder")
@@ -385,6 +385,7 @@ class SyntacticAttentionConfig(ModelConfig):
     """
 
     architecture: str = "syntactic_attention"
+    begin_source = True  # always, as in the authors' code
     has_encoder_states = False  # states and meanings are separate
     takes_vectors = False
     projects_states = False  # predictions read words
@@ -488,6 +489,7 @@ class NSENConfig(ModelConfig):
 
     architecture: str = "nsen"
     has_encoder_states = False  # source and target share all positions
+    shows_attention = False  # it has none
     takes_vectors = False
     projects_states = False  # its loss also counts padding
     encoder_layers: int = option(2, "Number of blocks, each a way there and back", least=1)
@@ -536,6 +538,7 @@ class HuggingFaceConfig(ModelConfig):
 
     architecture: str = "hugging_face"
     has_encoder_states = False
+    shows_attention = False  # the words of a text have no place in its tokens
     takes_vectors = False
     projects_states = False
     dropout: float = option(

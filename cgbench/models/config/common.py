@@ -62,8 +62,15 @@ class ModelConfig(Section):
 
     @property
     def shows_attention(self) -> bool:
-        """Whether the decoder's attention to the source can be trained directly."""
-        return self.has_encoder_states
+        """Whether the model has ``decode_attending``: one distribution over the tokens of the
+        source for each target token, which training can guide.
+        """
+        return True
+
+    @property
+    def begin_source(self) -> bool:
+        """Whether the model reads <s> before each source."""
+        return False
 
     @property
     def takes_vectors(self) -> bool:

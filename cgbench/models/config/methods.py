@@ -151,8 +151,8 @@ def check_method(model: ModelConfig, method: MethodConfig) -> None:
         )
     if isinstance(method, SpanSupervisionConfig) and not model.shows_attention:
         raise InputError(
-            f"method.name={method.name}: needs attention to source words; architecture"
-            f" {model.architecture} shows none"
+            f"method.name={method.name}: needs attention of target tokens to source tokens, which"
+            f" architecture {model.architecture} does not have or show"
         )
     if isinstance(method, CRegConfig) and not model.projects_states:
         raise InputError(

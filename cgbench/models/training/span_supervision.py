@@ -173,4 +173,4 @@ def _marks(model: Any) -> tuple[int, int]:
     """Numbers of special tokens that a model reads before and after a source."""
     if getattr(model, "pretrained_encoder", False):
         return (1, 1) if model.encoder_marks else (0, 0)
-    return (1 if model.begin_source else 0), 1
+    return int(model.begin_source), 1
