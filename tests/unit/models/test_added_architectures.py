@@ -1,13 +1,17 @@
 """Architectures from a user's own package, by an entry point."""
 
 import importlib.metadata
+import re
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 from architecture_table import pack, pairs
+from click.testing import CliRunner
 
+from cgbench.cli import main
 from cgbench.errors import InputError
 from cgbench.models.catalogue import catalogue, describe_model
 from cgbench.models.config.architectures import build_model
@@ -59,6 +63,20 @@ def test_the_example_is_configured_built_and_listed(add):
     assert "model.top_layers" in [
         row["name"] for row in describe_model("mean_of_layers", count=False)["settings"]
     ]
+
+
+def test_the_commands_of_the_page_run(add, tmp_path, monkeypatch):
+    page = EXAMPLE.parents[1] / "docs" / "how-to" / "add-an-architecture.md"
+    block = re.search(r"```\npip install .*\n((?s:.*?))```", page.read_text(encoding="utf-8"))[1]
+    monkeypatch.chdir(tmp_path)
+    for name in ("s", "t", "source"):
+        Path(name).write_text("a b c d\n" * 20)
+    for command in block.replace("\\\n", "").splitlines():
+        words = shlex.split(command)[1:]
+        if words[0] == "train":
+            words += ["--set", "training.max_updates=2", "--set", "text.merges=5"]
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == 0, f"{command}\n{result.output}"
 
 
 @pytest.mark.parametrize(
