@@ -46,6 +46,13 @@ def _once(function: F) -> F:
     return functools.cache(function)  # type: ignore[return-value]
 
 
+class _FieldsAsParameters:
+    """What :func:`inspect.signature` prints of a request: its fields."""
+
+    def __get__(self, instance: object, kind: "type[Request]") -> inspect.Signature:
+        return _signature(kind)
+
+
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(option,))
 class Request:
     """An immutable dataclass that converts and checks its values when it is made.
@@ -57,6 +64,7 @@ class Request:
 
     open_field: ClassVar[str] = ""
     settings_group: ClassVar[str] = RARE
+    __signature__: ClassVar[Any] = _FieldsAsParameters()
 
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(frozen=True, init=False, repr=False)(cls)

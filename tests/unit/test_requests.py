@@ -19,6 +19,7 @@ from request_yaml import to_yaml
 
 import cgbench
 from cgbench.argument_types import File, Files, Systems, Text
+from cgbench.benchmark.score.evaluation.request import Breakdown
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
 from cgbench.request import (
@@ -110,6 +111,8 @@ def test_values_are_converted_once():
     assert do(made) is made
     assert list(inspect.signature(do).parameters)[:2] == ["source", "mode"]
     assert ":param beam: Size of the beam" in do.__doc__
+    # A part shows its fields too, not (*values, **keywords).
+    assert list(inspect.signature(Breakdown).parameters)[:2] == ["by", "bins"]
 
 
 @pytest.mark.parametrize(
