@@ -356,7 +356,7 @@ def test_a_request_written_to_yaml_and_read_again_is_equal(values, tmp_path):
     [
         (
             "build_react",
-            16,
+            18,
             {
                 "train": ["a"],
                 "pools": "p",
