@@ -1,10 +1,12 @@
 """Small tables, and notes between them, as text, Markdown, LaTeX, HTML or TSV."""
 
 import html
+import os
 import re
 import shutil
+import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -28,6 +30,7 @@ _LATEX = {
 }
 _SIGNED = re.compile(r"(?<!\S)([-+])(?=[0-9.]+\s|[0-9.]+\Z)")
 _MINUS = re.compile(r"(?<![\w.,-])-(?=[\d.])")
+UNLIMITED = sys.maxsize  # columns of a file or a pipe
 _SHORT = 24  # characters of a cell that stays on one line
 _RANGE = re.compile(r"([0-9.]+)-([0-9.]+)\Z")
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~$&]")
@@ -119,8 +122,29 @@ def p_text(value: float | None) -> str:
 
 
 def columns() -> int:
-    """The width of the terminal, or 80."""
+    """The width of the terminal, or ``COLUMNS``; without limit where no terminal shows the output,
+    so that ``grep`` finds whole rows.
+    """
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    if not is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+        return UNLIMITED
     return shutil.get_terminal_size((80, 24)).columns
+
+
+def folded(line: str, indent: int, between: str = " ") -> str:
+    """A line as lines of the terminal's width, all but the first indented.
+
+    :param between: where it may break: after this.
+    """
+    room = columns()
+    if len(line) <= room:
+        return line
+    lines = [""]
+    for part in re.split(f"(?<={re.escape(between)})", line):
+        if len(lines[-1]) + len(part.rstrip()) > room and lines[-1].strip():
+            lines.append(" " * indent)
+        lines[-1] += part
+    return "\n".join(text.rstrip() for text in lines)
 
 
 def render(
@@ -349,7 +373,8 @@ class OutputTable:
 
     ``keys``: how many columns say what a row is. ``starts``: where groups of columns start.
     ``note``: lines below it. ``latex``: the table in LaTeX, if that has another layout.
-    ``key``: the head of the first column where the title stands above the table.
+    ``key``: the head of the first column where the title stands above the table. ``text``: makes
+    what a terminal shows, if that is not a table.
     """
 
     head: Sequence[str]
@@ -360,6 +385,7 @@ class OutputTable:
     latex: str | None = None
     starts: Sequence[int] = ()
     key: str = ""
+    text: Callable[[], str] | None = None
 
     def render(self, form: str) -> str:
         """The table in one of :data:`FORMS`."""
@@ -367,6 +393,8 @@ class OutputTable:
             return self.latex
         if not self.rows:
             return ""
+        if form == "text" and self.text is not None:
+            return self.text()
         table = render(self.head, self.rows, form, keys=self.keys, starts=self.starts)
         between = "\n\n" if form == "markdown" else "\n"
         return f"{table}{between}{Note(self.note).render(form)}" if self.note else table
@@ -376,12 +404,14 @@ class OutputTable:
 class Note:
     """Lines of text between tables: comments in LaTeX, or nothing there (``in_latex``).
 
-    ``code``: lines that Markdown must not join.
+    ``code``: lines that Markdown must not join. ``indent``: a terminal folds lines at ``|``, with
+    this indentation.
     """
 
     text: str
     code: bool = False
     in_latex: bool = True
+    indent: int = 0
 
     def render(self, form: str) -> str:
         """The lines in one of the forms."""
@@ -395,7 +425,11 @@ class Note:
             if self.code:
                 return f"```\n{self.text}\n```"
             return "\n\n".join(map(escape_markdown, self.text.splitlines()))
-        return f"<pre>{html.escape(self.text)}</pre>" if form == "html" else self.text
+        if form == "html":
+            return f"<pre>{html.escape(self.text)}</pre>"
+        if not self.indent:
+            return self.text
+        return "\n".join(folded(line, self.indent, "|") for line in self.text.splitlines())
 
 
 def as_text(blocks: Iterable[OutputTable | Note], form: str) -> str:

@@ -37,7 +37,14 @@ def test_text_and_page(texts, run):
     text = run(*words).stdout
     assert "n-grams differ in these outputs (false discovery rate 0.05)" in text
     assert "F1 of words, by count in training" in text
-    assert "differences:" in text
+    # A block for each of the examples that differ most, not a row of two long texts.
+    _, _, blocks = text.partition("largest differences: b and a\n\n")
+    first, *_ = blocks.split("\n\n")
+    assert first.splitlines() == [
+        "row 2: b 0.0, a 100.0",
+        "  b  the read dog saw number 1",
+        "  a  the red dog saw number 1",
+    ]
     page = (texts / "page.html").read_text()
     assert "Where systems differ" in page
     assert "F1 of words in percent, by training count" in page

@@ -1,4 +1,4 @@
-from cgbench.tables import render
+from cgbench.tables import columns, folded, render
 
 HEAD = ("system", "empty", "score")
 ROWS = [("a_b", "", "1.5"), ("c|d <x>", "", "± 2")]
@@ -58,3 +58,22 @@ def test_groups_of_columns_follow_below_together(monkeypatch):
     assert [lines[0], lines[3]] == [["system", "one", "1st"], ["system", "two", "2nd"]]
     monkeypatch.setenv("COLUMNS", "14")  # a group that is too wide is divided
     assert max(map(len, render(head, rows, starts=(1, 3)).splitlines())) <= 14
+
+
+def test_piped_tables_are_as_wide_as_they_are(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    row = [f"value {number}" for number in range(40)]
+    lines = render([f"column {number}" for number in range(40)], [row]).splitlines()
+    assert len(lines) == 2 and lines[1].split("  ")[-1].strip() == "value 39"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert columns() == 80
+
+
+def test_folded_lines(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    assert folded("a  one two three four five", 3) == "a  one two three\n   four five"
+    assert folded("signature  x|yy|zzzzzzz|w", 11, "|").splitlines() == [
+        "signature  x|yy|",
+        "           zzzzzzz|w",
+    ]
+    assert folded("short", 3) == "short" and folded("x" * 30, 3) == "x" * 30

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from cgbench.benchmark.measure.metrics.published import PAPERS
@@ -25,7 +26,8 @@ from cgbench.benchmark.score.forms.columns import (
 )
 from cgbench.benchmark.score.forms.latex import bins_table, legend
 from cgbench.benchmark.score.forms.rows import Row, rows_of
-from cgbench.tables import Note, OutputTable, fixed, p_text, span
+from cgbench.errors import printable
+from cgbench.tables import Note, OutputTable, fixed, folded, p_text, span
 
 REASONS = 10  # of each kind in a table
 LONGEST = 60  # characters of a hypothesis in a table of text
@@ -400,8 +402,9 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
 def _signatures(of_metrics: Sequence[tuple[ScoredSystems, Iterable[Row]]]) -> Note:
     lines = [legend(scored, rows) for scored, rows in of_metrics if scored.test]
     lines = list(dict.fromkeys(lines))
-    lines += [f"signature  {scored.metric.name}|{scored.signature}" for scored, _ in of_metrics]
-    return Note("\n".join(lines), code=True)
+    name = "signature  "
+    lines += [f"{name}{scored.metric.name}|{scored.signature}" for scored, _ in of_metrics]
+    return Note("\n".join(lines), code=True, indent=len(name))
 
 
 def table_of_rows(rows: Sequence[Row], width: int) -> OutputTable:
@@ -462,8 +465,26 @@ def differences_tables(differences: Iterable[Differences], width: int) -> list[O
             for example in pair.examples
         ]
         columns = [pair.system, pair.against, f"{pair.system} output", f"{pair.against} output"]
-        blocks.append(OutputTable(["largest differences: row", *columns], lines))
+        head = ["largest differences: row", *columns]
+        in_blocks = partial(_example_blocks, pair, width)
+        blocks.append(OutputTable(head, lines, text=in_blocks))
     return blocks
+
+
+def _example_blocks(pair: Differences, width: int) -> str:
+    """The examples that differ most, for a terminal: a block each, with both outputs."""
+    names = (pair.system, pair.against)
+    indent = max(map(len, names)) + 4
+    blocks = [f"largest differences: {pair.system} and {pair.against}"]
+    for example in pair.examples:
+        scores = [fixed(score, width) for score in (example.ours, example.theirs)]
+        both = ", ".join(f"{name} {score}" for name, score in zip(names, scores, strict=True))
+        lines = [f"row {example.row}: {both}"]
+        for name, text in zip(names, example.texts or (), strict=False):
+            lines.append(folded(f"  {name}".ljust(indent) + printable(text), indent))
+        blocks.append("\n".join(lines))
+    has_texts = any(example.texts for example in pair.examples)
+    return ("\n\n" if has_texts else "\n").join(blocks)
 
 
 def _lines(entries: Iterable[FoundDifference], width: int) -> list[list[str]]:
