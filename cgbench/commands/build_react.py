@@ -1,9 +1,11 @@
 """``cgbench build-react``: build a benchmark."""
 
+from __future__ import annotations
+
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +18,9 @@ from cgbench.commands.command import (
 )
 from cgbench.commands.lines import cost_table, note, show
 from cgbench.commands.options import takes
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.build.react.cost import Forecast
 
 READERS: dict[str, Callable[[Any], Any]] = {
     "train": corpus_words,
@@ -53,16 +58,22 @@ def build_react_command(request: BuildRequest, dry_run: bool, form: str) -> None
         with tempfile.TemporaryDirectory() as texts:
             plan = plan_build(request, Path(texts))
             lines = [*build.division_lines(plan), *build.explain(plan, workspace)]
-            cost = forecast(plan, workspace, engine)
+            ahead = forecast(plan, workspace, engine)
+        cost = ahead.seconds
         estimate = {"seconds": sum(filter(None, cost.values())), "steps": cost} if cost else None
-        text = "\n".join([*lines, *([f"\n{cost_table(cost)}"] if cost else [])])
-        return show(form, {"steps": lines, "estimate": estimate}, text)
+        values = {"steps": lines, "estimate": estimate, "counts": ahead.counts or None}
+        return show(form, values, "\n\n".join(["\n".join(lines), *_blocks(ahead)]))
     plan = plan_build(request, build.texts_of(request))
     for line in build.division_lines(plan):
         note(line)
     # Steps without models take less than the estimate of them would.
-    cost = forecast(plan, workspace, engine) if plan.uncertainty else {}
-    if cost:
-        note(f"\n{cost_table(cost)}\n")
+    if plan.uncertainty and (blocks := _blocks(forecast(plan, workspace, engine))):
+        note("\n" + "\n\n".join(blocks) + "\n")
     release = build.run_build(plan, engine, note if request.execution.explain else None)
     show(form, {"out": str(request.out), **release.manifest}, report(release))
+
+
+def _blocks(ahead: Forecast) -> list[str]:
+    """What a build will give, and what it will take, as far as they are known."""
+    size = [ahead.size] if ahead.size else []
+    return [*size, cost_table(ahead.seconds)] if ahead.seconds else size

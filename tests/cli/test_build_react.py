@@ -138,7 +138,7 @@ def test_a_finished_build_is_kept_and_a_change_runs_only_what_depends_on_it(
         "explain=true",
     ]
     result = run(*words)
-    assert ": runs" not in result.stderr and result.stderr.count(": kept") == 9
+    assert ": runs" not in result.stderr and result.stderr.count(": kept") == 10
     assert release_bytes(tmp_path / "release") == release_bytes(release)
     result = run(*words, "--set", "beam=1", "--dry-run")
     assert (
@@ -271,6 +271,13 @@ def test_an_ensemble_trained_before_can_be_used_and_one_of_another_corpus_cannot
     )
     small = ["--preset", "demo", "--set", "candidates=100", "--set", "beam=1"]
     small += ["--ensemble", tmp_path / "ensemble"]
+    refused = run("build-react", *corpora, *small, "--out", tmp_path / "a", status=2)
+    assert "no better than copying or a constant: the ensemble predicts" in refused.stderr
+    assert "; use another one, or select with it anyway (--set accept_ensemble=true)" in (
+        refused.stderr
+    )
+    assert not (tmp_path / "a").exists()
+    small += ["--set", "accept_ensemble=true"]
     run("build-react", *corpora, *small, "--out", tmp_path / "a")
     write_demo(tmp_path / "other", train_pairs=1_000, pool_pairs=10, valid_pairs=10, seed=9)
     other = [
@@ -321,7 +328,8 @@ def test_the_estimate_is_printed_and_is_not_in_the_release(
     from cgbench.benchmark.build.react import cost
 
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
-    monkeypatch.setattr(cost, "_time_text", lambda *texts: (1e-6, 1e-6))
+    counts = {"pool": 900, "known_words": 600, "within_length": 600, "candidates": 300}
+    monkeypatch.setattr(cost, "_measure_text", lambda *texts: (1e-6, 1e-6, counts))
     monkeypatch.setattr(cost, "_time_model", lambda *model: (60.0, 1e-3))
     words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", *MORE, "--jobs", "1"]
     result = run(*words, "--dry-run")

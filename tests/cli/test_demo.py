@@ -4,6 +4,7 @@ from functools import partial
 import pytest
 from small_build import SMALL
 
+from cgbench.benchmark.build.react.cost import Forecast
 from cgbench.data_recipes.demo.corpus import write_demo
 
 pytest.importorskip("kenlm")
@@ -26,7 +27,7 @@ def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     small = partial(write_demo, train_pairs=1_500, pool_pairs=3_000, valid_pairs=50)
     monkeypatch.setattr("cgbench.benchmark.build.react.demo.write_demo", small)
     monkeypatch.setattr(
-        "cgbench.benchmark.build.react.demo.forecast", lambda *plan: {"members": 7200.0}
+        "cgbench.benchmark.build.react.demo.forecast", lambda *plan: Forecast({"members": 7200.0})
     )
     first = run(*words, "--format", "json")
     assert "\nmembers  2.0 hours\n" in first.stderr

@@ -22,6 +22,7 @@ SMALL = (
         "text.merges=300",
     ),
     *("--set", "beam=2", "--set", "max_length_ratio=0.1"),
+    *("--set", "accept_ensemble=true"),  # these members have learned nothing
 )
 MORE = ("--control", "--set", "licence=MIT <b>")  # of the fixture ``small_release``
 

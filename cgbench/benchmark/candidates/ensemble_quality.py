@@ -37,12 +37,20 @@ HELD_OUT = 1_000  # maximum number of held-out pairs to translate, evenly spaced
 SCORED = 5_000  # maximum number of candidates for chrF and BLEU, evenly spaced
 PAIRED_ANEW = 500  # maximum number of sources to score with other references, evenly spaced
 UNIGRAMS = 20_000  # maximum number of training sentences for the unigram model, evenly spaced
+CONSTANTS = 50  # training sentences that are tried as the one translation of everything
 MOST = 0.5  # a share above this is "most"
 
 MEANING = {
     "unigram": (
         "the ensemble predicts translations no better than a unigram model of the training targets,"
         " which does not read the source"
+    ),
+    "copy": (
+        "the translations are no closer to the references than the untranslated sources are (chrF)"
+    ),
+    "constant": (
+        "the translations are no closer to the references than one training sentence, the same for"
+        " every source, is (chrF)"
     ),
     "cut": "most translations were cut at the length limit",
     "equal": "fewer than half of the translations are distinct, though all sources are",
@@ -51,6 +59,10 @@ MEANING = {
     ),
 }
 """The warnings by their names in the manifest."""
+SOURCE_IGNORED = ("unigram", "copy", "constant", "equal")
+"""The warnings of an ensemble that is no better than one that does not translate. Its uncertainty
+selects nothing, so a build stops there.
+"""
 REMEDY = (
     "the ensemble has learned too little for its uncertainty to mean anything; train it longer or"
     " on more text"
@@ -59,7 +71,13 @@ REMEDY = (
 
 def quality_step(uncertainty: Step) -> Step:
     """The step that measures the ensemble behind the step ``uncertainty``."""
-    settings = {"held_out": HELD_OUT, "scored": SCORED, "unigrams": UNIGRAMS, SHUFFLED: PAIRED_ANEW}
+    settings = {
+        "held_out": HELD_OUT,
+        "scored": SCORED,
+        "unigrams": UNIGRAMS,
+        "constants": CONSTANTS,
+        SHUFFLED: PAIRED_ANEW,
+    }
     return Step("ensemble-quality", settings, {"uncertainty": uncertainty.key})
 
 
@@ -137,6 +155,11 @@ def measure_quality(
                     **scored(translations, held_out_texts[1]),
                 }
                 quality["held_out"] |= shape_of(translations) | measured["held_out"]
+        # What needs no model: copies of the sources, and one sentence for all of them.
+        name, (left, right) = (
+            ("held_out", held_out_texts) if quality["held_out"] else ("candidates", texts)
+        )
+        quality[name] |= without_a_model(left, right, targets, scored)
     quality["warnings"] = warnings_in(quality)
     write_json(out / QUALITY, quality)
 
@@ -145,15 +168,23 @@ def warnings_in(quality: Mapping[str, Any]) -> list[str]:
     """The names of the warnings (:data:`MEANING`) that apply.
 
     The loss is measured on held-out pairs if there are any, because references of candidates may be
-    noise. The outputs are the candidates' translations, whose uncertainty selects. Repetitive
+    noise; so is chrF, beside that of copies of the sources and of one sentence for all of them. The
+    outputs are the candidates' translations, whose uncertainty selects. Repetitive
     references (as in SCAN) are subtracted from the share of repetitive translations. No two
     references are equal, by the cut.
     """
     outputs, losses = quality["candidates"], quality["held_out"] or quality["candidates"]
     loss, unigram = losses.get("loss"), losses.get("unigram_loss")
-    cut = outputs.get("cut")
+    cut, chrf = outputs.get("cut"), losses.get("chrf")
+
+    def no_better_than(baseline: str) -> bool:
+        value = losses.get(baseline)
+        return chrf is not None and value is not None and chrf <= value
+
     holds_by_name = {
         "unigram": unigram is not None and (loss is None or loss >= unigram),
+        "copy": no_better_than("copy_chrf"),
+        "constant": no_better_than("constant_chrf"),
         "cut": cut is not None and cut > MOST,
         "equal": outputs["distinct"] < MOST,
         "repetitive": outputs["repetitive"] - outputs["repetitive_references"] > MOST,
@@ -166,6 +197,35 @@ def warning_of(quality: Mapping[str, Any]) -> str | None:
     if not quality["warnings"]:
         return None
     return f"{'; '.join(MEANING[name] for name in quality['warnings'])}: {REMEDY}"
+
+
+def stop_of(quality: Mapping[str, Any]) -> str | None:
+    """Why nothing should be selected by this ensemble (:data:`SOURCE_IGNORED`), or None."""
+    reasons = [MEANING[name] for name in quality["warnings"] if name in SOURCE_IGNORED]
+    return "; ".join(reasons) or None
+
+
+def without_a_model(
+    sources: Sequence[str],
+    references: Sequence[str],
+    training: Sequence[str],
+    scored: Callable[[Sequence[str], Sequence[str]], dict[str, Any]],
+) -> dict[str, float | None]:
+    """chrF of what needs no model: ``copy_chrf`` of the sources themselves, ``constant_chrf`` of
+    one training sentence for every source: the one of :data:`CONSTANTS` that is closest to them
+    all.
+    """
+    constants = [line for line in _spread(training, CONSTANTS) if line.strip()]
+    some = _spread(training, CONSTANTS)
+    # Which sentence, is decided on the training text, as a model would have to.
+    values = [(scored([line] * len(some), some)["chrf"], line) for line in constants]
+    if not values or values[0][0] is None:  # without sacrebleu there is no chrF
+        return {"copy_chrf": None, "constant_chrf": None}
+    _, constant = max(values)
+    return {
+        "copy_chrf": scored(sources, references)["chrf"],
+        "constant_chrf": scored([constant] * len(references), references)["chrf"],
+    }
 
 
 def shape_of(hypotheses: Sequence[str]) -> dict[str, float]:
@@ -315,8 +375,8 @@ def _finite(value: Any) -> float | None:
 
 
 def table_of(quality: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The measurements as a table: its head; rows of a name and the values on held-out pairs and on
-    the candidates.
+    """The measurements as a table: its head; rows of a name and the values on held-out pairs, the
+    candidates, the test set and the control set.
 
     External models have no held-out pairs, and no column for them; what was not measured has no
     row.
@@ -328,17 +388,26 @@ def table_of(quality: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[st
 
     columns = {"held-out pairs": quality["held_out"], "candidates": quality["candidates"]}
     visible_columns = list(columns) if quality["held_out"] or quality["members"] else ["candidates"]
+    for name, key in (("test set", "test"), ("control set", "control")):
+        if key in quality:
+            columns[name] = quality[key]
+            visible_columns.append(name)
     rows: list[tuple[str, ...]] = []
     for index, member in enumerate(quality["members"]):
         loss, perplexity = (
             cell(member, name, ",.3f") for name in ("valid_loss", "valid_perplexity")
         )
-        rows.append((f"member {index}: validation loss, perplexity", f"{loss}, {perplexity}", ""))
+        rest = [""] * (len(visible_columns) - 1)
+        rows.append(
+            (f"member {index}: validation loss, perplexity", f"{loss}, {perplexity}", *rest)
+        )
     for name, text, form in (
         ("pairs", "pairs", ","),
         ("loss", "loss of the ensemble, nats per token", ".3f"),
         ("unigram_loss", "loss of a unigram model", ".3f"),
         ("chrf", "chrF", ".1f"),
+        ("copy_chrf", "chrF of the sources, untranslated", ".1f"),
+        ("constant_chrf", "chrF of one sentence for every source", ".1f"),
         ("bleu", "BLEU", ".1f"),
         ("cut", "translations cut at the length limit", ".1%"),
         ("distinct", "distinct translations", ".1%"),

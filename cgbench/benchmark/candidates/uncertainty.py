@@ -158,6 +158,14 @@ def measure_sources(
     ]
 
 
+def translate_sources(
+    members: Sequence[Path], lines: Sequence[str], device: str, search: Mapping[str, Any]
+) -> list[str]:
+    """The translations of sources, with the search of :func:`measure_sources`."""
+    ensemble = open_ensemble(tuple(members), device)
+    return [translation.text for translation in ensemble.translate(lines, **search)]
+
+
 def check_reverse(ensemble: Path, train: ParallelText) -> None:
     """Check that ``ensemble`` was trained on ``train`` in the reverse direction.
 

@@ -11,8 +11,8 @@ from cgbench.benchmark.build.react.checks import (
     check_difficulty,
     check_measures,
     check_shares,
-    loosen,
 )
+from cgbench.benchmark.build.react.corpus_size import fit_to_corpus
 from cgbench.benchmark.build.react.request import LM_SETTINGS, BuildRequest
 from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
@@ -104,9 +104,10 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     # The inputs, and whether they and the settings fit together.
     find_work(*request.folders)
     inputs = read_inputs(request, texts)
-    request = loosen(request, inputs)
-    until = request.execution.until
     model = load_preset(request.model).replace(request.model_settings)
+    request = fit_to_corpus(request, inputs, model)
+    model = model.replace(request.model_settings)
+    until = request.execution.until
     check_difficulty(inputs.difficulty, len(inputs.pools), request.ranking.select_by)
     if until != "candidates":
         if members := inputs.members or (inputs.ensemble and member_folders(inputs.ensemble)):

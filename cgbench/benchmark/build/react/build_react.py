@@ -10,6 +10,7 @@ uncertain, draw from the next. :func:`find_pairs` is these steps in order, one f
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.build.react.build_plan import Built, Plan, plan_build
-from cgbench.benchmark.build.react.checks import check_enough, size_warnings
+from cgbench.benchmark.build.react.checks import check_enough, check_ensemble, size_warnings
 from cgbench.benchmark.build.react.control import draw_control
 from cgbench.benchmark.build.react.known_words import learn_known
 from cgbench.benchmark.build.react.request import BuildRequest
@@ -28,7 +29,11 @@ from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, scan_parts
 from cgbench.benchmark.candidates.division import publish_division
 from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
-from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
+from cgbench.benchmark.candidates.ensemble_quality import (
+    QUALITY,
+    measure_quality,
+    warning_of,
+)
 from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text
 from cgbench.benchmark.candidates.originals import original_pairs
@@ -48,6 +53,8 @@ from cgbench.benchmark.candidates.uncertainty import (
     check_reverse,
     read_uncertainty,
     reverse_of_candidates,
+    shard_needs,
+    translate_sources,
     uncertainty_of_candidates,
 )
 from cgbench.benchmark.measure.metrics.bleu_chrf_ter import chrf_and_bleu, sentence_chrf
@@ -70,7 +77,7 @@ from cgbench.models.training.ensemble_training import (
 from cgbench.models.training.held_out import PARTS, texts_in
 from cgbench.progress import numbered_steps
 from cgbench.request import accepts
-from cgbench.steps import STEPS, Workspace
+from cgbench.steps import STEPS, Step, Workspace
 from cgbench.text.corpus import ParallelText
 from cgbench.text.normalisation import SIDES
 
@@ -241,6 +248,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     table = describe_candidates(build, candidates, ngrams, model, difficulty)
     # The ensemble translates the candidates: its uncertainty, and whether it translates at all.
     table, quality = measure_uncertainty(build, candidates, table)
+    check_ensemble(build.request, quality)
     # How unlikely is each source given its target?
     table = measure_reverse(build, candidates, table)
     scored_side = plan.perplexity.config["side"] if plan.perplexity else None
@@ -255,6 +263,8 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         if build.request.drawing.control:
             control = draw_matched_control(build, candidates, scans, ngrams, table, draw.selected)
             counts["control"] = len(control.sources)
+        # How hard are they for the ensemble?
+        quality = score_sets(build, candidates, table, draw.selected, control, quality)
     return Built(
         plan,
         build.train,
@@ -431,6 +441,52 @@ def draw_matched_control(
         return control
     documents = build.documents(control.rows["pool"] + 1, control.rows["line"] + 1)
     return replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
+
+
+def score_sets(
+    build: Build,
+    candidates: Path,
+    table: Any,
+    selected: Sequence[int],
+    control: MatchedControl | None,
+    quality: dict[str, Any] | None,
+) -> dict[str, Any] | None:
+    """``quality`` with chrF and BLEU of the ensemble on the test set and on the control set.
+
+    External models may cost money, so they do not translate the control set.
+    """
+    if quality is None:
+        return None
+    _, references = candidate_lines(candidates, original=build.plan.inputs.reads_originals)
+    hypotheses = table["hypothesis"].to_pylist()
+    test = [hypotheses[row] for row in selected], [references[row] for row in selected]
+    sets = {"test": {"pairs": len(selected), **chrf_and_bleu(*test)}}
+    if control and control.sources and not build.plan.inputs.members:
+        sets["control"] = _score_control(build, control)
+    return {**quality, **sets}
+
+
+def _score_control(build: Build, control: MatchedControl) -> dict[str, Any]:
+    """chrF and BLEU of the ensemble on the control set."""
+    plan = build.plan
+    assert plan.uncertainty and (plan.ensemble or plan.inputs.ensemble)
+    if plan.ensemble:
+        members = [build.workspace.result(step) for step in plan.ensemble.members]
+    elif plan.inputs.ensemble:
+        members = member_folders(plan.inputs.ensemble)
+    search = build.request.ensemble_options.search
+    text = "\n".join([*control.sources, *control.targets]).encode()
+    keys = {"uncertainty": plan.uncertainty.key, "control": hashlib.sha256(text).hexdigest()}
+
+    def translate(out: Path) -> None:
+        tasks = [(members, control.sources, plan.device, search)]
+        for hypotheses in build.engine.run(translate_sources, tasks, shard_needs(plan.device)):
+            scores = chrf_and_bleu(hypotheses, control.targets)
+            write_json(out / QUALITY, {"pairs": len(hypotheses), **scores})
+
+    folder = build.workspace.run(Step("control-quality", {}, keys), translate)
+    scores: dict[str, Any] = read_json(folder / QUALITY)
+    return scores
 
 
 def _warnings(

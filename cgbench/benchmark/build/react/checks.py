@@ -3,57 +3,29 @@ before any model is trained."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.build.react.build_inputs import Inputs
+from cgbench.benchmark.build.react.corpus_size import LOOSER
 from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.benchmark.candidates.amounts import is_share, parse_amount, resolve_amount
+from cgbench.benchmark.candidates.ensemble_quality import stop_of
 from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS, REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import DROPS, GIVEN_DEGREE, selection_sizes
 from cgbench.benchmark.candidates.strata import FEWEST
 from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.candidates.uncertainty import REFERENCE
-from cgbench.errors import InputError, argument, warn
-from cgbench.request import changed, flat_values, given_values
+from cgbench.errors import InputError, argument
+from cgbench.request import flat_values
 from cgbench.settings import did_you_mean
 from cgbench.text.corpus import ParallelText
-from cgbench.text.formats import read_pairs
 from cgbench.text.profile import is_unspaced
 from cgbench.text.streams import is_stdin, read_lines, split_name
 
 FEWEST_PAIRS = 100  # of a test set
-SMALL = 50_000  # training pairs below which LOOSER applies
-LOOSER = {"word_min_count": 1, "min_length": 4}
-"""Filters of the preset ``small`` for small training corpora: otherwise most pairs contain a word
-that is too rare.
-"""
 NEARLY_ALL = 0.9
 _CUTS = (*DROPS, "window")
-
-
-def loosen(request: BuildRequest, inputs: Inputs) -> BuildRequest:
-    """The request with the filters :data:`LOOSER`, if the preset is ``small`` and the training
-    corpus has fewer than :data:`SMALL` pairs. Explicit settings stay, and so do the counts of a
-    larger corpus (``known_from``).
-    """
-    explicit, settings = given_values(request), flat_values(request)
-    looser = {
-        key: value for key, value in LOOSER.items() if key not in explicit and value < settings[key]
-    }
-    if request.preset != "small" or not looser or inputs.known:
-        return request
-    pairs = sum(1 for _ in islice(read_pairs(inputs.train), SMALL))
-    if pairs == SMALL:
-        return request
-    now = " ".join(f"{key}={value}" for key, value in looser.items())
-    before = " ".join(argument(key, settings[key]) for key in looser)
-    warn(
-        f"{argument('preset', 'small')}: {pairs:,} training pairs are fewer than {SMALL:,}, so the"
-        f" filters are loosened to {now}; to keep them, give {before}"
-    )
-    return changed(request, **looser)
 
 
 def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
@@ -199,6 +171,27 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
             f"sample: {sizes['sample']:,} of {counts['candidates']:,} candidates cannot have"
             f" {FEWEST} draws from each of {strata:,} strata; change sample or strata"
         )
+
+
+def check_ensemble(request: BuildRequest, quality: Mapping[str, Any] | None) -> None:
+    """Stop before the selection if the ensemble is no better than one that does not translate.
+
+    :param quality: of the ensemble (:mod:`cgbench.benchmark.candidates.ensemble_quality`).
+    :raises InputError: gives what shows it, and what to change; the results so far are kept.
+    """
+    options = request.ensemble_options
+    reason = stop_of(quality) if quality else None
+    if reason is None or options.accept_ensemble or request.execution.until != "release":
+        return
+    change = (
+        "use another one"
+        if request.trained
+        else "give more training text, or train longer (training.max_updates, epochs)"
+    )
+    raise InputError(
+        f"this ensemble is no better than copying or a constant: {reason}; {change}, or select with"
+        f" it anyway ({argument('accept_ensemble', True, 'true')}). All finished steps are kept"
+    )
 
 
 def size_warnings(request: BuildRequest, counts: Mapping[str, int]) -> list[str]:

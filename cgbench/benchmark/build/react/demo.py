@@ -89,7 +89,7 @@ def run_demo(
         },
     )
     plan, engine = plan_build(build), request.tasks.workers
-    if say and (cost := forecast(plan, workspace_of(build), engine)):
+    if say and (cost := forecast(plan, workspace_of(build), engine).seconds):
         say(cost)
     release = run_build(plan, engine)
     kinds = (corpus / "pool.kinds").read_text(encoding="utf-8").split()

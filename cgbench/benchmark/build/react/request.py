@@ -67,6 +67,7 @@ _INPUTS = (
     "until",
     "explain",
     "accept_text",
+    "accept_ensemble",
     "work",
     "device",
     "jobs",
@@ -206,6 +207,20 @@ class EnsembleOptions(Request):
         "--set reverse_ensemble",
         default=None,
         help="Folder of a reverse-direction ensemble, for dual conditional cross-entropy",
+    )
+    epochs: float | None = option(
+        "--set epochs",
+        default=None,
+        help=(
+            "Train each member for this number of passes over the training corpus, within"
+            " training.max_updates; none: training.max_updates"
+        ),
+        above=0,
+    )
+    accept_ensemble: bool = option(
+        "--set accept_ensemble",
+        default=False,
+        help="Select even if the ensemble is no better than copying the source or a constant",
     )
     beam: int = option(
         "--set beam",
@@ -498,10 +513,10 @@ class BuildRequest(Request):
         help="Corpus whose sentences must not occur in the test set; repeatable",
         group="Input",
     )
-    preset: Literal["react", "small", "demo"] = option(
+    preset: Literal["react", "small", "laptop", "demo"] = option(
         "--preset",
         default="react",
-        help="Settings to start from: react (the paper's), small or demo",
+        help="Settings to start from: react (the paper's), small, laptop or demo",
         group="Selection",
     )
     seed: int = option(

@@ -20,6 +20,7 @@ from cgbench.benchmark.build.react.build_plan import Built
 from cgbench.benchmark.build.react.request import default_settings
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
 from cgbench.benchmark.candidates.division import POOL_SHARE
+from cgbench.benchmark.candidates.ensemble_quality import stop_of
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pool_scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
@@ -239,6 +240,12 @@ def _versions(built: Built) -> dict[str, str]:
     return versions | tokenizer_versions(built.plan.train.normalisation.tokenizers)
 
 
+def _needs_acceptance(built: Built) -> bool:
+    """Whether the build stops unless its ensemble is accepted."""
+    finished = built.plan.request.execution.until == "release"
+    return finished and built.quality is not None and stop_of(built.quality) is not None
+
+
 def command(built: Built, names: Mapping[str, str]) -> str:
     """The command that builds this release again: every setting, inputs by their names in the
     release.
@@ -276,6 +283,7 @@ def command(built: Built, names: Mapping[str, str]) -> str:
         *named("--difficulty", *inputs.difficulty),
         *named("--lm", inputs.lm),
         *([("--accept-text",)] if any(finding.stops for finding in plan.findings) else []),
+        *([("--set", "accept_ensemble=true")] if _needs_acceptance(built) else []),
         *(
             [("--set", f"gpus_per_member={n}")]
             if plan.ensemble and (n := plan.ensemble.processes) > 1

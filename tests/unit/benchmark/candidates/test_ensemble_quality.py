@@ -15,11 +15,18 @@ from cgbench.benchmark.candidates.ensemble_quality import (
     warning_of,
     warnings_in,
 )
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import chrf_and_bleu
 
 OUTPUTS = {"cut": 0.1, "distinct": 0.9, "repetitive": 0.1, "repetitive_references": 0.0}
 GOOD = {
     "members": [],
-    "held_out": {"loss": 2.0, "unigram_loss": 5.0},
+    "held_out": {
+        "loss": 2.0,
+        "unigram_loss": 5.0,
+        "chrf": 40.0,
+        "copy_chrf": 15.0,
+        "constant_chrf": 20.0,
+    },
     "candidates": {"loss": 3.0, "unigram_loss": 5.0, **OUTPUTS},
 }
 
@@ -42,6 +49,12 @@ def test_the_shape_of_hypotheses():
         ({}, []),
         ({"loss": 5.0}, ["unigram"]),
         ({"loss": None}, ["unigram"]),  # infinite
+        ({"chrf": 20.0}, ["constant"]),
+        ({"chrf": 12.0}, ["copy", "constant"]),
+        ({"chrf": 20.1}, []),
+        ({"copy_chrf": 50.0}, ["copy"]),
+        ({"chrf": None}, []),  # without sacrebleu
+        ({"copy_chrf": None, "constant_chrf": None}, []),  # external models
         ({"cut": 0.51}, ["cut"]),
         ({"cut": None}, []),  # external models do not say
         ({"distinct": 0.49}, ["equal"]),
@@ -55,7 +68,7 @@ def test_the_shape_of_hypotheses():
     ],
 )
 def test_each_warning_has_its_cause(values, names):
-    held_out = {key: value for key, value in values.items() if key.endswith("loss")}
+    held_out = {key: value for key, value in values.items() if key.endswith(("loss", "chrf"))}
     found = {
         **GOOD,
         "held_out": GOOD["held_out"] | held_out,
@@ -97,6 +110,14 @@ def test_a_tiny_build_says_that_its_ensemble_knows_nothing(small_release, recwar
     )
     assert found["held_out"]["pairs"] == 15 and found["candidates"]["pairs"] == 300
     assert found["held_out"]["loss"] > found["held_out"]["unigram_loss"]
+    assert found["held_out"]["chrf"] <= found["held_out"]["constant_chrf"]
+    rows = small_release.split()
+    hypotheses = [row["hypothesis"] for row in rows]
+    assert found["test"] == {
+        "pairs": 35,
+        **chrf_and_bleu(hypotheses, small_release.lines("target")),
+    }
+    assert found["control"]["pairs"] == small_release.manifest["counts"]["control"]
     for number, member in enumerate(found["members"]):
         (log,) = small_release.folder.parent.glob(
             f"release.work/.cgbench/member-{number}/*/metrics.jsonl"
@@ -138,4 +159,5 @@ def test_page_and_console_show_the_ensemble(small_release):
     assert (
         "Translation quality of the ensemble" in page and "no better than a unigram model" in page
     )
-    assert "translations cut at the length limit" in report(small_release)
+    console = report(small_release)
+    assert "translations cut at" in console and "test set  control set" in console

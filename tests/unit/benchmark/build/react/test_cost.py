@@ -10,7 +10,8 @@ from small_build import pair
 
 from cgbench.benchmark.build.react import cost
 from cgbench.benchmark.build.react.build_plan import plan_build
-from cgbench.benchmark.build.react.cost import DAY, forecast
+from cgbench.benchmark.build.react.build_react import run_build
+from cgbench.benchmark.build.react.cost import DAY, Forecast, forecast
 from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.commands.lines import cost_table, duration
 from cgbench.engines import Local
@@ -52,12 +53,12 @@ def estimates(monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch):
-    monkeypatch.setattr(cost, "time", SimpleNamespace(monotonic=itertools.count().__next__))
+    monkeypatch.setattr(cost, "time", SimpleNamespace(process_time=itertools.count().__next__))
 
 
 def test_the_formula_of_each_step(planned, demo, tmp_path, clock):
     plan, workspace = planned(candidates=1000), Workspace(tmp_path / "work")
-    one, two = (forecast(plan, workspace, engine(jobs)) for jobs in (1, 2))
+    one, two = (forecast(plan, workspace, engine(jobs)).seconds for jobs in (1, 2))
     # The whole training text takes one second; the pool has more bytes, and is scanned at one
     # second in all.
     assert " ".join(one) == "known-ngrams scan candidates members uncertainty"
@@ -78,17 +79,15 @@ def test_only_unfinished_steps_are_estimated(planned, clock, monkeypatch):
     times = forecast(
         plan, SimpleNamespace(done=lambda step: step in (*plan.scans, plan.ngrams)), engine(1)
     )
-    assert list(times) == ["candidates", "members", "uncertainty"]
+    assert list(times.seconds) == ["candidates", "members", "uncertainty"]
     last_member = SimpleNamespace(done=lambda step: step != plan.ensemble.members[0])
-    assert forecast(plan, last_member, engine(1)) == {"members": 10}
+    assert forecast(plan, last_member, engine(1)) == Forecast({"members": 10})
     monkeypatch.setenv("CGBENCH_ESTIMATE", "0")
-    assert forecast(plan, last_member, engine(1)) == {}
+    assert forecast(plan, last_member, engine(1)) == Forecast()
 
 
 def test_days_on_a_cpu_give_advice(planned, tmp_path, clock):
-    with pytest.warns(
-        InputWarning, match="will take about 3 days on 2 CPU cores; a GPU [(]--device cuda[)]"
-    ):
+    with pytest.warns(InputWarning, match="will take about 3 days on 2 CPU cores; a GPU"):
         forecast(planned(), Workspace(tmp_path), engine(2, member=3 * DAY))
 
 
@@ -124,11 +123,52 @@ def test_the_samples(planned, tmp_path, monkeypatch):
     runs faster.
     """
     ticks = (float(tick * tick) for tick in itertools.count())
-    monkeypatch.setattr(cost, "time", SimpleNamespace(monotonic=ticks.__next__))
+    monkeypatch.setattr(cost, "time", SimpleNamespace(process_time=ticks.__next__))
     plan = planned(**{"training.max_updates": 700})
-    steps = forecast(plan, Workspace(tmp_path), Local(1))
+    steps = forecast(plan, Workspace(tmp_path), Local(1)).seconds
     assert steps["members"] > 0 and steps["uncertainty"] > 0
     candidates = forecast(
         planned(until="candidates", lowercase=True), Workspace(tmp_path), Local(1)
     )
-    assert list(candidates) == ["known-ngrams", "scan", "candidates"]
+    assert list(candidates.seconds) == ["known-ngrams", "scan", "candidates"]
+
+
+def test_small_texts_are_counted_exactly(planned, tmp_path, clock):
+    """The numbers of the candidates and of the test set are those of the build."""
+    plan = planned(until="candidates", candidates="1/4", select="1/10")
+    counts = forecast(plan, Workspace(tmp_path / "work"), engine(1)).counts
+    with pytest.warns(InputWarning):
+        manifest = run_build(plan, Local(1)).manifest
+    same = ("pool", "empty", "rare_word", "known_words", "within_length", "candidates")
+    assert {name: counts[name] for name in same} == {
+        name: manifest["counts"][name] for name in same
+    }
+    release = forecast(
+        planned(candidates="1/4", select="1/10"), Workspace(tmp_path / "x"), engine(1)
+    )
+    assert release.counts["test"] == round(counts["candidates"] / 10)
+    assert f"{release.counts['test']} of them the test set" in release.size
+
+
+def test_a_spread_sample_is_close(planned, tmp_path, clock, monkeypatch):
+    plan = planned(candidates="1/4", select="1/10")
+    exact = forecast(plan, Workspace(tmp_path), engine(1)).counts
+    monkeypatch.setattr(cost, "POOL", 500)
+    near = forecast(plan, Workspace(tmp_path), engine(1)).counts
+    for name in ("pool", "within_length", "candidates", "test"):
+        assert near[name] == pytest.approx(exact[name], rel=0.1), name
+    assert near != exact
+
+
+def test_too_few_pairs_are_said_before_training(planned, tmp_path, clock):
+    with pytest.warns(InputWarning, match="will probably stop .* too few candidates .* lower"):
+        counts = forecast(planned(window=2000), Workspace(tmp_path), engine(1)).counts
+    assert "test" not in counts
+    with pytest.warns(InputWarning, match="the test set has only 15 pairs"):
+        forecast(planned(select=15), Workspace(tmp_path), engine(1))
+
+
+def test_other_work_on_the_machine_does_not_change_the_time(monkeypatch):
+    """Processor time on CPUs; with a GPU, which computes while the processor waits, the clock."""
+    monkeypatch.setattr(cost, "time", SimpleNamespace(process_time=lambda: 1, monotonic=lambda: 2))
+    assert (cost._clock("cpu"), cost._clock("cuda")) == (1, 2)

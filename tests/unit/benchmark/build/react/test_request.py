@@ -91,7 +91,7 @@ def test_amounts():
         ),
         (
             {"preset": "reakt"},
-            "preset='reakt': it must be one of react, small, demo; did you mean react?",
+            "preset='reakt': it must be one of react, small, laptop, demo; did you mean react?",
         ),
         ({"settings": {"select": 5}}, "settings: select is a separate argument"),
         ({"selekt": 5}, "unknown setting selekt; did you mean select?"),

@@ -7,7 +7,7 @@ import pytest
 from option_names import shown_by
 from small_build import settings_of
 
-from cgbench.benchmark.build.react import checks
+from cgbench.benchmark.build.react import corpus_size
 from cgbench.benchmark.build.react.build_inputs import read_inputs
 from cgbench.benchmark.build.react.checks import (
     check_enough,
@@ -17,6 +17,7 @@ from cgbench.benchmark.build.react.checks import (
 )
 from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.errors import InputError
+from cgbench.models.config.presets import load_preset
 from cgbench.text.corpus import index_pair
 from cgbench.text.normalisation import SIDES
 
@@ -217,14 +218,14 @@ def test_a_selection_that_says_little_is_named_with_its_numbers(config, counts, 
 def test_a_small_training_corpus_loosens_the_preset_small(
     tmp_path, monkeypatch, pairs, settings, expected
 ):
-    monkeypatch.setattr(checks, "SMALL", 10)
+    monkeypatch.setattr(corpus_size, "SMALL", 10)
     for side in SIDES:
         (tmp_path / f"train.{side}").write_text("a b\n" * pairs)
     corpus = [str(tmp_path / f"train.{side}") for side in SIDES]
     request = BuildRequest(train=corpus, pools=[corpus], out=tmp_path / "out", **settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        loosened = checks.loosen(request, read_inputs(request, tmp_path))
+        loosened = corpus_size.loosen(request, read_inputs(request, tmp_path))
     assert (loosened.filters.word_min_count, loosened.filters.min_length) == expected
     lines = [str(warning.message) for warning in caught]
     assert len(lines) == (4 in expected) and all(
@@ -234,3 +235,32 @@ def test_a_small_training_corpus_loosens_the_preset_small(
         loosened.filters.candidates == request.filters.candidates
         and loosened.model == request.model
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "updates", "warm_up"),
+    [
+        # 200 pairs of 4 words are 200 * (1.25 * 4 + 1) = 1,200 tokens: 1.2 batches of 1,000.
+        ({"epochs": 100}, 120, 15),
+        ({"epochs": 1000}, 700, 80),  # at most the model's own
+        ({"epochs": 0.5}, 8, 1),
+        ({}, None, None),
+        ({"epochs": 100, "training.max_updates": 33}, 33, None),  # an explicit setting stays
+        ({"epochs": 100, "training.warmup_updates": 3}, 120, 3),
+    ],
+)
+def test_epochs_become_updates(tmp_path, settings, updates, warm_up):
+    for side, line in zip(SIDES, ("a b", "a b c d"), strict=True):
+        (tmp_path / f"train.{side}").write_text(f"{line}\n" * 200)
+    corpus = [str(tmp_path / f"train.{side}") for side in SIDES]
+    model = {
+        "training.max_tokens": 1000,
+        "training.max_updates": 700,
+        "training.warmup_updates": 80,
+    }
+    preset = load_preset("small").replace(model)
+    request = BuildRequest(train=corpus, pools=[corpus], out=tmp_path / "out", **settings)
+    fitted = corpus_size.train_by_epochs(request, read_inputs(request, tmp_path), preset)
+    training = fitted.settings or {}
+    assert training.get("training.max_updates") == updates
+    assert training.get("training.warmup_updates") == warm_up
