@@ -90,7 +90,7 @@ def damages(
     are_references: bool = True,
 ) -> list[Difference]:
     """What a program did to hypotheses that keeps them from matching, or to both texts; all of it
-    stops.
+    stops but rare characters without width.
 
     :param references: one per hypothesis. Without references (``are_references``), other texts of
         the same examples: sources, or fragments that right hypotheses contain.
@@ -98,7 +98,7 @@ def damages(
     rows = sampled(len(hypotheses), FORM_LINES)
     texts, others = (
         [
-            lines[row][:LONGEST].partition(reading.end)[0] if reading.end else lines[row][:LONGEST]
+            _both_ends(lines[row].partition(reading.end)[0] if reading.end else lines[row])
             for row in rows
         ]
         for lines in (hypotheses, references)
@@ -112,6 +112,12 @@ def damages(
         lambda: _order(hypotheses, references) if are_references else [],
     )
     return next((problems for check in checks if (problems := check())), [])
+
+
+def _both_ends(line: str) -> str:
+    """A line, without the middle of a long one."""
+    half = LONGEST // 2
+    return line if len(line) <= LONGEST else line[:half] + line[-half:]
 
 
 def _stop(text: str, remedy: str) -> list[Difference]:
@@ -194,13 +200,18 @@ def _pieces(
     if reading.joins:
         return []
     marks = piece_mark(hypotheses), piece_mark(references)
-    if marks[0] and marks[1] and (reading.whole or marks[0].count < FEWEST_OF_BOTH):
-        return []  # whole texts are also equal in pieces
+    if marks[0] and marks[1]:
+        is_rare = marks[0].count < FEWEST_OF_BOTH and not marks[0].is_sure
+        if reading.whole or is_rare:
+            return []  # whole texts are also equal in pieces
     for mark, holder in zip(marks, ("hypotheses", "references"), strict=True):
         if mark:
             both = " of both texts" if all(marks) else f" of the {holder}"
-            text = f"pieces of words ({mark.text!r} at {mark.count:,} words{both})"
-            return _stop(text, "decode the pieces of both texts")
+            is_visible = mark.text.isprintable()
+            kind = "pieces of words" if is_visible else "characters without width"
+            text = f"{kind} ({_visible(mark.text)} at {mark.count:,} words{both})"
+            remedy = f"{'decode the pieces of' if is_visible else 'remove them from'} both texts"
+            return [Difference(text, remedy, mark.stops, normalises=False)]
     return []
 
 
@@ -212,12 +223,16 @@ def _symbols(
     mark = foreign_symbol(pairs, _units(reading)) if pairs else None
     if mark is None:
         return []
-    name = repr(mark.text) if mark.text.isprintable() else f"U+{ord(mark.text):04X}"
     text = (
-        f"{name} in {mark.count:,} of {len(pairs):,} hypotheses, which match better without it, and"
-        " in hardly any reference"
+        f"{_visible(mark.text)} in {mark.count:,} of {len(pairs):,} hypotheses, which match better"
+        " without it, and in hardly any reference"
     )
     return _stop(text, "remove it, or decode the text")
+
+
+def _visible(mark: str) -> str:
+    """A mark in quotes, or its code where it cannot be seen."""
+    return repr(mark) if mark.isprintable() else f"U+{ord(mark[0]):04X}"
 
 
 def _order(hypotheses: Sequence[str], references: Sequence[str]) -> list[Difference]:

@@ -7,25 +7,18 @@ from pathlib import Path
 _SCRIPTS = {
     "kana": ((0x3040, 0x30FF),),
     "han": ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)),
-    "rare han": (
-        (0x20000, 0x323AF),
-    ),  # extensions B to H, which tokenisers for Chinese do not split
     "thai": ((0x0E00, 0x0E7F),),
     "lao": ((0x0E80, 0x0EFF),),
     "khmer": ((0x1780, 0x17FF),),
     "burmese": ((0x1000, 0x109F),),
 }
-UNSPACED = {
-    "han": 5.0,
-    "rare han": 5.0,
-    "kana": 5.0,
-    "thai": 9.0,
-    "lao": 9.0,
-    "khmer": 9.0,
-    "burmese": 9.0,
-}
+UNSPACED = {"han": 5.0, "kana": 5.0, "thai": 9.0, "lao": 9.0, "khmer": 9.0, "burmese": 9.0}
 """Scripts without blanks between words, and the mean letters between blanks above which a text is
 unsegmented.
+"""
+OTHER, LONGEST_WORD = "other", 9.0
+"""Other scripts whose letters have no upper case (Javanese, rare Chinese characters), and the same
+mean, which alone tells whether they are written without blanks.
 """
 
 _ROWS = Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines()[1:]
@@ -52,7 +45,9 @@ def name_of(language: str) -> str:
 
 
 def letters_of(words: Mapping[str, int]) -> Counter[str]:
-    """Number of letters of each script in :data:`UNSPACED`; under "" those of all other scripts."""
+    """Number of letters of each script in :data:`UNSPACED` and :data:`OTHER`; under "" those that
+    have upper case.
+    """
     characters: dict[str, int] = {}
     for word, times in words.items():
         for character in word:
@@ -60,6 +55,8 @@ def letters_of(words: Mapping[str, int]) -> Counter[str]:
     letters: Counter[str] = Counter()
     for character, count in characters.items():
         script = _script(ord(character))
+        if not script and character.lower() == character.upper():
+            script = OTHER if character.isalpha() else ""
         if character.isalpha() or (script and not character.isalnum()):  # vowels of Thai are marks
             letters[script] += count
     return letters

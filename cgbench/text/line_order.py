@@ -7,7 +7,7 @@ sentences are rarely equal.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from cgbench.text.damage import sampled
@@ -24,6 +24,7 @@ ALIKE, APART = (
     0.3,
 )  # likeness to the reference of another line, and how much less to that of its own
 FARTHEST = 3  # lines that texts may be shifted by
+SHIFTS = [shift for distance in range(1, FARTHEST + 1) for shift in (distance, -distance)]
 LONGEST_RUN, NEITHER = 20, 0.5
 """Lines that equal a neighbour's reference, minus those that equal their own and half of the
 rest.
@@ -34,6 +35,8 @@ LONGEST_WORD = 12  # characters per word, on average, in a line of words
 FEWEST_RIGHT = 0.5  # of the lines equal some reference of their own
 LEAST_BETTER, DEVIATIONS = 0.05, 6.0
 """By how much lines are more alike in another order: on average, and in standard errors."""
+FEWEST_OF_SOME, LEAST_OF_SOME, DEVIATIONS_OF_SOME = 12, 0.1, 5.0
+"""The same for the first or the last lines alone, and how many there must be."""
 
 
 def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
@@ -107,32 +110,83 @@ def _orders(n: int) -> Iterator[list[int]]:
 def _by_known_orders(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
     """Judge by the words that lines share in a few orders, with each line as its own comparison."""
     n = len(hypotheses)
-    sample = sampled(n, LINES_OF_ORDERS)
-    words = {row: Counter(_units(hypotheses[row].lower())) for row in sample}
-    of_references: dict[int, Counter[str]] = {}
-
-    def likeness(row: int, other: int) -> float:
-        if other not in of_references:
-            of_references[other] = Counter(_units(references[other].lower()))
-        total = words[row].total() + of_references[other].total()
-        return 2 * (words[row] & of_references[other]).total() / (total or 1)
-
-    in_place = {row: likeness(row, row) for row in sample}
-    shifts = [shift for distance in range(1, FARTHEST + 1) for shift in (distance, -distance)]
-    candidates: list[tuple[str, Callable[[int], int]]] = [
-        (_shifted(shift, max(0, -shift)), lambda row, shift=shift: row + shift)  # type: ignore[misc]
-        for shift in shifts
-    ]
-    candidates += [(OTHER_ORDER, order.__getitem__) for order in _orders(n)]
-    for text, order in candidates:
-        gains = [likeness(row, order(row)) - in_place[row] for row in sample if 0 <= order(row) < n]
-        if len(gains) <= 2 * FEWEST_LINES:
-            continue
-        mean = sum(gains) / len(gains)
-        variance = sum((gain - mean) ** 2 for gain in gains) / (len(gains) - 1)
-        if mean >= LEAST_BETTER and mean >= DEVIATIONS * (variance / len(gains)) ** 0.5:
-            return text
+    sample = {row: hypotheses[row] for row in sampled(n, LINES_OF_ORDERS)}
+    likeness = _Likeness(sample, references)
+    if shift := _shift_of(likeness):
+        return shift
+    if any(_are_better(likeness.gains(order.__getitem__)) for order in _orders(n)):
+        return OTHER_ORDER
+    # A missing or a further line shifts all that follow it, or is made up for by another.
+    for shift_by in SHIFTS:
+        rows = likeness.rows(shift_by)
+        gains = likeness.gains(lambda row, by=shift_by: row + by)  # type: ignore[misc]
+        for of_last in (True, False):
+            count = _clearest(gains[::-1] if of_last else gains)
+            if count:
+                return _shifted(shift_by, rows[len(rows) - count] if of_last else rows[0])
     return None
+
+
+def shift_of(hypotheses: Mapping[int, str], references: Sequence[str]) -> str | None:
+    """How hypotheses of a few rows are shifted from the references of all; None if they are not."""
+    return _shift_of(_Likeness(hypotheses, references))
+
+
+def _shift_of(likeness: "_Likeness") -> str | None:
+    for by in SHIFTS:
+        if _are_better(likeness.gains(lambda row, by=by: row + by)):  # type: ignore[misc]
+            return _shifted(by, max(0, -by))
+    return None
+
+
+class _Likeness:
+    """The share of words that hypotheses have in common with their own references and others."""
+
+    def __init__(self, hypotheses: Mapping[int, str], references: Sequence[str]) -> None:
+        self.references = references
+        self.words = {row: Counter(_units(text.lower())) for row, text in hypotheses.items()}
+        self._of_references: dict[int, Counter[str]] = {}
+        self.in_place = {row: self._of(row, row) for row in self.words}
+
+    def _of(self, row: int, other: int) -> float:
+        if other not in self._of_references:
+            self._of_references[other] = Counter(_units(self.references[other].lower()))
+        words, others = self.words[row], self._of_references[other]
+        return 2 * (words & others).total() / ((words.total() + others.total()) or 1)
+
+    def rows(self, by: int) -> list[int]:
+        """The rows that have a reference ``by`` lines further."""
+        return [row for row in self.words if 0 <= row + by < len(self.references)]
+
+    def gains(self, order: Callable[[int], int]) -> list[float]:
+        """By how much each hypothesis is more like the reference of another row."""
+        pairs = ((row, order(row)) for row in self.words)
+        n = len(self.references)
+        return [self._of(row, other) - self.in_place[row] for row, other in pairs if 0 <= other < n]
+
+
+def _are_better(gains: Sequence[float]) -> bool:
+    """Whether lines are more alike in another order, by the mean of their gains."""
+    if len(gains) <= 2 * FEWEST_LINES:
+        return False
+    mean = sum(gains) / len(gains)
+    variance = sum((gain - mean) ** 2 for gain in gains) / (len(gains) - 1)
+    return mean >= LEAST_BETTER and mean >= DEVIATIONS * (variance / len(gains)) ** 0.5
+
+
+def _clearest(gains: Sequence[float]) -> int:
+    """How many of the first lines are most clearly more alike in another order; 0 for none."""
+    total = squares = 0.0
+    best, length = 0.0, 0
+    for count, gain in enumerate(gains, 1):
+        total, squares = total + gain, squares + gain * gain
+        if count < FEWEST_OF_SOME or total < LEAST_OF_SOME * count:
+            continue
+        variance = max(squares - total * total / count, 1e-9) / (count - 1)
+        deviations = total / (variance * count) ** 0.5
+        if deviations > max(best, DEVIATIONS_OF_SOME):
+            best, length = deviations, count
+    return length
 
 
 def _by_rare_words(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:

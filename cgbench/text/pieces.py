@@ -3,22 +3,27 @@
 The laws: a mark that begins or ends words, except where a piece of a word cannot stand (``##`` at
 the beginning of a line, ``@@`` at its end), that begins or ends nearly all of them (``▁``), or that
 is within many words or instead of blanks, is of a vocabulary of pieces, and neither side may have
-it. A symbol that most hypotheses and hardly any reference have is not of the language if the
-hypotheses match their references better without it.
+it; nor a rarer one without which the pieces are words that the text has elsewhere. Punctuation of
+the script of a text (a Tibetan syllable mark, an Arabic comma) is text. A character without width
+is text only in the scripts that need it. A symbol that most hypotheses and hardly any reference
+have is not of the language if the hypotheses match their references better without it.
 """
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
+from cgbench.text.languages import OTHER, UNSPACED, letters_of
 from cgbench.text.plain_text import words_of
 
 FEWEST_WORDS, FEWEST_OF_BOTH = 5, 20  # words with a mark, in one text and in both
 LEAST_PARTS, LEAST_WHOLE = 0.01, 0.4  # of the words: with a mark of some words, and of all
 LEAST_WITHIN = 0.1  # of the words: with a mark between their letters
+LEAST_JOINED = 0.15  # of the words with a mark are words of the text without it
+LEAST_UNSEEN = 0.01  # of the words have a character without width
 MOST_LINES = 0.7  # of the lines begin or end with a mark of all words
 ENDS_WHOLE = 0.01  # of the lines begin or end with a mark that cannot stand there
 ONE_WORD = 0.8  # of the lines have no blank, in text with another separator
@@ -35,7 +40,9 @@ _TAG = re.compile(r"</?\w+>")
 _OF_TEXT = {"Ps", "Pe", "Pi", "Pf", "Pd", "Sc"}
 _SENTENCE = set("\"'`´.,;:!?…。，、؟।%&*^=/\\|<>")  # noqa: RUF001 - other scripts
 _SYMBOLS = ("So", "Sm", "Sk", "Cc", "Cf", "Co", "Cn", "Pc")
-_JOINERS = "\u200b\u200c\u200d"  # within words of Khmer, Persian and Indian languages
+_JOINERS = "\u200c\u200d"  # within words of Persian and Indian languages
+_BLANK_WITHOUT_WIDTH = "\u200b"  # between words of Khmer and Thai
+_SOFT_HYPHEN = "\xad"
 _ASCII_SYMBOLS = set("@#*\\^~|_+")
 _ASCII_MARKS = set("+~_")
 _LAST_LATIN = "\u2e7f"
@@ -43,11 +50,17 @@ _LAST_LATIN = "\u2e7f"
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark, and how many ``count`` of ``unit`` (words, hypotheses) have it."""
+    """A mark, and how many ``count`` of ``unit`` (words, hypotheses) have it.
+
+    ``is_sure``: a mark on both sides is no text, however rare it is. ``stops``: too many words have
+    it for any score.
+    """
 
     text: str
     count: int
     unit: str
+    is_sure: bool = False
+    stops: bool = True
 
 
 def piece_mark(lines: Sequence[str]) -> Mark | None:
@@ -59,6 +72,7 @@ def piece_mark(lines: Sequence[str]) -> Mark | None:
         or _at_words(words, every, _END.search, -1)
         or _within_words(words, every)
         or _instead_of_blanks(words, every)
+        or _without_width(every)
     )
 
 
@@ -71,7 +85,11 @@ def _at_words(
     """A mark at the beginning or the end of words; ``edge``: the word of a line that has none if
     they are parts.
     """
-    mark_of = {word: match[match.lastindex or 0] for word in every if (match := find(word))}
+    mark_of = {
+        word: match[match.lastindex or 0]
+        for word in every
+        if (match := find(word)) and not _is_of_script(match[match.lastindex or 0], word)
+    }
     counts: Counter[str] = Counter()
     for word, mark in mark_of.items():
         counts[mark] += every[word]
@@ -86,24 +104,94 @@ def _at_words(
         of_all = at_edge[mark] >= MOST_LINES * len(words) or mark.isalpha()
         if (of_parts and count >= LEAST_PARTS * total) or (of_all and count >= LEAST_WHOLE * total):
             return Mark(mark, count, "words")
+        if of_parts and _join_to_words(_joined_at(words, mark_of, mark, edge), every):
+            return Mark(mark, count, "words", is_sure=True)
     return None
+
+
+def _joined_at(
+    words: Sequence[Sequence[str]], mark_of: Mapping[str, str], mark: str, edge: int
+) -> list[str]:
+    """The words that a mark at their beginning (``edge`` 0) or end has parted."""
+    pairs = (pair for line in words for pair in pairwise(line))
+    if edge:
+        return [
+            first.removesuffix(mark) + second
+            for first, second in pairs
+            if mark_of.get(first) == mark
+        ]
+    return [
+        first + second.removeprefix(mark) for first, second in pairs if mark_of.get(second) == mark
+    ]
+
+
+def _join_to_words(joined: Sequence[str], every: Counter[str]) -> bool:
+    """Whether enough pieces are words that the text has elsewhere."""
+    known = sum(word in every for word in joined)
+    return known >= max(FEWEST_WORDS, LEAST_JOINED * len(joined))
 
 
 def _within_words(words: Sequence[Sequence[str]], every: Counter[str]) -> Mark | None:
     """A mark between the letters of many words, or a tag as a word between words."""
     counts: Counter[str] = Counter()
+    joined: dict[str, list[str]] = defaultdict(list)
     for word, count in every.items():
         if word.isalnum():
             continue
         for mark in () if word.isascii() else {*_WITHIN.findall(word)}:
-            if not mark.isascii() and _is_symbol(mark) and mark not in _JOINERS:
+            is_unseen = unicodedata.category(mark) == "Cf"  # _without_width counts these
+            if is_unseen or mark.isascii() or not _is_symbol(mark):
+                continue
+            if not _is_of_script(mark, word):
                 counts[mark] += count
+                joined[mark] += count * [word.replace(mark, "")]
         if _TAG.fullmatch(word):
             counts[word] += count
-    for mark, count in counts.most_common(1):
-        if count >= max(FEWEST_WORDS, LEAST_WITHIN * every.total()):
-            return Mark(mark, count, "words")
+    for mark, count in counts.most_common(3):
+        of_most = count >= max(FEWEST_WORDS, LEAST_WITHIN * every.total())
+        is_sure = _join_to_words(joined[mark], every)
+        if of_most or is_sure:
+            return Mark(mark, count, "words", is_sure)
     return None
+
+
+def _without_width(every: Counter[str]) -> Mark | None:
+    """A character without width in words of a script that does not need it."""
+    counts: Counter[str] = Counter()
+    for word, count in every.items():
+        if word.isascii() or word.isprintable():
+            continue
+        for mark in {*word}:
+            if unicodedata.category(mark) == "Cf" and not _is_of_script(mark, word):
+                counts[mark] += count
+    for mark, count in counts.most_common(1):
+        if count >= max(FEWEST_WORDS, LEAST_UNSEEN * every.total()):
+            stops = count >= LEAST_WITHIN * every.total()
+            return Mark(mark, count, "words", is_sure=True, stops=stops)
+    return None
+
+
+def _is_of_script(mark: str, word: str) -> bool:
+    """Whether a mark is punctuation of the script of a word, or a character without width that such
+    scripts need.
+    """
+    if mark.isascii():
+        return False
+    letters = [character for character in word if character.isalpha()]
+    if unicodedata.category(mark[0]) == "Cf":
+        directions = {unicodedata.bidirectional(letter) for letter in letters}
+        if mark in _BLANK_WITHOUT_WIDTH:
+            return bool(letters) and letters_of({word: 1}).keys() <= UNSPACED.keys() | {OTHER}
+        if mark in _JOINERS:
+            return not any(letter.lower() != letter.upper() for letter in letters)
+        return mark != _SOFT_HYPHEN and (not letters or bool(directions & {"R", "AL"}))
+    scripts = {_script_of(letter) for letter in letters}
+    return all(_script_of(character) in scripts for character in mark)
+
+
+def _script_of(character: str) -> str:
+    """The script of a character, as its name begins."""
+    return unicodedata.name(character, "").partition(" ")[0]
 
 
 def _instead_of_blanks(words: Sequence[Sequence[str]], every: Counter[str]) -> Mark | None:

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from cgbench.text.languages import UNSPACED, letters_of
+from cgbench.text.languages import LONGEST_WORD, OTHER, UNSPACED, letters_of
 from cgbench.text.plain_text import words_of
 
 ENOUGH = 20  # lines or marks
@@ -111,14 +111,15 @@ class Profile:
     def solid(self) -> str | None:
         """The same for any number of lines."""
         script, length = self._unspaced_letters
-        return script if script and length >= UNSPACED[script] else None
+        return script if script and length >= UNSPACED.get(script, LONGEST_WORD) else None
 
     @property
     def script(self) -> str | None:
         """The script of most of the text if it is usually written without blanks, whether or not
         there are any.
         """
-        return self._unspaced_letters[0] if self.lines >= ENOUGH else None
+        script = self._unspaced_letters[0]
+        return script if script != OTHER and self.lines >= ENOUGH else None
 
     @property
     def letters_per_word(self) -> float:

@@ -107,7 +107,7 @@ def parts(release):
         Path("parts"), [Piece("a", 9, probes=(0,))], [("q", "a")], [[Place(0, 0, 1)]] * N, MANIFEST
     )
     with contextlib.suppress(InputError):  # the manifest names no texts
-        cgbench.bleu(TEXTS, TEXTS, parts="parts", probe_systems=table("probe_systems", ["a"], [0]))
+        cgbench.chrf(TEXTS, TEXTS, parts="parts", probe_systems=table("probe_systems", ["a"], [0]))
 
 
 def imported(release):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, argument, printable
 from cgbench.models.servers.exchange import FILTERED, ReplyChoice
 
 START, END = "<think>", "</think>"
@@ -144,6 +144,17 @@ def count(readings: Iterable[AnswerReading]) -> dict[str, Any]:
             cause: causes[cause] for cause in ("reasoning", *EMPTYING, *FAULTS) if causes[cause]
         },
     }
+
+
+def other_model(answered: str, requested: str) -> str:
+    """That another model has answered than the requested one; empty if none has, or it is unknown.
+
+    A date, a folder or an ending of the name makes no difference.
+    """
+    names = [name.casefold().rstrip("/").rpartition("/")[2] for name in (answered, requested)]
+    if not answered or names[0] in names[1] or names[1] in names[0]:
+        return ""
+    return f"every answer names another model, {printable(answered)!r}; check what the server runs"
 
 
 def warnings_of(

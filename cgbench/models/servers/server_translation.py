@@ -6,12 +6,18 @@ from pathlib import Path
 from typing import Any, cast
 
 from cgbench.argument_types import as_path
-from cgbench.errors import InputError, argument, printable, warn
+from cgbench.errors import InputError, argument, warn
 from cgbench.files import check_output
 from cgbench.locks import locked
 from cgbench.models.server_options import SpendingLimit
 from cgbench.models.servers.address import Server, parse_server
-from cgbench.models.servers.answers import AnswerReading, count, read_choice, warnings_of
+from cgbench.models.servers.answers import (
+    AnswerReading,
+    count,
+    other_model,
+    read_choice,
+    warnings_of,
+)
 from cgbench.models.servers.batch_files import read_batch, write_batch
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.conversation import Conversation
@@ -22,6 +28,7 @@ from cgbench.models.translation_request import TranslateRequest
 from cgbench.steps import hash_value
 from cgbench.tables import counted, render
 from cgbench.text.inputs import files_of, is_path, lines_of
+from cgbench.text.output_checks import check_outputs
 from cgbench.text.sidecar import check_earlier, sidecar_path, write_output
 
 
@@ -104,22 +111,13 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
             "the server did not count the tokens of"
             f" {counted(spent['answers_without_usage'], 'answer')}"
         )
-    if spent["model"] and not _is_called(spent["model"], server.model):
-        notes.append(
-            f"{server.text}: every answer names another model, {printable(spent['model'])!r}; check"
-            " what the server runs"
-        )
+    if problem := other_model(spent["model"], server.model):
+        notes.append(f"{server.text}: {problem}")
+    texts = [readings[0].text for readings in samples]
+    notes += check_outputs({server.text: [texts]}, lines, accept=True)
     for text in notes:
         warn(text)
     return written
-
-
-def _is_called(model: str, requested: str) -> bool:
-    """Whether a name may be that of the requested model: a date, a folder or an ending makes no
-    difference.
-    """
-    names = [name.casefold().rstrip("/").rpartition("/")[2] for name in (model, requested)]
-    return names[0] in names[1] or names[1] in names[0]
 
 
 def budget_left(request: TranslateRequest) -> SpendingLimit:

@@ -8,7 +8,6 @@ from typing import Any
 
 from cgbench.argument_types import AnyPath
 from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.benchmark.score.evaluation.hypothesis_checks import check_alone
 from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.benchmark.score.outputs.hypotheses import check_same_runs, read_systems, same_systems
 from cgbench.errors import InputError, InputWarning, argument
@@ -21,6 +20,7 @@ from cgbench.studies.parts.by_outputs import (
 from cgbench.studies.parts.folder import PartsFolder
 from cgbench.studies.parts.options import PartsOptions
 from cgbench.studies.parts.residual import compare_composition
+from cgbench.text.output_checks import check_outputs
 
 
 def score_outputs_alone(
@@ -58,7 +58,7 @@ def score_outputs_alone(
     sources = [source for source, _ in folder.probes]
     for of_text, n in ((systems, len(folder.rows)), (probe_systems, len(sources))):
         texts = {system.name: system.runs for system in of_text}
-        check_alone(texts, list(islice(cycle(sources or [""]), n)), accept=False)
+        check_outputs(texts, list(islice(cycle(sources or [""]), n)))
     # Judge and compare.
     parts, outcomes = judge_systems(folder, folder.rows, systems, probe_systems)
     by_system = list(zip([system.name for system in systems], outcomes, strict=True))

@@ -13,7 +13,7 @@ import contextlib
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,13 @@ from cgbench.locks import locked
 from cgbench.models.server_kinds import kind_of
 from cgbench.models.server_options import Price
 from cgbench.models.servers.address import parse_server
-from cgbench.models.servers.answers import AnswerReading, count, read_choice, warnings_of
+from cgbench.models.servers.answers import (
+    AnswerReading,
+    count,
+    other_model,
+    read_choice,
+    warnings_of,
+)
 from cgbench.models.servers.client import BudgetError, Client
 from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, read_answer
@@ -54,6 +60,8 @@ from cgbench.studies.race.request import RaceRequest
 from cgbench.tables import counted, fixed, p_text, render
 from cgbench.text.hypothesis_form import damages
 from cgbench.text.inputs import files_of, lines_of
+from cgbench.text.line_order import shift_of
+from cgbench.text.output_checks import AS_TEXT, form_problem
 
 if TYPE_CHECKING:
     from cgbench.studies.rules.rule import Rule
@@ -306,28 +314,17 @@ class Race:
     def _check_first_batch(self, rows: np.ndarray) -> None:
         """Check the answers of the first batch as ``score`` does, before the second is paid.
 
-        :raises InputError: many are empty or cut, or their form would decide the race.
+        :raises InputError: many are empty or cut, another model has answered, or their form or
+            their order would decide the race.
         """
         for run in self.runs:
-            counts = count(run.readings)
-            causes = ", ".join(f"{cause} {number}" for cause, number in counts["causes"].items())
-            problem = ""
-            if counts["incomplete"] > MOST_INCOMPLETE * counts["asked"]:
-                problem = (
-                    f"{counts['incomplete']:,} of the first {counts['asked']:,} answers are empty"
-                    f" or cut short ({causes}); change the prompt, {argument('answer')} or"
-                    " ?max_tokens=N"
-                )
-            elif self.rules is None and len(rows):
-                references = [self.references[row][0] for row in rows]
-                texts = [reading.text for reading in run.readings]
-                metric = make_metric(
-                    self.request.metric.removesuffix("-sentence"),
-                    ExampleTexts([[reference] for reference in references]),
-                    {},
-                )
-                found = damages(texts, references, metric.reading) if metric.reading else []
-                problem = "; ".join(f"{fault.text}. Remedy: {fault.remedy}" for fault in found)
+            requests = [run.requests[row] for row in rows]
+            model = run.client.record(requests)["model"]
+            problem = (
+                _incomplete(count(run.readings))
+                or other_model(model, run.client.server.model)
+                or self._problem_of_texts(rows, [reading.text for reading in run.readings])
+            )
             if problem and self.request.accept_text:
                 warn(f"{run.system}: {problem}")
             elif problem:
@@ -335,6 +332,29 @@ class Race:
                     f"{run.system}: {problem}; {argument('accept_text')} continues with these"
                     " answers (which are kept)"
                 )
+
+    def _problem_of_texts(self, rows: np.ndarray, texts: Sequence[str]) -> str:
+        """A problem with the form of answers or their place in the test set; empty for none."""
+        if self.rules is not None:
+            others = [
+                " ".join(text for rule in self.rules[row] for text in rule.texts) for row in rows
+            ]
+            return form_problem(damages(texts, others, AS_TEXT, are_references=False))
+        references = [self.references[row][0] for row in rows]
+        metric = make_metric(
+            self.request.metric.removesuffix("-sentence"),
+            ExampleTexts([[reference] for reference in references]),
+            {},
+        )
+        if metric.reading is None:
+            nothing = [""] * len(texts)
+            return form_problem(damages(texts, nothing, AS_TEXT, are_references=False))
+        if problem := form_problem(damages(texts, references, metric.reading)):
+            return problem
+        # The rows are in random order, so the references of their neighbours tell of a shift.
+        first = [example[0] for example in self.references]
+        shift = shift_of(dict(zip(rows.tolist(), texts, strict=True)), first)
+        return f"{shift}; check where sources and references part" if shift else ""
 
     def _compare(self, answered: int) -> list[Standing]:
         """All pairs of active systems; a system that is worse than another is no longer active."""
@@ -546,6 +566,17 @@ def _texts(request: RaceRequest) -> tuple[Any, Any]:
             f"give {argument('release')}, or {argument('sources')} and {argument('references')}"
         )
     return sources, references
+
+
+def _incomplete(counts: Mapping[str, Any]) -> str:
+    """That too many answers are empty or cut short; empty if not."""
+    if counts["incomplete"] <= MOST_INCOMPLETE * counts["asked"]:
+        return ""
+    causes = ", ".join(f"{cause} {number}" for cause, number in counts["causes"].items())
+    return (
+        f"{counts['incomplete']:,} of the first {counts['asked']:,} answers are empty or cut short"
+        f" ({causes}); change the prompt, {argument('answer')} or ?max_tokens=N"
+    )
 
 
 def _rules(path: Path, sources: Any) -> tuple[list[list["Rule"]], Any]:

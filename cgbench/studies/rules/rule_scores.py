@@ -11,7 +11,6 @@ from cgbench.argument_types import File, Systems, Text
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.example_sets import MetricContext
-from cgbench.benchmark.score.evaluation.hypothesis_checks import check_alone
 from cgbench.benchmark.score.evaluation.request import (
     Breakdown,
     ExampleOptions,
@@ -32,6 +31,7 @@ from cgbench.studies.rules.rule_file import Check, RuleSet, read_rules, read_ver
 from cgbench.studies.rules.rule_passes import RulePasses
 from cgbench.text.inputs import local_path
 from cgbench.text.joins import NONE, Examples
+from cgbench.text.output_checks import check_outputs
 
 
 class RuleJudgements(Request):
@@ -123,7 +123,7 @@ def rules(request: RulesRequest) -> Evaluation:
     rule_set = read_rules(path)
     outputs = _outputs(request, rule_set)
     _check_judged(request, rule_set, outputs)
-    warnings = check_alone(
+    warnings = check_outputs(
         {
             system: [[text or "" for text in run] for run in runs]
             for system, runs in outputs.items()

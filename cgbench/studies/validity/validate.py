@@ -38,6 +38,7 @@ from cgbench.studies.validity.request import ValidateRequest
 from cgbench.studies.validity.result import RankedSystems, Validity
 from cgbench.studies.validity.separation import separate
 from cgbench.text.joins import Examples
+from cgbench.text.output_checks import check_outputs
 
 
 @accepts(ValidateRequest)
@@ -241,12 +242,18 @@ class Pairs(NamedTuple):
     references: Sequence[str]
     table: Path | None = None
 
-    def read(self, systems: Mapping[str, Runs]) -> list[System]:
-        """The outputs of systems for the pairs."""
+    def read(self, outputs: Mapping[str, Runs]) -> list[System]:
+        """The outputs of systems for the pairs.
+
+        :raises InputError: they have another form than the references.
+        """
         examples = Examples.of(
             self.name, {"reference": self.references, "source": self.sources}, self.table
         )
-        return read_systems(systems, len(self.references), self.name, examples)
+        systems = read_systems(outputs, len(self.references), self.name, examples)
+        of_systems = {system.name: system.runs for system in systems}
+        check_outputs(of_systems, self.references, are_references=True)
+        return systems
 
 
 def _candidates(release: Release) -> Pairs:

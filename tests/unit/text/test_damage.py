@@ -11,7 +11,7 @@ import pytest
 from shared_data import SHARED, needs
 
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
-from cgbench.errors import InputError
+from cgbench.errors import InputError, InputWarning
 from cgbench.text.hypothesis_form import Reading, damages
 from cgbench.text.line_order import displacement
 
@@ -69,7 +69,7 @@ def test_forms_stop_from_the_first_line_on(form, n):
         with pytest.raises(InputError) as caught:
             evaluate(metric, hypotheses, LINES[:n])
         assert form in str(caught.value) and "Remedy: " in str(caught.value)
-    if not any(name in form for name in ("pieces", "SentencePiece", "soft hyphens")):
+    if not any(name in form for name in ("pieces", "SentencePiece", "soft hyphens", "no width")):
         assert damages(hypotheses, hypotheses, Reading()) == []  # both have the form
     assert damages(HYPOTHESES[:n], LINES[:n], Reading()) == []
 
@@ -93,6 +93,44 @@ def test_characters_that_no_tokeniser_splits_stop(options):
     ):
         evaluate("bleu", lines, lines, **options)
     assert evaluate("bleu", lines, lines, tokenize="char").score == pytest.approx(100)
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "exact"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [
+            "".join(chr(0xA984 + (row * 7 + column * 3) % 40) for column in range(24))
+            for row in range(22)
+        ],
+        ["yes", "no", "maybe so"] * 9,
+        ["a dog ran", "the cat"] * 9,
+        ["one", "two three four five six"] * 5,
+    ],
+    ids=["Javanese", "words", "phrases", "mixed"],
+)
+@pytest.mark.parametrize("options", [{}, {"tokenize": "zh"}, {"preset": "react"}])
+def test_a_text_against_itself_gets_the_best_score_or_stops(metric, lines, options):
+    if options and metric != "bleu":
+        return
+    try:
+        score = evaluate(metric, lines, lines, **options).score
+    except InputError as error:
+        assert "one word" in error.message or "the references against themselves" in error.message
+    else:
+        assert score == pytest.approx(0 if metric == "ter" else 100)
+
+
+def test_the_message_about_short_references_and_the_way_out():
+    with pytest.raises(
+        InputError,
+        match=r"the references against themselves get BLEU 0.0, not 100.0, because they have fewer"
+        r" words than its longest n-grams. Remedy: use another metric, such as exact or chrf",
+    ):
+        evaluate("bleu", ["yes", "no"], ["yes", "no"])
+    with pytest.warns(InputWarning, match="against themselves get BLEU 0.0"):
+        assert evaluate("bleu", ["yes", "no"], ["yes", "no"], accept_text=True).score == 0
+    assert evaluate("bleu", ["yes", "no"], ["yes", "no"], effective_order=True).score > 99
 
 
 def test_shifted_and_shuffled_hypotheses_stop():

@@ -78,6 +78,72 @@ def test_pieces_on_both_sides_stop(name):
     assert wrong_in_silence(metric, change(hypotheses), change(references), right) is None
 
 
+LONG = [" ".join(SENTENCES[row : row + 3]) for row in range(0, 60, 3)] * 3
+
+
+@pytest.mark.parametrize("mark", ["\u00b7", "##", "\uffed", "+"])
+def test_a_few_pieces_on_both_sides_stop_if_they_are_words_of_the_text(mark):
+    within = mark in "\u00b7"
+
+    def change(lines, rng):
+        return [
+            " ".join(
+                f"{word[:2]}{'' if within else ' '}{mark}{word[2:]}"
+                if len(word) > 4 and word.isalpha() and at and rng.random() < 0.06
+                else word
+                for at, word in enumerate(line.split())
+            )
+            for line in lines
+        ]
+
+    rng = random.Random(2)
+    (text,) = told(change(LONG, rng), change(LONG, rng))
+    assert text.startswith(f"pieces of words ({mark!r} at ") and text.endswith(" of both texts)")
+
+
+def test_characters_without_width_are_told_on_both_sides():
+    blanks = [line.replace(" ", " \u200b") for line in SENTENCES]
+    (difference,) = damages(blanks, blanks, Reading(words="marks"))
+    assert difference.stops and difference.text.startswith("characters without width (U+200B at ")
+    rng = random.Random(3)
+    few = [
+        " ".join(f"{word[:2]}\u00ad{word[2:]}" if rng.random() < 0.05 else word for word in words)
+        for words in map(str.split, LONG)
+    ]
+    (difference,) = damages(few, few, Reading(words="marks"))  # as in some real texts
+    assert not difference.stops and "U+00AD" in difference.text
+    persian = ["می\u200cخواهم کتاب\u200cها را ببینم."] * 30  # noqa: RUF001
+    assert told(persian, persian) == []
+
+
+def test_punctuation_of_the_script_is_text():
+    """Marks between Tibetan syllables, and Arabic commas without a blank after them."""
+    tibetan = [f"བོད་སྐད་{syllable}་ཡིག་{syllable}་རེད།" for syllable in "ཀཁགངཅཆཇཉཏཐདནཔཕབམཙཚཛཝ"]
+    assert told(tibetan, tibetan, whole=True) == []
+    words = ["بيت", "ولد", "كلب", "قلم", "باب", "شمس"]
+    arabic = [f"كان {word} ،ثم ذهب {word} ،وعاد {word}." for word in words]
+    assert told(arabic * 5, [line.replace(" ،", "، ") for line in arabic * 5]) == []
+
+
+def test_the_middle_of_a_long_line_is_not_its_end():
+    """Ends of sentences are looked for where a line ends, not where it is cut."""
+    rng = random.Random(1)
+    lines = [" ".join(sentence() for _ in range(rng.randint(80, 90))) for _ in range(30)]
+    dashed = [line.replace(".", "").replace("?", "")[:-1] + "." for line in lines]
+    assert told(lines, dashed) == []
+
+
+@pytest.mark.parametrize("first", [40, 75])
+def test_some_lines_that_are_shifted_stop(first):
+    lines = [sentence() for _ in range(100)]
+    outputs = [translated(line) for line in lines]
+    (text,) = told(outputs[:first] + outputs[first + 1 :] + outputs[-1:], lines)
+    assert text.startswith("shifted by 1 line, from line ")
+    moved = [*outputs[:first], "Wer?", *outputs[first:-1]]
+    assert told(moved, lines)[0].startswith("shifted by 1 line, from line ")
+    assert told(outputs, lines) == []
+
+
 def told(hypotheses, references, **reading):
     return [difference.text for difference in damages(hypotheses, references, Reading(**reading))]
 

@@ -26,6 +26,7 @@ from cgbench.request import KW_ONLY, Request, accepts, fields_of, flat_values, g
 from cgbench.request_fields import Field
 from cgbench.text.inputs import as_column
 from cgbench.text.joins import Examples
+from cgbench.text.output_checks import check_outputs
 
 RECORD = "cgbench.json"  # in an export: its target and release
 
@@ -120,7 +121,10 @@ def export(request: ExportRequest) -> list[str]:
     if request.hypotheses:
         texts = {"source": release.lines("source"), "reference": release.lines("target")}
         examples = Examples.of("the test set", texts, release.folder / SPLIT)
-        arguments["hypotheses"] = read_hypotheses(request.hypotheses, len(pairs.rows), examples)
+        outputs = read_hypotheses(request.hypotheses, len(pairs.rows), examples)
+        of_systems = {name: [texts] for name, texts in outputs.items()}
+        check_outputs(of_systems, release.lines("target"), are_references=True)
+        arguments["hypotheses"] = outputs
     if "shots" in target.takes:
         arguments["shots"] = shots_for(request, release)
     with replacing(out) as making:

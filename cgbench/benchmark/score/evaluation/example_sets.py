@@ -11,6 +11,7 @@ from typing import Any
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.measure.metrics.registry import make_metric, metric_class
 from cgbench.benchmark.score.evaluation.hypothesis_checks import (
+    check_against_itself,
     check_translated,
     in_release_form,
     prepare,
@@ -248,6 +249,13 @@ def _read(
         sources=set_texts.sources.values if set_texts.sources else (),
         release_form=release_form,
     )
+    if given_metric is None:
+        warnings += check_against_itself(
+            request,
+            metric,
+            set_texts.references,
+            lambda some: make_metric(request.metric, ExampleTexts(some), options),
+        )
     # The outputs behind external scores.
     outputs = {} if control else context.outputs
     with_texts = tuple(

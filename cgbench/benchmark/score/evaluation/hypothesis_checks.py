@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,10 @@ from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
 from cgbench.text.columns import Column
-from cgbench.text.hypothesis_form import MARKS, Reading, damages, differences
+from cgbench.text.damage import sampled
+from cgbench.text.hypothesis_form import Reading, damages, differences
 from cgbench.text.inputs import Texts, as_column
+from cgbench.text.output_checks import check_outputs
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import Profile, profile
 from cgbench.text.remote import local
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
 RELEASE, DETOKENIZE = "release", "detokenize"
 MOST_INCOMPLETE = 0.02
 """The largest share of a server's answers that may be empty or cut short."""
+LINES_AGAINST_THEMSELVES = 128  # at most about twice as many, before all are scored
+FARTHEST_FROM_BEST = 50.0
+"""Points from the best score for a text against itself; the preset lexicon counts a missing n-gram
+for each short sentence.
+"""
 
 
 def prepare(
@@ -48,7 +55,7 @@ def prepare(
     """
     lines, normalise = check_complete(request, systems), request.examples.normalise
     if metric.of_texts and not references and sources:
-        lines += check_alone(
+        lines += check_outputs(
             {system.name: system.runs for system in systems},
             sources,
             accept=request.examples.accept_text,
@@ -134,6 +141,37 @@ def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str
                 )
             lines.append(f"{line} and count as they are")
     return lines
+
+
+def check_against_itself(
+    request: ScoreRequest,
+    metric: Metric,
+    references: Sequence[Sequence[str]],
+    metric_of: Callable[[list[list[str]]], Metric],
+) -> list[str]:
+    """Warnings about references that the metric would not find right if a system wrote them.
+
+    :param metric_of: makes the same metric for some of the references.
+    :raises InputError: the score of the references against themselves is far from the best.
+    """
+    best = metric.bottom if metric.lower_is_better else metric.top
+    if metric.reading is None or best is None:
+        return []
+    rows = sampled(len(references), LINES_AGAINST_THEMSELVES)
+    for examples in ([references[row] for row in rows], references):
+        few = metric_of(list(map(list, examples)))
+        score = few.value(few.statistics([example[0] for example in examples]))[0]
+        if abs(score - best) <= FARTHEST_FROM_BEST:
+            return []
+    line = f"the references against themselves get {metric.name} {score:.1f}, not {best:.1f}"
+    if metric.reading.tokenize:
+        line += ", because they have fewer words than its longest n-grams"
+    if request.examples.accept_text:
+        return [line]
+    raise InputError(
+        f"{line}. Remedy: use another metric, such as exact or chrf; {argument('accept_text')}"
+        " scores the text as it is"
+    )
 
 
 def check_translated(
@@ -325,30 +363,6 @@ def check_form(
                         raise InputError(
                             f"{lines[-1]}; {argument('accept_text')} scores the text as it is"
                         )
-    return lines
-
-
-def check_alone(
-    systems: Mapping[str, Sequence[Sequence[str]]], others: Sequence[str], *, accept: bool
-) -> list[str]:
-    """Warnings about outputs that no reference says anything of.
-
-    :param systems: the runs of each system.
-    :param others: texts of the same examples: their sources, or fragments that right outputs
-        contain; empty where nothing is known.
-    :param accept: only warn if the outputs are not text.
-    :raises InputError: they are not, and ``accept`` is false.
-    """
-    lines: list[str] = []
-    for name, runs in systems.items():
-        for run_number, run in enumerate(runs, 1):
-            for difference in damages(run, others, Reading(words=MARKS), are_references=False):
-                label = f"{name}, run {run_number}" if len(runs) > 1 else name
-                lines.append(f"{label}: {difference.text}. Remedy: {difference.remedy}")
-                if not accept:
-                    raise InputError(
-                        f"{lines[-1]}; {argument('accept_text')} takes the text as it is"
-                    )
     return lines
 
 

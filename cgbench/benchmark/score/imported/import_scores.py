@@ -45,6 +45,7 @@ from cgbench.request import KW_ONLY, Request, accepts, changed, option
 from cgbench.text.columns import Column
 from cgbench.text.inputs import AnyPath, is_path
 from cgbench.text.joins import NONE, Examples
+from cgbench.text.output_checks import check_outputs
 from cgbench.text.streams import form
 
 NAMED = 5  # rows named in a message
@@ -599,6 +600,10 @@ def _outputs(
             raise InputError(
                 f"{name}: {len(texts)} files of hypotheses for {len(runs[name])} runs of scores"
             )
+    if _are_absent(request.texts.references, request.texts.release):
+        # With references, evaluate() checks the texts. The scores are not of this program.
+        for line in check_outputs(runs_of_systems, [""] * metric.n, accept=True):
+            warn(line)
     return runs_of_systems
 
 

@@ -265,7 +265,7 @@ def test_the_command_prints_batches_and_the_end(tmp_path):
 
 
 class Chatty(Rivals):
-    """Models of which ``bad`` begins with chatter, or is cut short."""
+    """Models of which ``bad`` begins with chatter, is cut short, or is another model."""
 
     shares: ClassVar = {"good": 0.9, "bad": 0.9}
     fault = "chatter"
@@ -275,8 +275,10 @@ class Chatty(Rivals):
         choice = reply["choices"][0]
         if body["model"] == "bad" and self.fault == "chatter":
             choice["message"]["content"] = f"Translation: {choice['message']['content']}"
-        elif body["model"] == "bad":
+        elif body["model"] == "bad" and self.fault == "cut":
             choice["finish_reason"] = "length"
+        elif body["model"] == "bad" and self.fault == "model":
+            reply["model"] = "gpt-other"
         return reply
 
 
@@ -285,6 +287,7 @@ class Chatty(Rivals):
     [
         ("chatter", "bad: 'Translation:' before the text of 10 of 10 hypotheses"),
         ("cut", "bad: 10 of the first 10 answers are empty or cut short .cut 10."),
+        ("model", "bad: every answer names another model, 'gpt-other'; check what"),
     ],
 )
 def test_the_first_batch_is_checked_before_the_second_is_paid(tmp_path, fault, message):
@@ -319,3 +322,15 @@ def test_a_requirement_is_the_exit_status(tmp_path):
             assert f"{state}: {claim.partition('=')[0]} is" in done.stderr.splitlines()[-1]
         wrong = CliRunner().invoke(main, [*words, "--require", "x=better"])
         assert wrong.exit_code == 2 and "no system x; there is bad, good" in wrong.stderr
+
+
+def test_shifted_references_stop_after_the_first_batch(tmp_path):
+    """The examples are asked in random order, so their neighbours are not in the batch."""
+    with serving(fake := Chatty()) as url:
+        fake.fault = "none"
+        request = request_for(url, tmp_path)
+        lines = (tmp_path / "reference").read_text().splitlines()
+        (tmp_path / "reference").write_text("".join(f"{line}\n" for line in lines[1:] + lines[:1]))
+        with pytest.raises(InputError, match="bad: shifted by 1 line, from line 2 on; check where"):
+            raced(request)
+    assert len(fake.asked) == 20

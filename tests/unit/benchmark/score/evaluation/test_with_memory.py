@@ -85,7 +85,7 @@ def test_memory_translates_the_probes(tmp_path, corpus):
     rows = [[Place(0, 0, 1), Place(1, 1, 2)], [Place(1, 1, 2)], [], [Place(0, 0, 1)]]
     write_parts(tmp_path / "parts", pieces, probes, rows, MANIFEST)
     found = evaluate(
-        "bleu",
+        "chrf",
         {"mine": REFERENCES},
         REFERENCES,
         sources=SOURCES,
