@@ -5,6 +5,7 @@ NAACL 2021).
 from collections.abc import Iterator
 from pathlib import Path
 
+from cgbench.data_recipes.csl.programs import prepared_pairs, spaced
 from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
 from cgbench.errors import InputError
 from cgbench.files import parse_json
@@ -82,9 +83,14 @@ def prepare_smcalflow(sources: Sources, out: Writer) -> None:
                 rows = [(*row, line) for row, line in zip(rows, spans, strict=True)]
                 sides += ("spans",)
             out.split(name, rows, sides=sides)
-            if subset != "train":
+            if subset == "train":
+                pairs = prepared_pairs((request, program) for request, program, *_ in rows)
+                out.split(f"{name}-spaced", pairs)
+            else:
                 chosen = [row for row in rows if row[2] == "compositional"]
                 out.split(f"{name}-compositional", chosen, sides=sides)
+                pairs = [(spaced(request), program) for request, program, *_ in chosen]
+                out.split(f"{name}-compositional-spaced", pairs)
 
 
 def _sources() -> Iterator[Source]:
@@ -120,15 +126,22 @@ RECIPES = (
         splits=tuple(
             Split(f"num{shots}/{subset}", rows if shots == 128 else None)
             for shots in SHOTS
-            for subset, rows in {**SUBSETS, **COMPOSITIONAL_SUBSETS}.items()
+            for subset, rows in {
+                **SUBSETS,
+                "train-spaced": None,
+                **COMPOSITIONAL_SUBSETS,
+                **{f"{name}-spaced": rows for name, rows in COMPOSITIONAL_SUBSETS.items()},
+            }.items()
         ),
         sources=tuple(_sources()),
         prepare=prepare_smcalflow,
         notes=(
             "numN has N compositional pairs in training; .kind marks the compositional rows",
+            "-spaced: with spaces around punctuation, as CSL reads requests; in training, only"
+            " pairs whose requests have the names and years of their programs",
             ".spans of training: spans of target and source words, where the authors' alignments"
             " are available",
         ),
-        revision=2,
+        revision=3,
     ),
 )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from cgbench.argument_types import as_path
 from cgbench.data_recipes.augmentation import AugmentTexts, read_texts, write_new
+from cgbench.data_recipes.csl import programs
 from cgbench.data_recipes.csl.induction import InductionSettings, induce
 from cgbench.data_recipes.csl.rules import Rule, Words, make_rule, read_rules
 from cgbench.data_recipes.csl.sampling import Sampler, SamplingSettings, sample_pairs
@@ -20,8 +21,8 @@ from cgbench.text.formats import CorpusSpec, Pair
 from cgbench.text.streams import read_lines
 
 # google-research/language, compgen/csl/tasks/*/{induction,model,augment}_config.json. COGS has no
-# model there; SMCalFlow's softmax is over the rules of a batch there, and over all here. Their
-# seeds are files made for each data set, of which copied words are the part that needs no list.
+# model there, and its seeds are a file; SMCalFlow's softmax is over the rules of a batch there, and
+# over all here.
 PRESETS: dict[str, dict[str, Any]] = {
     "scan": {},
     "cogs": {
@@ -44,7 +45,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "target_weight": 16.0,
         "rounds": 20,
         "partition": 0,
-        "copy_words": True,
+        "programs": True,
         "words_in_targets": True,
         "types": 64,
         "updates": 6000,
@@ -76,6 +77,14 @@ class CSLRequest(InductionSettings, ModelSettings, SamplingSettings, AugmentText
         "--set copy_words",
         default=False,
         help="Start from a rule that copies each word which some pair has on both sides",
+        group="Grammar",
+    )
+    programs: bool = option(
+        "--set programs",
+        default=False,
+        help="Targets are programs of SMCalFlow: split punctuation off, leave out requests without"
+        " the names and years of their programs, start from literals, and infer the grammar of the"
+        " programs",
         group="Grammar",
     )
     target_grammar: Path | None = option(
@@ -169,18 +178,25 @@ def sample_csl(training: Sequence[Pair], request: CSLRequest, words: Words) -> S
 
     :param words: the words of the training text, which this adds.
     """
+    if request.programs:
+        training = programs.prepared_pairs(training)
     pairs = [encode_pair(pair, words) for pair in training]
-    # What the user gives: rules to start from, and a grammar of the targets.
-    seeds = _read_seeds(request, words)
+    # Rules to start from, and a grammar of the targets: the user's, and those of the data.
+    seeds = set(_read_seeds(request, words))
     if request.copy_words:
-        seeds = sorted({*seeds, *copying_rules(pairs)})
+        seeds |= copying_rules(pairs)
+    if request.programs:
+        seeds |= set(read_rules(programs.seed_rules(training), words, "seed rules"))
     grammar = None
     if request.target_grammar:
         path = as_path(request.target_grammar)
         grammar = TargetGrammar(read_lines(path), words, str(path))
+    elif request.programs:
+        lines = programs.grammar_lines(program for _, program in training)
+        grammar = TargetGrammar(lines, words, "the grammar of the programs")
     # The grammar, its model, new pairs.
     allowed = grammar.can_derive if grammar else None
-    rules = induce(pairs, request, seeds, allowed)
+    rules = induce(pairs, request, sorted(seeds), allowed)
     model, derived, likelihood = train_model(rules, sorted(set(pairs)), request)
     typed: list[TypedRule] = grammar.type_rules(rules) if grammar else []
     sampler = Sampler(model, request, request.seed, typed)

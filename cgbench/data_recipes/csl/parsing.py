@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from cgbench.data_recipes.csl.rules import SLOTS, Rule, fill, rules_may_derive
 
@@ -19,12 +20,16 @@ class Item:
     ways: list[tuple["Item", ...]] = field(default_factory=list)
 
 
-def parse(goal: Rule, rules: Iterable[Rule]) -> list[Item]:
+def parse(goal: Rule, rules: Iterable[Rule], wrapped: int = 1) -> list[Item]:
     """Return the items over the whole source that derive the whole target, one per last rule.
 
     Items keep only targets that are part of the goal's. Slots of the goal stand for themselves.
+
+    :param wrapped: how many rules whose source is one slot may follow each other.
     """
-    useful = [rule for rule in rules if rules_may_derive(rule, goal)]
+    possible = [rule for rule in rules if rules_may_derive(rule, goal)]
+    useful = [rule for rule in possible if not rule.wraps]
+    wrapping = [rule for rule in possible if rule.wraps]
     length = len(goal.source)
     chart: dict[tuple[int, int], list[Item]] = {}
     for width in range(1, length + 1):
@@ -38,18 +43,28 @@ def parse(goal: Rule, rules: Iterable[Rule]) -> list[Item]:
                     if target in goal.target:
                         item = items.setdefault((rule, target), Item(rule, target))
                         item.ways.append(parts)
-            found = list(items.values())
             symbol = goal.source[start]
-            if width == 1 and symbol in SLOTS:
-                found.append(Item(None, symbol))
-            if found:
-                chart[start, start + width] = found
+            own = [Item(None, symbol)] if width == 1 and symbol in SLOTS else []
+            # Targets grow, so no item is a part of itself.
+            inner = [*items.values(), *own]
+            for _ in range(wrapped if wrapping else 0):
+                outer = {}
+                for rule, part in product(wrapping, inner):
+                    target = rule.fill([part.target])
+                    if target in goal.target:
+                        fresh = (rule, target) not in items
+                        item = items.setdefault((rule, target), Item(rule, target))
+                        item.ways.append((part,))
+                        outer |= {(rule, target): item} if fresh else {}
+                inner = list(outer.values())
+            if items or own:
+                chart[start, start + width] = [*items.values(), *own]
     return [item for item in chart.get((0, length), ()) if item.target == goal.target and item.rule]
 
 
 def derivable(goal: Rule, rules: Iterable[Rule]) -> bool:
-    """Whether other rules derive a rule."""
-    return bool(parse(goal, (rule for rule in rules if rule != goal)))
+    """Whether other rules derive a rule (in the authors' induction two rules may wrap)."""
+    return bool(parse(goal, (rule for rule in rules if rule != goal), wrapped=2))
 
 
 def _matches(

@@ -34,6 +34,11 @@ class Rule(NamedTuple):
         """Number of slots."""
         return len(_ANY_SLOT.findall(self.source))
 
+    @property
+    def wraps(self) -> bool:
+        """Whether the source is one slot, so that only the target grows."""
+        return is_slot(self.source)
+
     def fill(self, targets: list[str]) -> str:
         """Return the target with its slots replaced, in order."""
         return fill(self.target, targets)
@@ -71,7 +76,7 @@ class Words:
         """
         source, _, target = line.partition(SEPARATOR)
         rule = make_rule(self.encode(source), self.encode(target))
-        if rule is None or not rule.target or is_slot(rule.source):
+        if rule is None or not rule.target or rule == (SLOTS[0], SLOTS[0]):
             raise InputError(
                 f"not a rule of the form 'NT_1 twice {SEPARATOR} NT_1 NT_1', with the same slots on"
                 f" both sides, each once in the source: {line[:200]}"

@@ -86,6 +86,7 @@ class Sampler:
         self._weights = np.exp(model.log_probabilities())
         favoured = self._arity >= settings.bias_arity
         self._weights += settings.slot_bias * self._weights.mean() * favoured
+        self._wraps = np.array([rule.wraps for rule in model.rules])
         self._typed = list(typed) or [TypedRule.untyped(rule) for rule in model.rules]
 
     def pairs(self) -> Iterator[Rule]:
@@ -132,6 +133,8 @@ class Sampler:
         if depth > settings.deepest + DEEPER:
             return None
         fits = np.array([typed.has_type(types) for typed in self._typed])
+        if parent is not None and parent.wraps:  # once, as parsing does
+            fits &= ~self._wraps
         with_slots, without = fits & (self._arity > 0), fits & (self._arity == 0)
         if depth >= settings.deepest and with_slots.any():
             fits = without

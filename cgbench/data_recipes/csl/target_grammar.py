@@ -17,6 +17,9 @@ ROOT = "<root>"
 ARROW = "=>"
 
 
+_Rule = tuple[str, list[tuple[str, bool]]]  # a name; symbols, and whether each is a name
+
+
 @dataclass(frozen=True)
 class TypedRule:
     """A rule with the nonterminals that it may stand for: of the whole, then of each slot."""
@@ -54,16 +57,22 @@ class TargetGrammar:
         self.names = list(dict.fromkeys(tokens[0] for _, tokens in rows))
         self.root = self.names[0]
         known = set(self.names)
-        self._rules = [
-            (
-                tokens[0],
-                [
-                    (symbol, True) if symbol in known else (words.encode(symbol), False)
-                    for symbol in tokens[2:]
-                ],
-            )
-            for _, tokens in rows
-        ]
+        # Rules that begin with a word, by their first and last word; others; those of one name.
+        self._by_words: dict[tuple[str, str], list[_Rule]] = {}
+        self._by_names: list[_Rule] = []
+        self._renaming: list[_Rule] = []
+        for _, tokens in rows:
+            symbols = [
+                (symbol, True) if symbol in known else (words.encode(symbol), False)
+                for symbol in tokens[2:]
+            ]
+            (first, is_name), (last, ends_in_name) = symbols[0], symbols[-1]
+            if not is_name:
+                key = first, "" if ends_in_name else last
+                self._by_words.setdefault(key, []).append((tokens[0], symbols))
+            else:
+                others = self._renaming if len(symbols) == 1 else self._by_names
+                others.append((tokens[0], symbols))
 
     def type_rules(self, rules: Sequence[Rule]) -> list[TypedRule]:
         """The rules with their types; a rule that fits nowhere has none."""
@@ -107,20 +116,22 @@ class TargetGrammar:
         span: tuple[int, int],
         chart: dict[tuple[int, int], dict[str, set[frozenset]]],
     ) -> None:
-        """Apply rules to a span until nothing is new; a rule of one nonterminal may follow
-        another.
+        """Apply all rules to a span. Those of one nonterminal may follow each other, so they are
+        applied until nothing is new.
         """
-        cell = chart[span]
+        cell, (first, last) = chart[span], (target[span[0]], target[span[1] - 1])
+        fitting = self._by_words.get((first, last), []) + self._by_words.get((first, ""), [])
+        for name, symbols in [*fitting, *self._by_names]:
+            if matches := self._matches(symbols, target, span, chart):
+                cell.setdefault(name, set()).update(matches)
         changed = True
         while changed:
             changed = False
-            for name, symbols in self._rules:
-                for assignment in self._matches(symbols, target, span, chart):
-                    if assignment not in cell.setdefault(name, set()):
-                        cell[name].add(assignment)
-                        changed = True
-        for name in [name for name, assignments in cell.items() if not assignments]:
-            del cell[name]
+            for name, [(other, _)] in self._renaming:
+                fresh = cell.get(other, set()) - cell.get(name, set())
+                if fresh:
+                    cell.setdefault(name, set()).update(fresh)
+                    changed = True
 
     def _matches(
         self,
