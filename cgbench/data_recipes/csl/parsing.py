@@ -48,7 +48,7 @@ def parse(goal: Rule, rules: Iterable[Rule], wrapped: int = 1) -> list[Item]:
             # Targets grow, so no item is a part of itself.
             inner = [*items.values(), *own]
             for _ in range(wrapped if wrapping else 0):
-                outer = {}
+                outer: dict[tuple[Rule, str], Item] = {}
                 for rule, part in product(wrapping, inner):
                     target = rule.fill([part.target])
                     if target in goal.target:
