@@ -33,6 +33,7 @@ _MINUS = re.compile(r"(?<![\w.,-])-(?=[\d.])")
 UNLIMITED = sys.maxsize  # columns of a file or a pipe
 _SHORT = 24  # characters of a cell that stays on one line
 _RANGE = re.compile(r"([0-9.]+)-([0-9.]+)\Z")
+_TABULAR = re.compile(r"\\begin\{tabular\}.*?\\end\{tabular\}", re.DOTALL)
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~$&]")
 LEVELS = (0.05, 0.01)
 """p-values below these have stars, so none of them is printed as if it were not below."""
@@ -125,10 +126,14 @@ def columns() -> int:
     """The width of the terminal, or ``COLUMNS``; without limit where no terminal shows the output,
     so that ``grep`` finds whole rows.
     """
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    if not is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+    if not is_terminal() and not os.environ.get("COLUMNS", "").isdigit():
         return UNLIMITED
     return shutil.get_terminal_size((80, 24)).columns
+
+
+def is_terminal() -> bool:
+    """Whether a terminal shows the output."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def folded(line: str, indent: int, between: str = " ") -> str:
@@ -320,7 +325,7 @@ def latex_cell(text: str) -> str:
         return text
     if isinstance(text, Cell):
         number = latex_cell(text.number)
-        stars = f"$^{{{text.mark}}}$" if text.mark else ""
+        stars = latex_mark(text.mark)
         return (rf"\textbf{{{number}}}" if text.is_best else number) + stars
     text = _plain(text)
     if text == "-":
@@ -329,6 +334,33 @@ def latex_cell(text: str) -> str:
         return f"{match[1]}--{match[2]}"
     text = text.replace(">=", "≥").replace("<=", "≤")
     return _SIGNED.sub(r"$\1$", "".join(_LATEX.get(sign, sign) for sign in text))
+
+
+def latex_mark(mark: str) -> str:
+    """Stars that do not move the decimals of their column."""
+    return rf"\rlap{{$^{{{mark}}}$}}" if mark else ""
+
+
+def latex_table(tabular: str, caption: str, notes: Sequence[str] = ()) -> str:
+    """A ``table`` with its caption, a label made from the caption, and notes below it."""
+    label = re.sub("[^a-z0-9]+", "-", caption.lower()).strip("-")
+    lines = [r"\begin{table}[t]", r"\centering", rf"\caption{{{latex_cell(caption)}}}"]
+    lines += [rf"\label{{tab:{label}}}", tabular, *map(latex_note, notes), r"\end{table}"]
+    return "\n".join(lines)
+
+
+def latex_note(text: str) -> str:
+    """A note below a table: a small paragraph, which may break within a signature."""
+    words = latex_cell(text).replace(r"\textbar{}", r"\textbar{}\allowbreak{}")
+    return rf"\par\smallskip{{\footnotesize\raggedright {words}\par}}"
+
+
+def fit_to_column(latex: str) -> str:
+    """The tables of LaTeX, each made narrower if it is wider than a column (graphicx)."""
+    width = r"\ifdim\width>\columnwidth\columnwidth\else\width\fi"
+    return _TABULAR.sub(
+        lambda tabular: rf"\resizebox{{{width}}}{{!}}{{%" + f"\n{tabular[0]}}}", latex
+    )
 
 
 def _latex(lines: Sequence[Sequence[str]]) -> str:
@@ -387,22 +419,31 @@ class OutputTable:
     key: str = ""
     text: Callable[[], str] | None = None
 
+    @property
+    def caption(self) -> str:
+        """What the table is called in LaTeX."""
+        return self.title or self.head[0]
+
     def render(self, form: str) -> str:
         """The table in one of :data:`FORMS`."""
         if form == "latex" and self.latex is not None:
-            return self.latex
+            tabular = self.latex
+            return latex_table(tabular, self.caption) if tabular else ""
         if not self.rows:
             return ""
         if form == "text" and self.text is not None:
             return self.text()
         table = render(self.head, self.rows, form, keys=self.keys, starts=self.starts)
+        if form == "latex":
+            return latex_table(table, self.caption, self.note.splitlines())
         between = "\n\n" if form == "markdown" else "\n"
         return f"{table}{between}{Note(self.note).render(form)}" if self.note else table
 
 
 @dataclass(frozen=True)
 class Note:
-    """Lines of text between tables: comments in LaTeX, or nothing there (``in_latex``).
+    """Lines of text between tables: notes below the table in LaTeX, or nothing there
+    (``in_latex``).
 
     ``code``: lines that Markdown must not join. ``indent``: a terminal folds lines at ``|``, with
     this indentation.
@@ -418,20 +459,31 @@ class Note:
         if not self.text:
             return ""
         if form == "latex":
-            return (
-                "\n".join(f"% {line}" for line in self.text.splitlines()) if self.in_latex else ""
-            )
+            return "\n".join(map(latex_note, self.text.splitlines())) if self.in_latex else ""
         if form == "markdown":
             if self.code:
                 return f"```\n{self.text}\n```"
             return "\n\n".join(map(escape_markdown, self.text.splitlines()))
         if form == "html":
             return f"<pre>{html.escape(self.text)}</pre>"
-        if not self.indent:
+        if not self.indent or not is_terminal():
             return self.text
         return "\n".join(folded(line, self.indent, "|") for line in self.text.splitlines())
 
 
 def as_text(blocks: Iterable[OutputTable | Note], form: str) -> str:
-    """Tables and notes below each other, without those that are empty."""
-    return "\n\n".join(filter(None, (block.render(form) for block in blocks)))
+    """Tables and notes below each other, without those that are empty; in LaTeX, notes stand below
+    the first table.
+    """
+    blocks = list(blocks)
+    if form != "latex":
+        return "\n\n".join(filter(None, (block.render(form) for block in blocks)))
+    end = r"\end{table}"
+    tables = [block.render(form) for block in blocks if isinstance(block, OutputTable)]
+    notes = [block.render(form) for block in blocks if isinstance(block, Note)]
+    notes, tables = list(filter(None, notes)), list(filter(None, tables))
+    if not tables:
+        return "\n".join(notes)
+    first, *others = tables
+    first = "\n".join([first.removesuffix(f"\n{end}"), *notes, end])
+    return "\n\n".join([first, *others])

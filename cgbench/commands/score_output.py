@@ -112,7 +112,8 @@ class ScoreOutput(Request):
         report_requirements(evaluation.requirements)
 
     def _table(self, evaluation: Evaluation, form: str) -> str:
-        return evaluation.report(form, self.report.width, self.report.reasons)
+        report = self.report
+        return evaluation.report(form, report.width, report.reasons, report.fit_column)
 
     def _write(self, evaluation: Evaluation, path: Path) -> None:
         """Write a file in the form of its suffix."""

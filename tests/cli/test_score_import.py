@@ -435,7 +435,7 @@ def test_scores_up_to_one_have_digits_that_tell_them_apart(tmp_path, run, values
     table = run(*words, "--paired", "--output", tmp_path / "page.html").stdout
     assert "0.8325" in table and "0.0035" in table and "-0.0075" in table and " 0.8 " not in table
     page = (tmp_path / "page.html").read_text()
-    assert "0.8325" in page and "-0.0075" in page
+    assert "0.8325" in page and "\N{MINUS SIGN}0.0075" in page
     assert " 0.8 " in run(*words, "--set", "width=1").stdout
     assert values(*words, "--scale", "0:1") == [83.25, 82.5]  # percent
 

@@ -108,7 +108,7 @@ def test_markdown_and_latex(texts, run):
     assert markdown[2] == "| test.en | 3 | 4.33 | 0.600 | 4 | 44.4 | 5 | 71.4 |"
     latex = run(*texts, "--format", "latex").stdout
     assert r"test.en & 3 & 4.33 & 0.600 & 4 & 44.4 & 5 & 71.4 \\" in latex
-    assert "\n% signature  STATS|" in latex
+    assert r"\caption{test}" in latex and r"signature  STATS\textbar{}" in latex
 
 
 def test_sides_of_a_corpus(texts, run):

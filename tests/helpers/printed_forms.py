@@ -88,6 +88,7 @@ def latex_tables(text):
 
 def _plain_latex(cell):
     cell = cell.strip().removeprefix("{}")
+    cell = re.sub(r"\\rlap\{(\$\^\{\*+\}\$)\}", r"\1", cell)
     if match := re.fullmatch(r"(.*?)\$\^\{(\*+)\}\$", cell):
         cell = match[1] + match[2]
     cell = re.sub(r"\$_\{\\pm ([\d.]+)\}\$", r" ± \1", cell)

@@ -57,7 +57,7 @@ def test_a_mark_in_every_form():
     assert render(("x", "y"), rows).splitlines()[1] == "a*     +9.0**"
     assert "| a\\* | +9.0\\*\\* |" in render(("x", "y"), rows, "markdown")
     lines = render(("x", "y"), rows, "latex").splitlines()
-    assert lines[4] == r"a* & \textbf{$+$9.0}$^{**}$ \\"
+    assert lines[4] == r"a* & \textbf{$+$9.0}\rlap{$^{**}$} \\"
     assert lines[5] == r"gpt4* & 1 \\"  # the star of a name is no mark
     assert latex_cell(Cell("9.0", is_best=True)) == r"\textbf{9.0}"
 

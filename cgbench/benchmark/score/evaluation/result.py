@@ -40,7 +40,7 @@ from cgbench.plots import (
     save_figure,
 )
 from cgbench.request import Request, option
-from cgbench.tables import render
+from cgbench.tables import fit_to_column, render
 
 if TYPE_CHECKING:
     import pandas
@@ -83,6 +83,12 @@ class ReportRequest(Request):
         group="Output",
         least=0,
         most=12,
+    )
+    fit_column: bool = option(
+        "--set fit_column",
+        default=False,
+        help="Make LaTeX tables that are wider than a column narrower",
+        group="Output",
     )
     reasons: bool = option(
         "--set reasons",
@@ -219,22 +225,32 @@ class Evaluation:
             for row in long_table(evaluation.scored, evaluation.analyses, evaluation.layouts)
         ]
 
-    def to_latex(self, width: int | None = None) -> str:
+    def to_latex(self, width: int | None = None, *, fit_column: bool = False) -> str:
         """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores
         up to 1).
-        """
-        return self.report("latex", width)
 
-    def report(self, form: str = "text", width: int | None = None, reasons: bool = False) -> str:
+        :param fit_column: tables are at most as wide as a column (graphicx).
+        """
+        return self.report("latex", width, fit_column=fit_column)
+
+    def report(
+        self,
+        form: str = "text",
+        width: int | None = None,
+        reasons: bool = False,
+        fit_column: bool = False,
+    ) -> str:
         """The output of ``cgbench score``, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex``
         or ``html``.
 
         :param reasons: for CTER, also the reasons of errors.
+        :param fit_column: in LaTeX, tables are at most as wide as a column.
         """
         ReportRequest(form=form, width=width, reasons=reasons)  # checks them
         if width is None:
             width = max(evaluation.scored.metric.width for evaluation in self.by_metric)
-        return FORMS[form](self, width, reasons)
+        text = FORMS[form](self, width, reasons)
+        return fit_to_column(text) if fit_column and form == "latex" else text
 
     def plot(self, path: AnyPath | None = None, *, ax: Any = None, width: str = "3.3in") -> Any:
         """Draw the scores of all systems, in the bins of ``by`` if given, with 95% intervals.

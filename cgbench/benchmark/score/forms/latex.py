@@ -12,7 +12,7 @@ from itertools import chain
 from cgbench.benchmark.score.comparison.results import Tested
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.significance import MARKS
-from cgbench.tables import Cell, Ready, fixed, latex_cell, render
+from cgbench.tables import Cell, Ready, fixed, latex_cell, latex_mark, latex_note, render
 
 STARS = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
 """What stars mean."""
@@ -38,14 +38,20 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
             if score.value is not None and score.stdev is not None:
                 cell += rf"$_{{\pm {fixed(score.stdev, max(width, 1))}}}$"
             if score.mark:
-                cell += f"$^{{{score.mark}}}$"
+                cell += latex_mark(score.mark)
             cells.append(Ready(cell))
         rows.append(cells)
-    table = render(labels, rows, "latex")
+    # What the marks mean.
+    scores = list(chain.from_iterable(systems))
+    meanings = []
+    if any(score.is_best for score in scores):
+        meanings.append("Bold: best system, or not significantly worse than the best.")
+    if any(score.stdev is not None for score in scores):
+        meanings.append("±: standard deviation over seeds.")
     if scored.baseline:
-        meaning = legend(scored, chain.from_iterable(systems))
-        table += f"\n% differs from {scored.baseline.replace(chr(10), ' ')}: {meaning}"
-    return table
+        meanings.append(f"Differs from {scored.baseline}: {legend(scored, scores)}.")
+    notes = [latex_note(" ".join(meanings))] if meanings else []
+    return "\n".join([render(labels, rows, "latex"), *notes])
 
 
 def legend(scored: ScoredSystems, scores: Iterable[Tested]) -> str:

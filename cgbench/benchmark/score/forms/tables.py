@@ -27,7 +27,7 @@ from cgbench.benchmark.score.forms.columns import (
 from cgbench.benchmark.score.forms.latex import bins_table, legend
 from cgbench.benchmark.score.forms.rows import Row, rows_of
 from cgbench.errors import printable
-from cgbench.tables import Note, OutputTable, fixed, folded, p_text, span
+from cgbench.tables import Note, OutputTable, fixed, folded, joined, p_text, span
 
 REASONS = 10  # of each kind in a table
 LONGEST = 60  # characters of a hypothesis in a table of text
@@ -88,7 +88,9 @@ def _side_by_side(of_metrics: Sequence[tuple[ScoredSystems, list[Row]]], width: 
         [*of_tables[0][:3], *chain.from_iterable(cells[3:] for cells in of_tables)]
         for of_tables in lines
     ]
-    return OutputTable(head, rows, starts=range(4 + len(columns), len(head), 1 + len(columns)))
+    title = joined([table.title for table in tables])
+    starts = range(4 + len(columns), len(head), 1 + len(columns))
+    return OutputTable(head, rows, title=title, starts=starts)
 
 
 def _further_tables(
@@ -203,7 +205,8 @@ def systems_table(
     lines = lines_of(wholes, ("system", "n", "runs"), cells)
     head = [cell for figure in figures for cell in (scored.metric.label(figure), *heads(columns))]
     starts = range(4 + len(columns), 3 + len(head), 1 + len(columns))  # of all but the first
-    return OutputTable(["system", "n", "runs", *head], lines, starts=starts)
+    title = joined([scored.metric.axis(figure) for figure in figures])
+    return OutputTable(["system", "n", "runs", *head], lines, title=title, starts=starts)
 
 
 def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
@@ -213,7 +216,8 @@ def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -
         return OutputTable([], [])  # CTER aggregate where the bins divide groups
     lines = lines_of(rows, ("bin", "n", "system"), _score_cells(rows, width), once=2)
     head = [f"{scored.by}", "n", "system", scored.metric.label(figure), *heads(COLUMNS_OF_SCORE)]
-    return OutputTable(head, lines, 3, latex=bins_table(scored, figure, width))
+    title = f"{scored.metric.axis(figure)} by {scored.by}"
+    return OutputTable(head, lines, 3, title, latex=bins_table(scored, figure, width))
 
 
 def drop_blocks(scored: ScoredSystems, rows: Sequence[Row], width: int) -> tuple[OutputTable, Note]:
