@@ -26,7 +26,8 @@ from cgbench.commands.lines import show as show
 from cgbench.request_fields import RARE
 from cgbench.settings import did_you_mean
 from cgbench.tables import counted
-from cgbench.text.remote import is_address, local
+from cgbench.text.remote import as_given, is_address, is_pipe, local
+from cgbench.text.streams import split_name
 
 FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
 """Headings of ``--help`` that come first and last; the others keep the order of their options."""
@@ -146,7 +147,7 @@ def _one_line(error: click.UsageError) -> click.ClickException:
         commands = error.ctx.command_path.split()[1:] if error.ctx else []
         if way := new_way(error.option_name, commands, settings):
             return Failure(way)
-    text = error.format_message()
+    text = as_given(error.format_message())
     see = f"; see {error.ctx.command_path} --help" if error.ctx else ""
     return Failure(f"{text[:1].lower()}{text[1:].rstrip('.').replace('. (', ' (')}{see}")
 
@@ -156,7 +157,7 @@ class Command(Documented):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Fetch the files at addresses; names of models stay."""
-        models = {
+        left = set(OUTPUTS) | {
             name
             for param in self.params
             if isinstance(param.type, ModelType)
@@ -165,7 +166,7 @@ class Command(Documented):
         words = [
             (
                 word
-                if ctx.resilient_parsing or before in models or word.partition("=")[0] in models
+                if ctx.resilient_parsing or before in left or word.partition("=")[0] in left
                 else _fetched(word)
             )
             for before, word in zip(["", *args], args, strict=False)
@@ -191,6 +192,7 @@ class Command(Documented):
             return super().invoke(ctx)
 
 
+OUTPUTS = ("--out", "--output", "-o")  # options whose file is written; it may be a pipe
 _WORDS = f"{__name__}.words"  # in a context: the arguments of the command
 
 
@@ -204,11 +206,14 @@ def command_line() -> str:
 
 
 def _fetched(word: str) -> str:
-    """A word of the command line, with an address (``ADDRESS``, ``NAME=ADDRESS``) replaced by the
-    fetched file.
+    """A word of the command line, with an address or a pipe (``FILE``, ``NAME=FILE,FILE``) replaced
+    by a file to read.
     """
     name, sign, value = word.partition("=")
-    return f"{name}={local(value)}" if sign and is_address(value) else local(word)
+    values = value.split(",") if sign else []
+    if any(is_address(text) or is_pipe(split_name(text)[0]) for text in values):
+        return f"{name}={','.join(map(local, values))}"
+    return local(word)
 
 
 class Resumable(Command):

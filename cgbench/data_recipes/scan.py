@@ -206,7 +206,7 @@ def read_tasks(path: Path) -> list[Row]:
     """
     known = commands()
     rows = []
-    for line_number, line in enumerate(read_lines(path), 1):
+    for line_number, line in enumerate(read_lines(path, sentences=False), 1):
         command, sign, actions = line.strip().removeprefix("IN: ").partition(" OUT: ")
         if not sign or not line.startswith("IN: "):
             raise InputError(f"{path}, row {line_number} is not of the form 'IN: ... OUT: ...'")

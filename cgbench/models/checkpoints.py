@@ -396,12 +396,34 @@ def member_folders(ensemble: Path) -> list[Path]:
         raise InputError(
             f"{ensemble}: contains no trained model; train one with cgbench train or train-ensemble"
         )
+    _check_listed(ensemble, {folder.name for folder in folders})
     for folder in folders:
         if not os.path.lexists(ordinary_folder(folder) / CONFIG):
             raise InputError(
                 f"{folder}: training of this member is not finished; run the training command again"
             )
     return sorted(folders, key=lambda folder: int(folder.name.rpartition("-")[2]))
+
+
+def _check_listed(ensemble: Path, names: set[str]) -> None:
+    """Check that the members are those that the ensemble was written with, if it lists them.
+
+    :raises InputError: a member was lost, or one was added.
+    """
+    path = ensemble / ENSEMBLE
+    if not os.path.lexists(path):
+        return
+    listing = read_json(ordinary_file(path))
+    listed = listing.get("members") if isinstance(listing, dict) else None
+    if not isinstance(listed, list) or {*map(str, listed)} == names:
+        return
+    missing, added = sorted({*map(str, listed)} - names), sorted(names - {*map(str, listed)})
+    what = f"{missing[0]} is missing" if missing else f"{added[0]} is not among them"
+    raise InputError(
+        f"{ensemble}: {ENSEMBLE} lists {len(listed)} members, but {what}; copy the folder again, or"
+        f" name the members that you want, one {argument('model')} each, or list them in"
+        f" {ENSEMBLE}"
+    )
 
 
 def ensemble_identity(ensemble: Path) -> str:

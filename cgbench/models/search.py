@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cgbench.errors import InputError
 from cgbench.models.parts.ragged import Ragged, to_device
 from cgbench.models.special_ids import BOS, EOS, PAD
 
@@ -117,7 +118,17 @@ def beam_search(
         for state in states:
             state.reorder((row * width + parent).ravel())
         alive = alive[going]
+    if not all(finished):
+        raise not_finite()
     return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in finished]
+
+
+def not_finite() -> InputError:
+    """The error for models whose finite weights are so large that no probability is."""
+    return InputError(
+        "a model gives probabilities that are no numbers: its weights are finite but far too large."
+        " Its training failed, or its file was changed; train it again"
+    )
 
 
 def penalised(length: int, penalty: float, offset: float) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cgbench.models.search import not_finite
 from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.uncertainty import (
@@ -86,6 +87,8 @@ def score_hypotheses(
                 result[name][batch] = value
             if done:
                 done(len(batch))
+    if any(np.isnan(result[name]).any() for name in ("pe_stu", "total_entropy") if name in result):
+        raise not_finite()
     return result
 
 

@@ -132,7 +132,7 @@ def read_blocks(
             yield block
         return
     name, line = shown(text), 0
-    with open_raw(Path(text)) as file:
+    with open_raw(Path(text), sentences=True) as file:
         for buffer, end, offset, newlines in whole_lines(
             file, block_size, name, shared=shared, digest=digest
         ):

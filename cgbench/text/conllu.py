@@ -77,7 +77,7 @@ def read_sentences(path: Path) -> Iterator[ParsedSentence]:
     words: list[list[str]] = []
     lines: list[int] = []
     begin = line_number = range_end = sentences = 0
-    for line_number, text in enumerate(read_lines(path), 1):
+    for line_number, text in enumerate(read_lines(path, sentences=False), 1):
         line = text.rstrip("\r")
         # An empty line ends a sentence; comments precede it.
         if not line.strip():

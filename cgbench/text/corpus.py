@@ -50,7 +50,7 @@ def index_text(path: Path) -> TextFile:
     digest = hashlib.sha256()
     lines = size = 0
     milestones = [(0, 0)]
-    with open_raw(path) as file:
+    with open_raw(path, sentences=True) as file:
         for buffer, end, offset, newlines in whole_lines(file, CHUNK, path, digest=digest):
             begin = 0 if offset else skip_mark(buffer[:end].data, path)
             lines, size = lines + (newlines or end > begin), offset + end

@@ -251,6 +251,11 @@ def _read_table(spec: CorpusSpec) -> Iterator[Pair]:
     path, names = table.path, table.names
     for row_number, row in table.read(chosen):
         for name, value in zip(chosen, row, strict=True):
+            if value is None and name in names:
+                raise InputError(
+                    f"{path}, row {row_number}: no text field {name!r} in this row (it is missing"
+                    " or null); write an empty text, or remove the row"
+                )
             if not isinstance(value, str):
                 raise InputError(
                     f"{path}, row {row_number}: no text field {name!r}; it has {', '.join(names)} "

@@ -77,12 +77,33 @@ class ParquetTable:
             [f"translation.{name}" if name in self.nested else name for name in columns],
             count(1),
         )
+        done = 0
         for batch in self.batches(columns):
-            for row in zip(
-                *(_column(batch, name, self.path).to_pylist() for name in columns), strict=True
-            ):
+            arrays = [_column(batch, name, self.path) for name in columns]
+            try:
+                values = [array.to_pylist() for array in arrays]
+            except UnicodeDecodeError:
+                raise self._not_utf8(arrays, columns, done) from None
+            done += batch.num_rows
+            for row in zip(*values, strict=True):
                 budget.take(sum(len(value) for value in row if isinstance(value, str)), packed)
                 yield next(row_numbers), row
+
+    def _not_utf8(self, arrays: Sequence[Any], columns: Sequence[str], before: int) -> InputError:
+        """The error for a batch with bytes that are no UTF-8, which pyarrow does not check.
+
+        :param before: the number of rows before the batch.
+        """
+        for name, array in zip(columns, arrays, strict=True):
+            for index, value in enumerate(array):
+                try:
+                    value.as_py()
+                except UnicodeDecodeError:
+                    return InputError(
+                        f"{self.path}, row {before + index + 1}: the field {name!r} is not UTF-8;"
+                        " write the file again from text that is"
+                    )
+        raise AssertionError("a batch is not UTF-8, yet each of its values is")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """The record batches of these columns (``translation.de`` is a field), of at most about

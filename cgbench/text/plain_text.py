@@ -47,6 +47,24 @@ def skip_mark(data: bytes | memoryview, name: object) -> int:
     return len(MARK)
 
 
+def warn_of_mark(data: bytes | bytearray, begin: int, end: int, name: object, line: int) -> bool:
+    """Warn of a byte order mark within a text, as where files were joined; returns whether there is
+    one.
+
+    :param data: lines, of which ``begin`` to ``end`` are searched. ``line``: the number of the
+        first one.
+    """
+    place = data.find(MARK, begin, end)
+    if place < 0:
+        return False
+    line += data.count(b"\n", 0, place)
+    warn(
+        f"{name}, line {line:,}: a byte order mark within the text, which makes another word of the"
+        " one beside it; remove all of them: sed 's/\\xef\\xbb\\xbf//g'"
+    )
+    return True
+
+
 def not_utf8(data: bytes, name: object, line_number: int) -> InputError:
     """The error for lines that are not UTF-8; ``line_number`` is that of the first line."""
     if line_number == 1:

@@ -189,10 +189,12 @@ def _pieces(shard: Shard) -> Iterator[tuple[np.ndarray, int, int]]:
     file.
     """
     remaining = None if shard.end is None else shard.end - shard.begin
-    stream: Any = open_raw(shard.path) if shard.end is None else shard.path.open("rb", buffering=0)
+    stream: Any = (
+        shard.path.open("rb", buffering=0) if shard.begin else open_raw(shard.path, sentences=True)
+    )
     reached = shard.begin
     with stream as file:
-        if shard.end is not None:
+        if shard.begin:
             file.seek(shard.begin)
         try:
             where = f"{shard.path}, byte {reached:,} and on"

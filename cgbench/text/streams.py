@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from cgbench.errors import InputError, require
+from cgbench.text.content import HEAD, check_bytes, check_sentences
 from cgbench.text.limits import ZSTD_WINDOW, Budget, check_line, check_lines, limit
-from cgbench.text.plain_text import not_utf8, skip_mark
+from cgbench.text.plain_text import MARK, not_utf8, skip_mark, warn_of_mark
 from cgbench.text.table_formats import is_added
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ SEGMENTS = (".sgm", ".sgml", ".xml", ".tmx", ".xlf", ".xliff", ".po")
 SEGMENT_ID = "id"
 """The column of a file of segments with their numbers."""
 TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet", *SEGMENTS)
+JSON_FORMS = ("json", "jsonl")
 NUMBERED = ("tsv", "csv")
 """Forms of tables whose columns may be given by number if there is no header."""
 STDIN = "-"
@@ -93,9 +97,12 @@ class _Readable(Protocol):
 class _Text(io.RawIOBase):
     """A file as a byte stream whose errors are all :class:`InputError`."""
 
-    def __init__(self, path: Path, file: BinaryIO, plain: _Readable) -> None:
+    def __init__(
+        self, path: Path, file: BinaryIO, plain: _Readable, check: Callable[[bytes], None] | None
+    ) -> None:
         self.path, self.file, self.plain = path, file, plain
         self.budget = Budget(path) if plain is not file else None
+        self.check = check  # the content, on the first bytes that are read
 
     def readable(self) -> bool:
         return True
@@ -116,6 +123,9 @@ class _Text(io.RawIOBase):
             ) from None
         if self.budget:
             self.budget.take(count, self.file.tell())
+        if self.check:
+            self.check(bytes(buffer[: min(count, HEAD)]))
+            self.check = None
         return count
 
     def close(self) -> None:
@@ -221,9 +231,12 @@ def open_bytes(path: Path) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(open_raw(path), 1 << 17))
 
 
-def open_raw(path: Path) -> io.RawIOBase:
+def open_raw(path: Path, *, sentences: bool = False) -> io.RawIOBase:
     """The same without a buffer: a read may return fewer bytes than requested, and none only at the
     end.
+
+    :param sentences: a text, or a table of texts: check that the content is not that of another
+        format (``content.py``).
     """
     if is_stdin(path):
         return _Stdin()
@@ -235,24 +248,31 @@ def open_raw(path: Path) -> io.RawIOBase:
         raise InputError(f"{path}: no such file") from None
     except ValueError as error:  # a NUL byte in the name
         raise InputError(f"{path}: not a valid file name ({error})") from None
+    if file.seekable():
+        packed = path.suffix if path.suffix in COMPRESSED else ""
+        check_bytes(os.pread(file.fileno(), HEAD, 0), path, packed)
+    is_checked = sentences and form(path) not in JSON_FORMS
+    check = partial(check_sentences, name=path) if is_checked else None
     if path.suffix == ".gz":
-        return _Text(path, file, cast(_Readable, gzip.GzipFile(fileobj=file, mode="rb")))
+        return _Text(path, file, cast(_Readable, gzip.GzipFile(fileobj=file, mode="rb")), check)
     if path.suffix == ".zst":
-        return _Text(path, file, _Zstd(file))
-    return _Text(path, file, cast(_Readable, file))
+        return _Text(path, file, _Zstd(file), check)
+    return _Text(path, file, cast(_Readable, file), check)
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path, *, sentences: bool = True) -> Iterator[str]:
     """The lines of a plain text file (also .gz, .zst; ``-`` is standard input), split at ``\\n``
     only.
 
     They have no line ends, and the first has no byte order mark.
 
+    :param sentences: they are sentences or rows of a table, which is checked; false for a reader of
+        another format.
     :raises InputError: as :func:`open_bytes` does; a line is not UTF-8 or longer than
         ``CGBENCH_MAX_LINE``.
     """
     name, count = shown(path), 0
-    with open_raw(path) as file:
+    with open_raw(path, sentences=sentences) as file:
         for buffer, end, offset, _ in whole_lines(file, CHUNK, name):
             data = buffer[0 if offset else skip_mark(buffer[:end].data, name) : end].data
             try:
@@ -291,6 +311,7 @@ def whole_lines(
         block_size + 1 + PAD
     )  # one for all pieces: fresh memory costs as much as reading into it
     pending = line = offset = 0
+    has_mark = False
     while True:
         if pending + block_size + 1 + PAD > len(memory):
             memory = memory[:pending].ljust(2 * (pending + block_size) + 1 + PAD)
@@ -307,6 +328,8 @@ def whole_lines(
                 )
             check_line(pending, name, line + 1)
             if pending:
+                if not has_mark:
+                    warn_of_mark(memory, 0 if offset else len(MARK), pending, name, line + 1)
                 yield buffer, pending, offset, 0
             return
         remaining = None if remaining is None else remaining - count
@@ -319,6 +342,8 @@ def whole_lines(
         if not complete:
             pending = end
             continue
+        if not has_mark:
+            has_mark = warn_of_mark(memory, 0 if offset else len(MARK), complete, name, line + 1)
         tail = memory[complete:end]
         yield buffer, complete, offset, newlines
         line += newlines

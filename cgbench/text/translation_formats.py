@@ -305,7 +305,7 @@ def _po(path: Path) -> list[Segment]:
             )
         entry.clear()
 
-    for line_number, line in enumerate(read_lines(path), 1):
+    for line_number, line in enumerate(read_lines(path, sentences=False), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue

@@ -222,7 +222,7 @@ def test_an_ensemble_folder_without_members(run, corpora, tmp_path):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("build-react", "--output", "x"), "Did you mean '--out'?"),
+        (("build-react", "--output", "x"), "'--out'"),
         (("build-react", "--modle", "x"), "'--model'"),
         (("translate", "--out", "x"), "'--output'"),
         (("score", "bleu", "--reference", "x"), "'--ref'"),

@@ -133,3 +133,9 @@ def test_what_is_wrong(texts, run):
         ),
     ):
         assert said in run(*words, status=2).stderr
+
+
+def test_an_empty_corpus_is_refused(texts, run):
+    (texts / "empty").write_text("\n\n")
+    said = run("overlap", texts / "test.en", "--corpus", texts / "empty", status=2).stderr
+    assert said == "error: --corpus: the corpus is empty: it has no words\n"

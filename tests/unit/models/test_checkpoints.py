@@ -2,6 +2,7 @@ import errno
 import json
 import random
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
@@ -13,7 +14,9 @@ from cgbench.models.checkpoints import (
     CheckpointConfig,
     ensemble_identity,
     load_checkpoint,
+    member_folders,
     member_summary,
+    publish_ensemble,
     read_tensors,
     save_checkpoint,
     write_tensors,
@@ -21,8 +24,9 @@ from cgbench.models.checkpoints import (
 from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import load_preset
+from cgbench.models.ensemble import Ensemble
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.special_ids import SPECIALS
+from cgbench.models.special_ids import EOS, SPECIALS
 from cgbench.models.text.subwords import Subwords
 
 
@@ -253,3 +257,33 @@ def test_damaged_subwords_are_one_line(checkpoint, changes):
     (folder / "subwords.json").write_text(json.dumps(data | changes))
     with pytest.raises(InputError, match=r"subwords\.json: |the subwords differ"):
         load_checkpoint(folder)
+
+
+def test_finite_weights_that_are_far_too_large_are_one_line(checkpoint):
+    """Their probabilities are no numbers: the search finds no hypothesis."""
+    folder, model, *_ = checkpoint
+    (folder / "SHA256SUMS").unlink()
+    tensors = {name: tensor * 1e30 for name, tensor in model.state_dict().items()}
+    write_tensors(folder / "model.safetensors", tensors)
+    ensemble = Ensemble.open([folder], "cpu")
+    with pytest.raises(InputError, match="finite but far too large"):
+        ensemble.translate(["zwei häuser"])
+    with pytest.raises(InputError, match="finite but far too large"):
+        ensemble.score(["zwei häuser"], [np.array([4, EOS])])
+
+
+def test_an_ensemble_that_lost_or_gained_a_member_is_refused(checkpoint, tmp_path):
+    folder, *_ = checkpoint
+    out = tmp_path / "ensemble"
+    out.mkdir()
+    publish_ensemble([folder, folder], out)
+    assert len(member_folders(out)) == 2
+    (out / "member-1").rename(tmp_path / "aside")
+    with pytest.raises(InputError, match=r"lists 2 members, but member-1 is missing; copy"):
+        member_folders(out)
+    (tmp_path / "aside").rename(out / "member-1")
+    (out / "member-1").rename(out / "member-7")
+    with pytest.raises(InputError, match="member-1 is missing"):
+        member_folders(out)
+    (out / "ensemble.json").unlink()  # the way on: what is there is the ensemble
+    assert len(member_folders(out)) == 2

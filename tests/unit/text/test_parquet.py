@@ -206,3 +206,22 @@ def test_what_is_no_parquet_file_is_one_line(tmp_path, data):
     with pytest.raises(InputError, match="not a readable Parquet file") as caught:
         list(read_text(f"{path}:a"))
     assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_no_text_and_nulls_are_named_by_row(tmp_path):
+    """PyArrow does not check that a column of text is UTF-8."""
+    data = pyarrow.array([b"good"] * 20_000 + [b"\xff\xfe", b"good"], pyarrow.binary())
+    texts = pyarrow.Array.from_buffers(pyarrow.string(), len(data), data.buffers())
+    path = tmp_path / "bad.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"de": texts, "en": ["x"] * len(data)}), path)
+    for read in (
+        lambda: list(read_pairs(CorpusSpec((path,), ("en", "de")))),
+        lambda: list(read_text(f"{path}:de")),
+    ):
+        with pytest.raises(InputError, match=r"row 20001: the field 'de' is not UTF-8"):
+            read()
+    path = tmp_path / "null.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"de": ["a", None], "en": ["b", "c"]}), path)
+    message = r"row 2: no text field 'de' in this row \(it is missing or null\)"
+    with pytest.raises(InputError, match=message):
+        list(read_pairs(CorpusSpec((path,), ("de", "en"))))

@@ -99,6 +99,8 @@ def _measured(
     ).hexdigest()
     test = workspace.run(Step("test", {"units": rules.units}, {"text": digest}), build)
     matches, counts = read_corpus(workspace, test, shards, rules, engine)
+    if not any(shard["words"] for shard in counts):
+        raise InputError(f"{argument('corpus')}: the corpus is empty: it has no words")
     automaton, words = Automaton.load(test), Vocabulary.load(test)
     ids, lengths = np.load(test / "ids.npy"), np.load(test / "lengths.npy")
     ends, _ = automaton.ends(ids, lengths, automaton.known(matches, request.min_count))

@@ -1,0 +1,69 @@
+"""A pipe is read like a file, by every command: it is copied once."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+LINES = "the dog sees a cat\nthe cat sees a dog\na bird sees the dog\n" * 20
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """A FIFO that is written once, and its file."""
+
+    def make(name, text=LINES):
+        path = tmp_path / name
+        os.mkfifo(path)
+        writer = threading.Thread(target=lambda: path.write_text(text), daemon=True)
+        writer.start()
+        return path
+
+    return make
+
+
+def test_texts_of_every_kind(run, pipe, tmp_path):
+    """Read twice, in blocks, in shards, as a table, as a system's output."""
+    file = tmp_path / "file"
+    file.write_text(LINES)
+    table = "".join(f"{line}\t{line.upper()}\n" for line in LINES.splitlines())
+    (tmp_path / "table.tsv").write_text(table)
+    for words in (
+        ("degree", "--train", "{}", file),
+        ("degree", "--train", file, "{}"),
+        ("stats", "--train", "{}", "--test", file),
+        ("overlap", "--corpus", "{}", "--", file),
+        ("score", "bleu", "--ref", file, "--hyp", "A={}"),
+    ):
+        path = pipe(f"fifo-{words[0]}-{words.index('{}') if '{}' in words else 0}")
+        given = [str(word).format(path) for word in words]
+        same = [str(word).format(file) for word in words]
+        assert run(*given).stdout == run(*same).stdout.replace(str(file), str(file))
+    split = ("split", "--set", "method=random", "--columns", "1,2", "--out")
+    run(*split, tmp_path / "a", "--corpus", pipe("pipe.tsv", table))
+    run(*split, tmp_path / "b", "--corpus", tmp_path / "table.tsv")
+    for name in ("test.source", "train.target", "split.tsv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_process_substitution_of_a_shell(tmp_path):
+    """Several in one command, one of them in a list of runs; and one for output."""
+    file = tmp_path / "file"
+    file.write_text(LINES)
+    command = (
+        f"{sys.executable} -m cgbench score exact --ref <(cat {file})"
+        f" --hyp 'A='<(cat {file}),<(cat {file}) --per-example >(cat > {tmp_path}/rows.tsv)"
+    )
+    result = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert "100.0" in result.stdout
+
+
+def test_errors_name_the_pipe(run, pipe):
+    path = pipe("bad.de", "one\n\udcff\n".encode("utf-8", "surrogateescape").decode("latin-1"))
+    said = run("score", "exact", "--ref", path, "--hyp", f"A={path}", "--by", "nothing", status=2)
+    assert "cgbench-" not in said.stderr
