@@ -25,6 +25,7 @@ PLAIN = Path(__file__).with_name("plain_cter.py")
 ROWS, GROUP = 10_800, 5
 LINES, SYSTEMS = 6_750, 3
 ONE = 3_003  # lines of newstest2014
+PEER_TER = "sacrebleu's TER"
 
 
 def write_compounds(folder: Path) -> None:
@@ -124,20 +125,15 @@ def main() -> None:
         first = ["--ref", folder / "ref.one", "--hyp", f"s0={folder / 's0.one'}"]
         for name in ("ref", "s0"):
             head(folder / name, ONE, folder / f"{name}.one")
-        # In turns, so that all three see the same machine.
+        peer_of_one = [sys.executable, "-m", "sacrebleu", folder / "ref.one"]
+        peer_of_one += ["-i", folder / "s0.one", "-m"]
+        # In turns, so that all see the same machine.
         commands = {
             "bleu": [*CGBENCH, "score", "bleu", *first],
             "exact": [*CGBENCH, "score", "exact", *first],
-            "peer": [
-                sys.executable,
-                "-m",
-                "sacrebleu",
-                folder / "ref.one",
-                "-i",
-                folder / "s0.one",
-                "-m",
-                "bleu",
-            ],
+            "ter": [*CGBENCH, "score", "ter", *first, "--set", "jobs=1"],
+            PEER_TER: [*peer_of_one, "ter"],
+            "peer": [*peer_of_one, "bleu"],
         }
         rounds = [
             {name: run(command).cpu for name, command in commands.items()}
@@ -184,6 +180,10 @@ def main() -> None:
             f"| {name} of one system, {ONE:,} lines, processor time | {cpu[name]:.2f} s = "
             f"{cpu[name] / cpu['peer']:.2f} x sacrebleu's BLEU ({cpu['peer']:.2f} s) | {goal} |"
         )
+    print(
+        f"| TER of one system, {ONE:,} lines, processor time | {cpu['ter']:.2f} s = sacrebleu's"
+        f" TER ({cpu[PEER_TER]:.2f} s) / {cpu[PEER_TER] / cpu['ter']:.1f} | 1/10 |"
+    )
     print(
         f"| CTER of {ROWS:,} rows, whole command | {ours.wall:.2f} s = {ours.wall / plain.wall:.2f}"
         f" x plain Python ({plain.wall:.2f} s), {ours.memory:.0f} MB | 1 s |"

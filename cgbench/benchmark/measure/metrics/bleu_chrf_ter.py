@@ -1,8 +1,8 @@
 """BLEU, chrF and TER as computed by sacrebleu, and presets that score as in the papers.
 
-sacrebleu (Post 2018) computes all scores and signatures, and counts the statistics of chrF and TER;
-``bleu_matches.py`` counts those of BLEU. A preset changes the text or the statistics as a paper's
-script does, and marks the signature:
+sacrebleu (Post 2018) computes all scores and signatures, and counts the statistics of chrF;
+``bleu_matches.py`` counts those of BLEU, ``ter_edits.py`` those of TER. A preset changes the text or
+the statistics as a paper's script does, and marks the signature:
 
 ``sacrebleu``   sacrebleu's defaults.
 ``react``       no tokenisation: the text is tokenised (Zheng and Lapata 2023; equal to tokenised
@@ -25,6 +25,7 @@ import numpy as np
 
 from cgbench.benchmark.measure.metrics.bleu_matches import bleu_statistics
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
+from cgbench.benchmark.measure.metrics.ter_edits import ter_statistics
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean, read_value
 from cgbench.text.hypothesis_form import BLANKS, CHARACTERS, MARKS, Reading
@@ -39,7 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 BENCHMARKS = {"react": "ReaCT", "cognition": "CoGnition", "lexicon": "Tatoeba en-zh"}
 """The benchmark of each preset."""
-WORTH_A_PROCESS = {"bleu": 100_000, "chrf": 4_000, "ter": 100}
+WORTH_A_PROCESS = {"bleu": 100_000, "chrf": 4_000, "ter": 10_000}
 """Number of sentences from which on several processes are faster."""
 
 _TOGETHER = 200_000  # sentences per task
@@ -346,6 +347,8 @@ def _extract(
     references, runs = task
     if kind == "bleu":
         return bleu_statistics(_make(kind, options), references, runs)
+    if kind == "ter":
+        return ter_statistics(_make(kind, options), references, runs)
     metric = _make(kind, options, [list(column) for column in zip_longest(*references)])
     return [np.array(metric._extract_corpus_statistics(run, None), np.float64) for run in runs]
 
