@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas
 import pytest
 
 import cgbench
+from cgbench.benchmark.score.evaluation import features
 from cgbench.report.score_page import score_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
@@ -64,15 +66,14 @@ def test_rows_and_json_are_those_of_each_metric():
 
 def test_one_table_for_a_terminal_and_a_paper(words, run):
     shown = run("score", *METRICS, *words, "--paired", env={"COLUMNS": "80"}).stdout
-    first, second, notes = shown.split("\n\n")
-    assert first.splitlines()[0].split()[:4] == ["system", "n", "runs", "BLEU"] and "chrF2" in first
-    assert second.splitlines()[0].split()[:2] == [
-        "system",
-        "TER",
-    ]  # with its interval and difference
-    assert [len(table.splitlines()) for table in (first, second)] == [4, 4]
+    first, second, third, notes = shown.split("\n\n")
+    assert first.splitlines()[0].split()[:4] == ["system", "n", "runs", "BLEU"]
+    tables = {"BLEU": first, "chrF2": second, "TER": third}
+    for name, table in tables.items():  # each with its interval, difference and p-values
+        assert {name, "Δ", "p", "(Holm)"} <= {*table.splitlines()[0].split()}
+        assert len(table.splitlines()) == 4 and max(map(len, table.splitlines())) <= 80
     assert notes.count("signature  ") == 3 and "**" in first
-    assert max(map(len, (first + "\n" + second).splitlines())) <= 80
+    assert "adjusts together, by metric: 2 over all examples\n" in notes
     latex = run("score", *METRICS, *words, "--paired", "--format", "latex").stdout
     assert latex.count(r"\begin{tabular}") == 1 and latex.count(r"95\% interval") == 3
     rows = json.loads(run("score", "BLEU", "chrF", *words, "--format", "json").stdout)
@@ -114,20 +115,47 @@ def test_warnings_come_once(words, run):
     assert sum("one run of base" in line for line in errors) == 1
 
 
+def test_breakdowns_are_those_of_each_metric(monkeypatch):
+    measured = []
+    of_length = features.find_feature("length")
+    counting = replace(
+        of_length, measure=lambda inputs: measured.append(1) or of_length.measure(inputs)
+    )
+    monkeypatch.setattr(features, "find_feature", lambda name: counting)
+    options = {"paired": True, "by": "length", "bins": [9, 10]}
+    together = cgbench.evaluate(["bleu", "chrf", "ter"], SYSTEMS, REFERENCES, **options)
+    assert measured == [1]  # once, since it may take long
+    alone = [cgbench.evaluate(name, SYSTEMS, REFERENCES, **options) for name in METRICS]
+    assert together.to_json() == [row for evaluation in alone for row in evaluation.to_json()]
+    rows = [row for evaluation in alone for row in evaluation.rows()]
+    assert together.rows() == rows and {row.tests for row in rows if row.bin} == {None, 6}
+    for form in ("text", "markdown", "latex", "html"):
+        for evaluation in alone:
+            (name,) = [evaluation.scored.metric.name]
+            assert f"{name} by length" in together.report("latex")
+            assert together.report(form).count(name) >= 2
+
+
+def test_where_systems_differ_is_shown_once(words, run):
+    one = run("score", "bleu", *words, "--differences").stdout
+    several = run("score", *METRICS, *words, "--differences").stdout
+    assert several.count("n-grams differ") == one.count("n-grams differ") == 2
+
+
 def test_options_go_to_the_metrics_that_have_them():
     both = cgbench.evaluate(["bleu", "chrf"], SYSTEMS, REFERENCES, lowercase=True, tokenize="none")
     assert "case:lc" in both.signature and "tok:none" in both.signature
     assert "case:lc" in both.more[0].signature and "tok:" not in both.more[0].signature
+    plus = cgbench.evaluate(["bleu", "chrf"], SYSTEMS, REFERENCES, word_order=2)
+    assert "nw:2" in plus.more[0].signature and "nw:" not in plus.signature
 
 
 @pytest.mark.parametrize(
     ("metrics", "more", "line"),
     [
-        (METRICS, ("--by", "length"), "--by is for one metric, not for bleu and chrf and ter"),
-        (METRICS, ("--differences",), "--differences is for one metric"),
         (METRICS, ("--per-example", "x.tsv"), "--per-example is for one metric"),
         (("bleu", "cter"), (), "cter has sources"),
-        (("bleu", "chrf"), ("--set", "word_order=2"), "which of bleu and chrf has it is not known"),
+        (("bleu", "chrf"), ("--set", "order=2"), "which of bleu and chrf has it is not known"),
     ],
 )
 def test_what_is_of_one_metric_is_refused_in_a_line(words, run, metrics, more, line):

@@ -1,8 +1,8 @@
 """BLEU, chrF and TER as computed by sacrebleu, and presets that score as in the papers.
 
 sacrebleu (Post 2018) computes all scores and signatures, and counts the statistics of chrF;
-``bleu_matches.py`` counts those of BLEU, ``ter_edits.py`` those of TER. A preset changes the text or
-the statistics as a paper's script does, and marks the signature:
+``bleu_matches.py`` counts those of BLEU, ``ter_edits.py`` those of TER. A preset changes the text
+or the statistics as a paper's script does, and marks the signature:
 
 ``sacrebleu``   sacrebleu's defaults.
 ``react``       no tokenisation: the text is tokenised (Zheng and Lapata 2023; equal to tokenised
@@ -106,6 +106,11 @@ class SacreMetric(Metric):
         self.name = self._metric._compute_score_from_stats(
             [0] * (3 * getattr(self._metric, "order", 0) + 64)
         ).name
+
+    @classmethod
+    def has_option(cls, name: str) -> bool:
+        """The same; also the options of the sacrebleu class."""
+        return super().has_option(name) or name in _hints(cls.kind)
 
     def signature(self) -> Signature:
         """sacrebleu's signature, with ``prep`` or ``totals`` if the preset changes something."""
@@ -249,6 +254,14 @@ class Ter(SacreMetric):
     top = None  # more edits than words
 
 
+def _hints(kind: str) -> dict[str, Any]:
+    """The options of a sacrebleu class with their types."""
+    from sacrebleu import metrics
+
+    hints = typing.get_type_hints(getattr(metrics, CLASSES[kind]).__init__)
+    return {name: hint for name, hint in hints.items() if name not in _OWN}
+
+
 def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Convert options to the types of the sacrebleu class.
 
@@ -257,8 +270,8 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     from sacrebleu import metrics
 
     metric = getattr(metrics, CLASSES[kind])
-    hints = typing.get_type_hints(metric.__init__)
-    known = [name for name in hints if name not in _OWN]
+    hints = _hints(kind)
+    known = list(hints)
     values: dict[str, Any] = {}
     for key, value in options.items():
         if key not in known:

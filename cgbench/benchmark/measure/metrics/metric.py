@@ -217,6 +217,11 @@ class Metric(ABC):
         names = {*defaults, "compounds", "human"}
         return {name: field for name, field in described.items() if name in names} | by_default
 
+    @classmethod
+    def has_option(cls, name: str) -> bool:
+        """Whether the metric is known to have an option of this name."""
+        return name in cls.options()[0] or name in cls.option_fields()
+
     def label(self, figure: str) -> str:
         """A score with the name of the metric; only the name if it gives one score."""
         return f"{self.name} {figure}" if len(self.figures) > 1 else self.name

@@ -127,7 +127,7 @@ def count_edits(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[in
     }
     if len(numbered) >= WORTH_COMPILED and find_spec("numba") is not None:
         short = [index for index, pair in numbered.items() if pair.longest <= LONGEST_COMPILED]
-        for index, count in zip(short, _compiled([numbered[at] for at in short]), strict=True):
+        for index, count in zip(short, compiled_edits([numbered[at] for at in short]), strict=True):
             edits[index] = count
             del numbered[index]
     # Sentences of similar length go together.
@@ -143,7 +143,7 @@ def count_edits(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[in
     return edits
 
 
-def _compiled(pairs: Sequence[Pair]) -> list[int]:
+def compiled_edits(pairs: Sequence[Pair]) -> list[int]:
     """The edits of each pair, by compiled code."""
     from cgbench.benchmark.measure.metrics.ter_kernels import edits_of
 

@@ -422,8 +422,14 @@ AnyTested = TypeVar("AnyTested", Score, Pair)
 def _adjusted(tests: Sequence[AnyTested]) -> list[AnyTested]:
     p_values = holm([test.p_value for test in tests])
     calibrated = holm([test.p_calibrated for test in tests])
+    count = sum(test.p_value is not None for test in tests)
     return [
-        replace(test, p_holm=p, p_calibrated_holm=p_star)
+        replace(
+            test,
+            p_holm=p,
+            p_calibrated_holm=p_star,
+            tests=None if test.p_value is None else count,
+        )
         for test, p, p_star in zip(tests, p_values, calibrated, strict=True)
     ]
 

@@ -18,7 +18,8 @@ class Tested:
     """A difference, its 95% confidence interval, and its p-values; None: not requested, or there
     was no test.
 
-    ``p_value``: by the requested test; ``p_holm``: adjusted for all comparisons of its family.
+    ``p_value``: by the requested test; ``p_holm``: adjusted for all comparisons of its family,
+    of which there are ``tests``.
     ``p_calibrated``: by the calibrated test, if p-values by sacrebleu's rule were requested;
     ``p_calibrated_holm``: adjusted. ``difference_low``, ``difference_high``: for several runs, or
     clusters, the interval excludes zero exactly if the unadjusted p-value is below 0.05.
@@ -31,6 +32,7 @@ class Tested:
     p_holm: float | None = None
     p_calibrated: float | None = None
     p_calibrated_holm: float | None = None
+    tests: int | None = None
 
     @property
     def p_star(self) -> float | None:

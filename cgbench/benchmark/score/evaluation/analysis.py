@@ -31,6 +31,8 @@ class Analysis:
         :func:`cgbench.evaluate`; None if they are there already.
     :param needs: further arguments that it needs, with what they give, in words.
     :param layout: how the result is shown; by default, it is rows.
+    :param for_first_metric: of several metrics, it runs for the first only, since it compares
+        outputs more than scores.
     :param further_outputs: arguments with outputs for other texts than the test set, and these
         texts, from the options.
     """
@@ -41,6 +43,7 @@ class Analysis:
     needs: Mapping[str, str] = field(default_factory=dict)
     layout: AnalysisLayout = ROWS
     further_outputs: Callable[[Any], Mapping[str, Column]] | None = None
+    for_first_metric: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.run):

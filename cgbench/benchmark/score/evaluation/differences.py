@@ -368,4 +368,6 @@ def _of_context(context: ScoringContext) -> tuple[Differences, ...]:
     )
 
 
-DIFFERENCES = Analysis("differences", _of_context, layout=analyses.DIFFERENCES)
+DIFFERENCES = Analysis(
+    "differences", _of_context, layout=analyses.DIFFERENCES, for_first_metric=True
+)

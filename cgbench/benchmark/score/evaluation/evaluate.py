@@ -81,22 +81,36 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
         from cgbench.benchmark.score.evaluation.with_memory import with_memory
 
         request = with_memory(request)
-    first, *more = (_by_one_metric(of_metric, context) for of_metric in request.by_metric())
+    first, *more = (
+        _by_one_metric(of_metric, context, is_first=position == 0)
+        for position, of_metric in enumerate(request.by_metric())
+    )
     evaluation = replace(first, more=tuple(more))
     for warning in evaluation.warned:
         warnings.warn(warning, stacklevel=2)
     return evaluation
 
 
-def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
-    """The evaluation by the metric of a request."""
+def _by_one_metric(request: ScoreRequest, context: MetricContext, *, is_first: bool) -> Evaluation:
+    """The evaluation by the metric of a request.
+
+    :param is_first: whether it is the first of several, with the analyses that do not depend on the
+        metric.
+    """
     comparison, breakdown = request.comparison, request.breakdown
     # Read the test set and the control set.
     test = read_test_set(request, context)
     check_effects(request, test)
     control = read_control_set(request, context)
     check_resampled(request, control)
-    inputs = feature_inputs(request, test)
+    # What examples are grouped by: the same for all metrics, unless it is a feature of this one.
+    by: Any = breakdown.by
+    is_of_metric = isinstance(by, str) and test.metric.feature(by) is not None
+    shared = MetricContext() if is_of_metric else context
+    inputs = shared.once("feature inputs", lambda: feature_inputs(request, test))
+    binning = None
+    if by is not None:
+        binning = shared.once("binning", lambda: binning_of(breakdown, test.metric.n, inputs))
     # How examples were drawn and count, in both sets.
     sampling = context.once("sampling", lambda: sampling_of(request, test))
     control_set = None
@@ -107,7 +121,6 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     # Check the texts.
     lines = [*test.warnings, *_warnings_of_texts(request, test, inputs)]
     # Score.
-    binning = binning_of(breakdown, test.metric.n, inputs) if breakdown.by is not None else None
     scored = score(
         test.metric,
         test.systems,
@@ -121,7 +134,7 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     )
     # Analyse the scores.
     scoring = ScoringContext(request, test, control, scored, binning, inputs)
-    analyses, layouts, analysis_warnings = run_analyses(scoring)
+    analyses, layouts, analysis_warnings = run_analyses(scoring, is_first=is_first)
     # Collect the warnings.
     sources = test.sources.values if test.sources else None
     if comparison.confidence or comparison.paired:
@@ -172,13 +185,15 @@ def _benchmark_name(request: ScoreRequest, test: ExampleSet) -> str:
 
 
 def run_analyses(
-    context: ScoringContext,
+    context: ScoringContext, *, is_first: bool = True
 ) -> tuple[dict[str, Any], dict[str, AnalysisLayout], list[str]]:
     """The results of the requested analyses by name, how these are shown, and warnings."""
     results: dict[str, Any] = {}
     layouts: dict[str, AnalysisLayout] = {}
     warnings_of_all: list[str] = []
     for analysis in requested_analyses(context.request):
+        if analysis.for_first_metric and not is_first:
+            continue
         options = options_of(analysis, context.request)
         result = analysis.run(replace(context, options=options))
         if isinstance(result, str):  # why there is none

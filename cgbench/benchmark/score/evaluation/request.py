@@ -384,7 +384,7 @@ class ScoreRequest(Request):
     def by_metric(self) -> list[ScoreRequest]:
         """A request for each metric, with those of the options that it has.
 
-        :raises InputError: an option or an analysis is of one metric only.
+        :raises InputError: the metrics are of different texts, or none is known to have an option.
         """
         if len(self.metrics) < 2:
             return [self]
@@ -394,23 +394,10 @@ class ScoreRequest(Request):
             raise InputError(
                 f"{several}: cter has sources, other metrics have references; score them one by one"
             )
-        if given := [
-            name
-            for name in self.breakdown.given
-            if getattr(self.breakdown, name) not in (None, False)
-        ]:
-            raise InputError(
-                f"{argument(sorted(given)[0])} is for one metric, not for {several}; give one"
-            )
-        options: Any = self.settings
-        if of_analyses := options.keys() - self.metric_options.keys():
-            name = min(of_analyses)
-            raise InputError(f"{argument(name)} is for one metric, not for {several}; give one")
-        of_metric = {
-            name: [*kind.options()[0], *kind.option_fields()] for name, kind in classes.items()
-        }
-        for name in options:
-            if not any(name in names for names in of_metric.values()):
+        settings: Any = self.settings
+        of_analyses = settings.keys() - self.metric_options.keys()
+        for name in sorted(settings.keys() - of_analyses):
+            if not any(kind.has_option(name) for kind in classes.values()):
                 raise InputError(
                     f"{argument(name)}: which of {several} has it is not known; score them one"
                     " by one"
@@ -419,7 +406,11 @@ class ScoreRequest(Request):
             changed(
                 self,
                 metric=metric,
-                settings={name: options[name] for name in options if name in names},
+                settings={
+                    name: value
+                    for name, value in settings.items()
+                    if name in of_analyses or kind.has_option(name)
+                },
             )
-            for metric, names in of_metric.items()
+            for metric, kind in classes.items()
         ]

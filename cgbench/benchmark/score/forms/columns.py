@@ -158,6 +158,7 @@ COLUMNS = (
         "p-value of the difference",
         head="p",
         cell=lambda row, decimals: p_text(row.p_value),
+        beside=True,
     ),
     Column(
         "p_holm",
@@ -166,6 +167,7 @@ COLUMNS = (
         "the p-value adjusted by Holm's method",
         head=HOLM,
         cell=lambda row, decimals: p_text(row.p_holm),
+        beside=True,
     ),
     Column(
         "p_calibrated",
@@ -180,7 +182,9 @@ COLUMNS = (
         "that p-value adjusted by Holm's method; it decides about stars",
         head="p (calibrated)",
         cell=lambda row, decimals: p_text(row.p_calibrated_holm),
+        beside=True,
     ),
+    Column("tests", "Int64", "difference", "p-values that Holm's method adjusts together"),
     Column("q_value", "float64", "row", "p-value at the false discovery rate"),
     Column("baseline", "str", "row", "the system of the difference"),
     Column("signature", "str", "row", "how the score was computed"),

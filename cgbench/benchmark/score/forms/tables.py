@@ -406,9 +406,26 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
 def _signatures(of_metrics: Sequence[tuple[ScoredSystems, Iterable[Row]]]) -> Note:
     lines = [legend(scored, rows) for scored, rows in of_metrics if scored.test]
     lines = list(dict.fromkeys(lines))
+    if len(of_metrics) > 1:
+        lines += [_families([row for _, rows in of_metrics for row in rows])]
+    lines = list(filter(None, lines))
     name = "signature  "
     lines += [f"{name}{scored.metric.name}|{scored.signature}" for scored, _ in of_metrics]
     return Note("\n".join(lines), code=True, indent=len(name))
+
+
+def _families(rows: Iterable[Row]) -> str:
+    """How many p-values Holm's method adjusts together, of each of several metrics; empty if it
+    adjusts none.
+    """
+    largest = {"over all examples": 0, "in bins": 0}
+    for row in rows:
+        where = "over all examples" if row.bin is None else "in bins"
+        largest[where] = max(largest[where], row.tests or 0)
+    counts = [f"{tests:,} {where}" for where, tests in largest.items() if tests > 1]
+    if not counts:
+        return ""
+    return f"tests that Holm's method adjusts together, by metric: {', '.join(counts)}"
 
 
 def table_of_rows(rows: Sequence[Row], width: int) -> OutputTable:
