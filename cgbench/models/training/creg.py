@@ -67,7 +67,8 @@ class CReg(Objective):
 
     def contrast(self, states: Tensor, labels: Tensor) -> Tensor:
         """Return the contrastive loss of states [2N, width], second view last, with labels [2N]."""
-        compared = labels >= len(SPECIALS)
+        # One index for both: a GPU makes the host wait for the number of tokens.
+        compared = (labels >= len(SPECIALS)).nonzero()[:, 0]
         z = F.normalize(self.project(states.float()[compared]), dim=-1)
         return contrastive_loss(z, labels[compared], self.method.temperature)
 
