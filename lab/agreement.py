@@ -1,6 +1,6 @@
 """Level and coverage of ``cgbench score agreement``, by simulation: docs/lab/agreement.md.
 
-    python lab/agreement.py [TRIALS]
+    python lab/agreement.py [TRIALS [SYSTEMS NOISE EXAMPLES]]
 
 An output has a quality: that of its system, of its example, and of itself. Raters see it with
 noise, in steps of one as scales have; metrics see it with noise of their own. Two metrics are
@@ -10,6 +10,7 @@ which p is below 0.05, and the share of 95% intervals that hold the mean value o
 
 import itertools
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -32,11 +33,14 @@ def outputs(
     return JudgedOutputs(names[0], names[1], ("",), ratings, metrics)
 
 
-def main(trials: int) -> None:
-    """Print the grid."""
+CELLS = tuple(itertools.product((4, 12), (0.5, 2.0), (100, 400)))
+
+
+def main(trials: int, cells: Sequence[tuple[int, float, int]]) -> None:
+    """Print the cells of the grid: systems, noise of the metrics, examples."""
     head = ["systems", "examples", "noise", *(measure.name for measure in MEASURES)]
     print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
-    for systems, noise, items in itertools.product((4, 12), (0.5, 2.0), (100, 400)):
+    for systems, noise, items in cells:
         called = np.zeros((trials, len(MEASURES)))
         values, lows, highs = (np.zeros((trials, len(MEASURES))) for _ in range(3))
         for trial in range(trials):
@@ -59,4 +63,8 @@ def main(trials: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 300)
+    trial_count = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    if len(sys.argv) > 2:
+        main(trial_count, [(int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))])
+    else:
+        main(trial_count, CELLS)

@@ -4,6 +4,7 @@ by simulation.
     python lab/clusters.py means                    # 2,000 trials per cell, all cells
     python lab/clusters.py texts                    # BLEU and CTER, 1,000 trials per cell
     python lab/clusters.py documents                # 40 documents of five sentences, 10,000 trials
+    python lab/clusters.py few                      # 2 to 6 clusters, 2,000 trials per cell
     python lab/clusters.py means --trials 200       # a quick look
 
 Two systems are equally good. Their scores vary by example, by cluster and by seed. ``correlation``
@@ -18,7 +19,7 @@ import argparse
 import datetime
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from cgbench.benchmark.score.comparison.variance_components import Contrasts
 from cgbench.machine import description
 
 CLUSTERS = (5, 10, 20, 40, 200)
+FEW_CLUSTERS = (2, 3, 4, 5, 6)
 CORRELATIONS = (0.0, 0.1, 0.3, 0.6)
 SIZE = 10  # examples per cluster, on average
 OWN = 0.5  # variance of a seed's own luck on an example, where examples have 1
@@ -49,6 +51,12 @@ class Mean(Metric):
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         return sums[:, :1] / sums[:, 1:]
+
+
+class Share(Mean):
+    """The share of examples that are right."""
+
+    bottom, top = 0.0, 1.0
 
 
 class Groups(Cter):
@@ -138,18 +146,40 @@ def differ(values: list[np.ndarray], covariance: ExampleCovariance) -> bool:
 
 
 def means(trials: int) -> None:
-    grid = itertools.product((1, 2), (1, 3), ("equal", "zipf"), CLUSTERS, CORRELATIONS)
+    of_values(trials, (1, 2), CLUSTERS, CORRELATIONS)
+
+
+def few(trials: int) -> None:
+    """Few clusters: normal values, and right or wrong (10% right)."""
+    for right in (None, 0.1):
+        of_values(trials, (1,), FEW_CLUSTERS, (0.0, 0.3, 0.6), right)
+
+
+def of_values(
+    trials: int,
+    numbers_of_ways: Sequence[int],
+    counts: Sequence[int],
+    correlations: Sequence[float],
+    right: float | None = None,
+) -> None:
+    """The grid of a mean of normal values, or of the share ``right`` of them that are highest."""
+    grid = itertools.product(numbers_of_ways, (1, 3), ("equal", "zipf"), counts, correlations)
     for ways, runs, shape, count, correlation in grid:
         rng = np.random.default_rng([ways, runs, len(shape), count, round(10 * correlation)])
         labels = layout(rng, count, shape, ways)
-        metric = Mean([["-"]] * len(labels[0]))
+        metric = (Mean if right is None else Share)([["-"]] * len(labels[0]))
         spread = math.sqrt(1 / len(labels[0]))  # as much as examples without clusters contribute
 
         def draw() -> np.ndarray:
             found = latent(rng, labels, correlation, runs, spread)  # noqa: B023 - used at once
+            if right is not None:
+                scale = math.sqrt(1 + (OWN + spread**2 if runs > 1 else 0))  # noqa: B023
+                found = (found > scale * special.ndtri(1 - right)).astype(float)
             return np.stack([found, np.ones_like(found)], axis=-1)
 
-        show("mean", ways, runs, shape, count, correlation, cell(trials, metric, labels, draw, 0.0))
+        results = cell(trials, metric, labels, draw, right or 0.0)
+        name = "mean" if right is None else f"{right:.0%} right"
+        show(name, ways, runs, shape, count, correlation, results)
 
 
 def texts(trials: int) -> None:
@@ -259,7 +289,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["means", "texts", "documents"])
+    parser.add_argument("part", choices=["means", "few", "texts", "documents"])
     parser.add_argument("--trials", type=int)
     given = parser.parse_args()
     print(f"{datetime.date.today()}, {description()}\n")
@@ -270,8 +300,8 @@ def main() -> None:
         " without clusters, % |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    if given.part == "means":
-        means(given.trials or 2000)
+    if given.part in ("means", "few"):
+        {"means": means, "few": few}[given.part](given.trials or 2000)
     else:
         texts(given.trials or 1000)
 

@@ -5,17 +5,21 @@
 For each kind of metric, share of wrong examples and number of judgements: the root mean square
 error as a ratio of that of the judgements alone, the bias as a share of the standard error of
 these, and the coverage of the 95% interval with the metric and without it. ``--clusters``: the
-share of true means outside the interval where documents are judged.
+share of true means outside the interval where documents are judged. ``--skewed``: coverage and mean
+width for judgements of several skewed distributions, beside those of Student's t alone.
 """
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 
 from cgbench.benchmark.score.comparison.design import Clusters
+from cgbench.benchmark.score.comparison.intervals import student_quantile
 from cgbench.benchmark.score.comparison.prediction_powered import human_means
 
 N, TRIALS = 2_000, 500
+Draw = Callable[[np.random.Generator], np.ndarray]
 METRICS = ("perfect", "good", "noisy", "useless", "inverted")
 
 
@@ -86,9 +90,69 @@ def clusters() -> None:
         )
 
 
+def of_mqm(*shares: tuple[float, float]) -> tuple[Draw, float]:
+    """Judgements of 0 but for the shares of others, and their mean."""
+    values, probabilities = zip((0.0, 1 - sum(share for _, share in shares)), *shares, strict=True)
+
+    def judgements(rng: np.random.Generator) -> np.ndarray:
+        return rng.choice(values, N, p=probabilities)
+
+    return judgements, float(np.dot(values, probabilities))
+
+
+MQM, PERCENT = (-25.0, 0.0), (0.0, 100.0)
+SKEWED: dict[str, tuple[Draw, float, tuple[float, float]]] = {
+    "0.5% of -25": (*of_mqm((-25, 0.005)), MQM),
+    "0.2% of -25, 30% of -1": (*of_mqm((-25, 0.002), (-1, 0.3)), MQM),
+    "1% of -25, 5% of -5, 20% of -1": (*of_mqm((-25, 0.01), (-5, 0.05), (-1, 0.2)), MQM),
+    "3% of -25, 25% of -1": (*of_mqm((-25, 0.03), (-1, 0.25)), MQM),
+    "10% of -25": (*of_mqm((-25, 0.1)), MQM),
+    "10% of -25, 20% of -5": (*of_mqm((-25, 0.1), (-5, 0.2)), MQM),
+    "5% of -5": (*of_mqm((-5, 0.05)), MQM),
+    "Poisson errors of -5 (0.3) and -1 (0.7)": (
+        lambda rng: np.maximum(-25.0, -5.0 * rng.poisson(0.3, N) - rng.poisson(0.7, N)),
+        -2.2,
+        MQM,
+    ),
+    "0 to 100, beta(5, 1.5)": (lambda rng: 100 * rng.beta(5, 1.5, N), 100 * 5 / 6.5, PERCENT),
+}
+
+
+def skewed() -> None:
+    """Coverage and width of judgements alone: as cgbench has them / Student's t; then with a metric
+    that is the judgement and noise of its standard deviation.
+    """
+    for name, (draw_human, true, scale) in SKEWED.items():
+        cells = []
+        for judged in (10, 20, 30, 50, 100, 500):
+            rng, rows = np.random.default_rng(judged), []
+            for _ in range(2 * TRIALS):
+                human = draw_human(rng)
+                metric = human + human.std() * rng.normal(size=N)
+                some = np.where(np.arange(N) < judged, human, np.nan)
+                mean = human_means({"a": some}, {"a": metric}, scale=scale)[0]
+                first = human[:judged]
+                half = student_quantile(judged - 1) * first.std(ddof=1) / np.sqrt(judged)
+                ends = (
+                    (mean.alone_low, mean.alone_high),
+                    (max(first.mean() - half, scale[0]), min(first.mean() + half, scale[1])),
+                    (mean.powered_low, mean.powered_high),
+                )
+                covers = [low <= true <= high and high > low for low, high in ends]
+                rows.append((*covers, *(high - low for low, high in ends)))
+            covers, widths = np.split(np.mean(np.array(rows, float), axis=0), 2)
+            cells.append(
+                " / ".join(f"{100 * share:.1f}" for share in covers)
+                + f" ({' / '.join(f'{width:.2f}' for width in widths)})"
+            )
+        print("| " + " | ".join([name, *cells]) + " |", flush=True)
+
+
 def main() -> None:
     if "--clusters" in sys.argv:
         return clusters()
+    if "--skewed" in sys.argv:
+        return skewed()
     for strata in (False, True):
         print(
             "ratio of errors, bias, coverage with the metric/alone"

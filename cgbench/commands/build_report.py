@@ -43,7 +43,7 @@ def report(release: Release) -> str:
     if quality := manifest.get("ensemble"):
         sections.append(render(*table_of(quality)))
     if noise := manifest.get("noise"):
-        sections.append(f"noise: {noise_text(noise, config)}")
+        sections.append(f"noise: {noise_text(noise, config, manifest['counts']['candidates'])}")
     # A few pairs with their covers.
     read = [release.lines] * 2 + [partial(release.lines, normalised=True)]
     sides = ("source", "target", config["degree_side"])

@@ -12,7 +12,12 @@ import numpy as np
 from cgbench.argument_types import AnyRelease, Bitext, Bitexts
 from cgbench.benchmark.candidates.correlations import CENTRAL, correlations, numeric
 from cgbench.benchmark.candidates.ensemble_quality import table_of
-from cgbench.benchmark.candidates.noise_share import SHUFFLED
+from cgbench.benchmark.candidates.noise_share import (
+    SHUFFLED,
+    noise_kinds,
+    sees_noise,
+    total,
+)
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.release.card import figure_rows
 from cgbench.benchmark.release.card_notes import written_parts
@@ -319,38 +324,34 @@ def _noise(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any] |
     """Estimated noise in percent, of all candidates and of those that are not dropped: by tenth of
     the uncertainty.
 
-    Noise is twice the pairs less likely than the median of shuffled pairs (:mod:`.noise_share`).
-    Which dropped pairs are noise is unknown beyond these, so what is left is at most the rest of
-    the estimate.
+    Which dropped pairs are noise is unknown, but for those that are as unlikely as shuffled pairs,
+    so what is left is at most the rest of the estimate (:mod:`.noise_share`).
     """
     quality, measure = release.manifest.get("ensemble"), release.configuration["uncertainty"]
-    shuffled = quality["candidates"].get(SHUFFLED) if quality and not quality["warnings"] else None
-    if shuffled is None or "stage" not in columns:
+    if quality is None or not sees_noise(quality) or "stage" not in columns:
         return None
-    unlikely = columns[REFERENCE_LIKELIHOOD] > shuffled
-    not_dropped = ~np.isin(
+    is_dropped = np.isin(
         columns["stage"], [stage for stage in STAGES if stage.startswith("dropped")]
     )
+    is_unlikely = columns[REFERENCE_LIKELIHOOD] > quality["candidates"][SHUFFLED]
 
-    def shares(rows: np.ndarray) -> list[float]:
-        left = np.count_nonzero(unlikely[rows]) + np.count_nonzero((unlikely & not_dropped)[rows])
-        counts = (
-            (2 * np.count_nonzero(unlikely[rows]), len(rows)),
-            (
-                left,
-                np.count_nonzero(not_dropped[rows]),
-            ),
-        )
-        return [min(100.0, 100 * noise / pairs) if pairs else math.nan for noise, pairs in counts]
+    def shares(rows: np.ndarray | None) -> list[float]:
+        """In percent, of all candidates and of those that are not dropped."""
+        share = total(noise_kinds(columns, quality, rows))
+        rows = np.arange(len(is_dropped)) if rows is None else rows
+        dropped_noise = np.count_nonzero((is_unlikely & is_dropped)[rows])
+        remaining = np.count_nonzero(~is_dropped[rows])
+        left = max(0.0, share * len(rows) - dropped_noise)
+        return [100 * share, min(100.0, 100 * left / remaining) if remaining else math.nan]
 
-    tenths = np.array_split(np.argsort(-columns[measure], kind="stable"), min(10, len(not_dropped)))
+    tenths = np.array_split(np.argsort(-columns[measure], kind="stable"), min(10, len(is_dropped)))
     before, after = zip(*map(shares, tenths), strict=True)
     series = [Series("all", before, colour=6), Series("not dropped", after, colour=0)]
     labels = [str(tenth) for tenth in range(1, len(tenths) + 1)]
     chart = Chart(
         labels, series, f"Noise by {measure}", "noise, %", f"tenth by {measure}, highest first"
     )
-    return {"chart": charts.draw(chart), "shares": shares(np.arange(len(not_dropped)))}
+    return {"chart": charts.draw(chart), "shares": shares(None)}
 
 
 def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:

@@ -1,4 +1,6 @@
-"""Amounts in settings: a number of items, or a share of them."""
+"""Amounts in settings: a number of items, or a share of them; how many are dropped as noise may be
+decided by how much noise there is (``auto``).
+"""
 
 import re
 from collections.abc import Callable
@@ -8,6 +10,9 @@ from typing import Annotated, Any, TypeAlias
 from cgbench.argument_types import Kind
 from cgbench.errors import InputError
 
+AUTO, AUTO_AT_MOST = "auto", "1/20"
+"""An amount to drop that depends on the estimated noise, and what it is without an estimate."""
+
 
 def _fits(least: Fraction) -> Callable[[Any], bool]:
     def fits(value: Any) -> bool:
@@ -15,7 +20,7 @@ def _fits(least: Fraction) -> Callable[[Any], bool]:
             amount = parse_amount("amount", value)
         except InputError:
             return False
-        return amount >= least and not isinstance(value, bool)
+        return value != AUTO and amount >= least and not isinstance(value, bool)
 
     return fits
 
@@ -40,11 +45,25 @@ PositiveAmount: TypeAlias = Annotated[
 ]
 
 
+CutAmount: TypeAlias = Annotated[
+    int | str,
+    Kind(
+        "amount",
+        f"a whole number, a share such as 1/30, or {AUTO}",
+        lambda value: value == AUTO or _fits(Fraction(0))(value),
+        read=_read,
+    ),
+]
+"""How many to drop as noise: an amount, or by how much noise there is (:mod:`.noise_share`)."""
+
+
 def parse_amount(key: str, value: int | str) -> Fraction:
-    """``value`` as an exact fraction, of a number or a share (:func:`is_share`).
+    """``value`` as an exact fraction, of a number or a share (:func:`is_share`); ``auto`` is the
+    most that it can be.
 
     :raises InputError: it is neither a whole number nor a fraction of at most 1.
     """
+    value = AUTO_AT_MOST if value == AUTO else value
     try:
         if not re.fullmatch(r"[0-9_]+([./][0-9]+)?|\.[0-9]+", str(value)):
             raise ValueError
@@ -57,8 +76,10 @@ def parse_amount(key: str, value: int | str) -> Fraction:
 
 
 def is_share(value: int | str) -> bool:
-    """Whether an amount is a share: written as a fraction. ``1/1`` means all, ``1`` means one."""
-    return "/" in str(value) or "." in str(value)
+    """Whether an amount is a share: written as a fraction, or ``auto``. ``1/1`` means all, ``1``
+    means one.
+    """
+    return value == AUTO or "/" in str(value) or "." in str(value)
 
 
 def resolve_amount(key: str, value: int | str, total: int) -> int:

@@ -12,13 +12,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.noise_measures import (
+    NO_LOSSES,
+    NOISE,
+    TRAINING,
+    UnlikelyPairs,
+    scrambled_sources,
+    with_similar_references,
+)
 from cgbench.benchmark.candidates.noise_share import SHUFFLED
 from cgbench.benchmark.candidates.uncertainty import REFERENCE, shard_needs
 from cgbench.engines import Engine
@@ -78,7 +86,7 @@ def quality_step(uncertainty: Step) -> Step:
         "constants": CONSTANTS,
         SHUFFLED: PAIRED_ANEW,
     }
-    return Step("ensemble-quality", settings, {"uncertainty": uncertainty.key})
+    return Step("ensemble-quality", settings, {"uncertainty": uncertainty.key}, revision=2)
 
 
 def measure_quality(
@@ -87,7 +95,7 @@ def measure_quality(
     texts: tuple[Sequence[str], Sequence[str]],
     *,
     members: Sequence[Path],
-    train: Path,
+    train: tuple[Path, Path],
     train_lines: int,
     held_out: tuple[Path, Path] | None,
     search: Mapping[str, Any],
@@ -101,7 +109,7 @@ def measure_quality(
         sources and targets.
     :param members: checkpoints of one ensemble; empty for external models, where only the outputs
         are measured.
-    :param train: the target side of the training text, of ``train_lines`` lines; ``held_out``: the
+    :param train: both sides of the training text, of ``train_lines`` lines; ``held_out``: the
         validation pairs.
     :param search: arguments of :meth:`.Ensemble.translate`.
     :param scores: chrF and BLEU of hypotheses and references, by name.
@@ -132,13 +140,17 @@ def measure_quality(
         )
         lengths = list(map(token_count, measures["log_prob"], measures["pe_stu"]))
         totals = measures[f"{REFERENCE}log_prob"]
-        step = max(1, train_lines // UNIGRAMS)
-        targets = list(islice(read_lines(train), 0, step * UNIGRAMS, step))
+
+        def training_lines(side: int, most: int) -> list[str]:
+            """At most ``most`` lines, evenly spaced."""
+            step = max(1, train_lines // most)
+            return list(islice(read_lines(train[side]), 0, step * most, step))
+
         measurement = Measurement(
             members=tuple(members),
             device=device,
             search=dict(search),
-            training=targets,
+            training=training_lines(1, UNIGRAMS),
             sources=sources,
             references=references,
             lengths=lengths,
@@ -147,8 +159,17 @@ def measure_quality(
             held_out_targets=held_out_texts[1],
         )
         tasks = [(measurement,)]
-        for measured, translations in engine.run(Measurement.run, tasks, shard_needs(device)):
+        scrambled = scrambled_sources(training_lines(0, TRAINING), sources)
+        losses = np.array(measures[f"{REFERENCE}pe_stu"], np.float64)
+        for measured, translations, unlikely in engine.run(
+            Measurement.run, tasks, shard_needs(device)
+        ):
             quality["candidates"] |= measured["candidates"]
+            if unlikely:
+                quality["candidates"] |= {
+                    SHUFFLED: _finite(unlikely.median),
+                    NOISE: unlikely.measures(losses, sources, references, scrambled),
+                }
             if translations:
                 quality["held_out"] = {
                     "pairs": len(translations),
@@ -307,8 +328,10 @@ class Measurement:
     held_out_sources: Sequence[str]
     held_out_targets: Sequence[str]
 
-    def run(self) -> tuple[dict[str, Any], list[str]]:
-        """Losses and shares of cut translations; and the translations of the held-out sources."""
+    def run(self) -> tuple[dict[str, Any], list[str], UnlikelyPairs | None]:
+        """Losses and shares of cut translations; the translations of the held-out sources; and the
+        losses of pairs that do not belong together, None for fewer than two candidates.
+        """
         from cgbench.models.ensemble import Ensemble
 
         ensemble = Ensemble.open(self.members, self.device)
@@ -320,37 +343,39 @@ class Measurement:
                 "loss": _finite(-sum(self.log_probabilities) / sum(map(len, references))),
                 "unigram_loss": unigram_loss(training, references, vocabulary_size),
                 "cut": _share_cut(ensemble, self.sources, self.lengths, self.search),
-                SHUFFLED: _loss_of_shuffled(ensemble, self.sources, self.references),
+                SHUFFLED: None,
             }
         }
+        unlikely = self._unlikely_pairs(ensemble)
         if not self.held_out_sources:
-            return measured, []
+            return measured, [], unlikely
         translations = ensemble.translate(self.held_out_sources, **self.search)
         targets = encode(self.held_out_targets)
-        scores = ensemble.score(self.held_out_sources, targets)["log_prob"]
+        scores = ensemble.score(self.held_out_sources, targets)
         lengths = [len(translation.tokens) for translation in translations]
         measured["held_out"] = {
-            "loss": _finite(-float(scores.sum()) / sum(map(len, targets))),
+            "loss": _finite(-float(scores["log_prob"].sum()) / sum(map(len, targets))),
             "unigram_loss": unigram_loss(training, targets, vocabulary_size),
             "cut": _share_cut(ensemble, self.held_out_sources, lengths, self.search),
         }
-        return measured, [translation.text for translation in translations]
+        if unlikely:
+            unlikely = replace(unlikely, held_out=scores["pe_stu"])
+        return measured, [translation.text for translation in translations], unlikely
 
-
-def _loss_of_shuffled(
-    ensemble: Ensemble, sources: Sequence[str], references: Sequence[str]
-) -> float | None:
-    """The median of -log P per token of pairs that do not belong together: sources with the
-    reference of another.
-    """
-    lines, references_spread = _spread(sources, PAIRED_ANEW), _spread(references, PAIRED_ANEW)
-    if len(lines) < 2:
-        return None
-    half = len(references_spread) // 2
-    turned = [*references_spread[half:], *references_spread[:half]]
-    return _finite(
-        np.median(ensemble.score(lines, ensemble.subwords.encode_target(turned))["pe_stu"])
-    )
+    def _unlikely_pairs(self, ensemble: Ensemble) -> UnlikelyPairs | None:
+        """The losses of sources with references of other sources: any, and similar ones."""
+        lines, references = (_spread(side, PAIRED_ANEW) for side in (self.sources, self.references))
+        if len(lines) < 2:
+            return None
+        half = len(references) // 2
+        turned = [*references[half:], *references[:half]]
+        encode = ensemble.subwords.encode_target
+        similar = with_similar_references(self.sources, self.references)
+        return UnlikelyPairs(
+            ensemble.score(lines, encode(turned))["pe_stu"],
+            ensemble.score(similar[0], encode(similar[1]))["pe_stu"] if similar[0] else NO_LOSSES,
+            NO_LOSSES,
+        )
 
 
 def _share_cut(

@@ -66,6 +66,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
     manifest, quality = release.manifest, release.manifest.get("ensemble")
     config, inputs = manifest["configuration"], manifest["inputs"]
     outside, examples = inputs.get("members", []), _examples(release)
+    noise = manifest.get("noise")
     source, target = release.languages
     larger = [
         f"{side} side ({_code(entry['path'])})"
@@ -99,7 +100,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         members=_members(manifest, outside) if release.finished else "",
         drop_by=release.selection_settings.get("drop_by", REFERENCE_LIKELIHOOD),
         given_degree=GIVEN_DEGREE,
-        noise=noise_text(manifest["noise"], config) if manifest.get("noise") else "",
+        noise=noise_text(noise, config, manifest["counts"]["candidates"]) if noise else "",
         select_by=config.get("select_by", "uncertainty"),
         stages=shown_counts(manifest["counts"]),
         rows=figure_rows(manifest["figures"], config["uncertainty"]),

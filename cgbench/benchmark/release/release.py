@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.correlations import Correlation, correlations_of
+from cgbench.benchmark.candidates.noise_share import with_cut
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, TRANSLATION, sides_of
 from cgbench.benchmark.release.listed_digests import is_listed
@@ -188,9 +189,8 @@ class Release:
 
     @property
     def selection_settings(self) -> dict[str, Any]:
-        """:attr:`configuration`, with the measure that was used to drop references."""
-        noise = self.manifest.get("noise")
-        return self.configuration | ({"drop_by": noise["cut"]} if noise else {})
+        """:attr:`configuration`, with how references were dropped."""
+        return with_cut(self.configuration, self.manifest.get("noise"))
 
     @property
     def normalisation(self) -> Normalisation:

@@ -99,6 +99,13 @@ class Agreement:
                 for row in rows
             ]
             blocks.append(OutputTable(head, lines, title=measure.meaning))
+            if self.systems <= measure.few_systems:
+                blocks.append(
+                    Note(
+                        f"with {self.systems} systems, intervals of {measure.name} are wider than"
+                        " 95% intervals have to be"
+                    )
+                )
         return blocks
 
     def report(self, form: str = "text") -> str:

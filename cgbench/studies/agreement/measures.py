@@ -24,12 +24,14 @@ class Measure(ABC):
     """A measure of agreement; higher is better.
 
     ``name``: in tables. ``meaning``: one line for readers. ``scales``: whether it depends on the
-    scale of the metric, which then has to be removed before metrics are exchanged.
+    scale of the metric, which then has to be removed before metrics are exchanged. ``few_systems``:
+    up to this number, intervals are too wide (docs/lab/agreement.md).
     """
 
     name: ClassVar[str]
     meaning: ClassVar[str]
     scales: ClassVar[bool] = False
+    few_systems: ClassVar[int] = 0
 
     @abstractmethod
     def sums(self, human: np.ndarray, metric: np.ndarray) -> np.ndarray:
@@ -189,6 +191,7 @@ class SoftPairwiseAccuracy(Measure):
     name = "soft accuracy"
     meaning = "how alike people and the metric are sure which of two systems is better"
     scales = True
+    few_systems = 8
 
     def sums(self, human: np.ndarray, metric: np.ndarray) -> np.ndarray:
         """Of each pair of systems, the sums of differences and of their squares."""

@@ -6,10 +6,16 @@ high degree; the effect of uncertainty is defined in the same way. The interacti
 uncertainty costs at high degree than at low degree. Intervals resample matched sets of four pairs
 as a whole, since matched pairs are not independent (Abadie and Spiess 2022, "Robust Post-Matching
 Inference"); with clusters they leave out one cluster of pairs at a time.
+
+Two or three seeds show little of the variance of one effect between seeds. What seeds change in the
+cells, beyond a change of all four alike, is assumed to vary as much for each effect, so all effects
+of a system together estimate it, with three times the degrees of freedom (a two-way analysis of
+variance of seeds and cells). ``lab/validity.py`` measures the coverage.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -187,6 +193,7 @@ def cell_effects(
         groups.append((MEAN, np.stack([weights.mean(axis=0) for _, weights in groups])))
     for name, weights in groups:
         of_runs = weights @ values
+        seed_variance = math.nan if name == MEAN else _seed_variance(of_runs[:, : len(CELLS)])
         intervals: dict[str, Interval] = dict.fromkeys(names)
         for figure, label in enumerate(names):
             if covariance is None:
@@ -197,7 +204,9 @@ def cell_effects(
                     part, of_runs[:, figure], metric.top, metric.bottom
                 )
             else:
-                intervals[label] = _effect_interval(part, of_runs[:, figure])
+                coefficients = np.array(EFFECTS[label])
+                between = float(coefficients @ coefficients) * seed_variance
+                intervals[label] = _effect_interval(part, of_runs[:, figure], between)
         means = dict(zip(names, of_runs.mean(axis=0).tolist(), strict=True))
         rows.append(CellScores(name, len(of_runs), means, intervals))
     return CellEffects(metric.name, str(metric.signature()), cells, tuple(rows))
@@ -208,11 +217,34 @@ def _of_group(block: np.ndarray, figure: int, weights: np.ndarray) -> np.ndarray
     return np.asarray(weights @ block[figure] @ weights.T)
 
 
-def _effect_interval(covariance: ExampleCovariance, runs: np.ndarray) -> Interval:
-    """The interval of the mean of runs, as of a difference from runs without an effect."""
+def _seed_variance(cells: np.ndarray) -> float:
+    """The variance between seeds of the score of a cell, beyond what a seed changes in all cells.
+
+    :param cells: the scores of each seed in the cells, ``[seeds, 4]``.
+    :returns: NaN for one seed.
+    """
+    seeds, columns = cells.shape
+    if seeds == 1:
+        return math.nan
+    by_seed, by_cell = cells.mean(axis=1, keepdims=True), cells.mean(axis=0, keepdims=True)
+    residuals = cells - by_seed - by_cell + cells.mean()
+    return float((residuals**2).sum()) / ((seeds - 1) * (columns - 1))
+
+
+def _effect_interval(covariance: ExampleCovariance, runs: np.ndarray, between: float) -> Interval:
+    """The interval of the mean of runs, as of a difference from runs without an effect.
+
+    :param between: the variance of the effect between seeds, from all effects; NaN: from this one.
+    """
     count = len(runs)
     padded = covariance.select(lambda block: np.pad(block, (0, count)))
-    low, high = contrast(runs, np.zeros(count), padded, shared_seeds=True).interval()
+    difference = contrast(runs, np.zeros(count), padded, shared_seeds=True)
+    if not math.isnan(between):
+        degrees = (count - 1) * (len(CELLS) - 1)
+        difference = replace(
+            difference, seeds=np.array(between / count), of_seeds=np.array(float(degrees))
+        )
+    low, high = difference.interval()
     if not np.isnan(low):
         return float(low), float(high)
     # Seeds agree by chance: the variance of the pairs remains, if there is any.

@@ -261,7 +261,11 @@ def test_noise_before_and_after_the_drop():
         "stage": np.array(["rest"] * 40, object),
     }
     columns["reference_pe_stu"][:2], columns["stage"][0] = 9, "dropped_reference"
-    quality = {"candidates": {"shuffled": 5.0}, "warnings": []}
+    likelihoods = ("pe_stu", "log_prob", "reference_log_prob")
+    columns |= {name: np.ones(40) for name in ("source_length", "target_length", *likelihoods)}
+    columns["reference_log_prob"] = columns["reference_pe_stu"]
+    measures = {"similar": None, "copies": 0.0, "copies_beyond_shuffled": 0.0, "scrambled": None}
+    quality = {"candidates": {"shuffled": 5.0, "noise": measures}, "warnings": []}
     release = SimpleNamespace(manifest={"ensemble": quality}, configuration={"uncertainty": "rmi"})
     noise = module._noise(release, columns)
     assert noise["shares"] == pytest.approx([100 * 4 / 40, 100 * 3 / 39])

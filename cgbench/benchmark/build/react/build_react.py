@@ -35,7 +35,7 @@ from cgbench.benchmark.candidates.ensemble_quality import (
     warning_of,
 )
 from cgbench.benchmark.candidates.matching import MatchedControl
-from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text
+from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text, with_cut
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import pair_measures
 from cgbench.benchmark.candidates.pool_scan import scan_with
@@ -355,7 +355,7 @@ def measure_uncertainty(
             measures,
             candidate_lines(candidates, original=plan.inputs.reads_originals),
             members=members,
-            train=build.train.target.path,
+            train=(build.train.source.path, build.train.target.path),
             train_lines=build.train.lines,
             held_out=held_out,
             search=build.request.ensemble_options.search,
@@ -394,11 +394,11 @@ def draw_test_set(
     config, rows = build.request.as_dict(), table.to_pydict()
     drawing = build.request.drawing
     # How many, and by which measure the noise is dropped.
-    sizes = selection_sizes(config, table.num_rows)
     noise = choose_cut(rows, config, quality)
     if noise:
-        build.workspace.say(f"selection: {noise_text(noise, config)}")
-    chosen = {**config, "drop_by": noise["cut"]} if noise else config
+        build.workspace.say(f"selection: {noise_text(noise, config, table.num_rows)}")
+    chosen = with_cut(config, noise)
+    sizes = selection_sizes(chosen, table.num_rows)
     ranks, stages = select_rows(rows, chosen, sizes)
     columns: dict[str, Any] = {"rank": ranks, "stage": stages}
     # The ensemble's own score allocates a stratified sample (Neyman).

@@ -20,7 +20,7 @@ from cgbench.argument_types import (
     are_paths,
     as_path,
 )
-from cgbench.benchmark.candidates.amounts import Amount, PositiveAmount, parse_amount
+from cgbench.benchmark.candidates.amounts import Amount, CutAmount, PositiveAmount, parse_amount
 from cgbench.benchmark.candidates.division import POOL_SHARE
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.strata import Allocation
@@ -296,12 +296,13 @@ class RankingOptions(Request):
             " language model"
         ),
     )
-    drop_reference: Amount = option(
+    drop_reference: CutAmount = option(
         "--set drop_reference",
         default=0,
         help=(
             "Number or share of the candidates with the least likely references to drop before the"
-            " most uncertain ones; the paper drops none"
+            " most uncertain ones; auto: at most 1/20, fewer if hardly any noise is estimated; the"
+            " paper drops none"
         ),
     )
     drop_by: str = option(

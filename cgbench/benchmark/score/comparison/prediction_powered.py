@@ -17,7 +17,10 @@ needs no people are a stratum of their own, in which nothing is estimated from a
 intervals here, these are for the population that the examples are from, not for these examples
 alone, so sizes of strata vary too (two-phase sampling; Cochran 1977, *Sampling Techniques*, 12.2).
 They stay within the scale of the judgements; those of right or wrong (0/1) are Wilson's, with the
-effective number of examples, and assume half a disagreement with the metric that was not seen. For
+effective number of examples, and assume half a disagreement with the metric that was not seen.
+Other judgements may be rarely very bad, as those of MQM are, and a sample without such a judgement
+shows neither its mean nor its variance. So their limits assume one judgement at each end of the
+scale that was not seen, if that end is more than :data:`FAR` standard deviations away. For
 several strata, the distances from the estimate to the limits of each are combined (MOVER; Zou and
 Donner 2008), since a stratum without a wrong judgement shows no variance.
 ``lab/prediction_powered.py`` measures errors and coverage.
@@ -37,14 +40,20 @@ from cgbench.errors import InputError, argument
 
 FEWEST_JUDGED = 10
 """The fewest judgements, in all and in a stratum, that a variance is estimated from."""
-FEWEST_CLUSTERS = 5
+FEWEST_JUDGED_CLUSTERS = 5
 """The fewest clusters with a judgement: with fewer, tests reject up to 23% of equal means
 (docs/lab/clusters.md).
 """
 SHRINK = 4.0
 UNSEEN = 0.5
+FAR = 5.0
+"""Standard deviations of judgements: an end of the scale that is farther away may be that of rare
+judgements that nobody saw.
+"""
 SCALES = ((0.0, 1.0), (0.0, 100.0), (-25.0, 0.0))
 """Scales of judgements that are recognised: shares, percentages and MQM."""
+STARS = 10.0
+"""Positive judgements that are never above are of 5 or 10 points, whose end is unknown."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +61,8 @@ class HumanMean:
     """The mean human judgement of a system, or its difference from that of the baseline.
 
     ``alone``: from judgements only; ``powered``: with the metric; both with 95% intervals, None if
-    no judgement differs. ``weight`` of the metric, by stratum: 0 where it does not help.
-    ``p_value`` of a difference.
+    no judgement differs and the scale is unknown. ``weight`` of the metric, by stratum: 0 where it
+    does not help. ``p_value`` of a difference.
     """
 
     system: str
@@ -138,6 +147,8 @@ def scale_of(judgements: np.ndarray) -> tuple[float, float] | None:
     """
     if not len(judgements) or judgements.min() == judgements.max():
         return None
+    if 1 < judgements.max() <= STARS:
+        return None
     fitting = (
         (low, high) for low, high in SCALES if low <= judgements.min() and judgements.max() <= high
     )
@@ -198,10 +209,9 @@ def _estimate(
     # The estimates, their intervals and the test.
     tuned = _Sums(human, proxy * weights[strata.of_example], judged, strata, int(weights.any()))
     plain = _Sums(human, np.zeros(len(proxy)), judged, strata)
-    (low, high), powered = (
-        _interval(plain, clusters, scale, binary),
-        _interval(tuned, clusters, scale, binary),
-    )
+    is_difference = against is not None
+    low, high = _interval(plain, clusters, scale, binary, is_difference)
+    powered = _interval(tuned, clusters, scale, binary, is_difference)
     value = tuned.value if scale is None else min(max(tuned.value, scale[0]), scale[1])
     p_value = None
     if against is not None:
@@ -288,6 +298,18 @@ class _Sums(Summed):
         """The number of judged examples of a stratum."""
         return int(np.count_nonzero(self.judged & (self.strata.of_example == stratum)))
 
+    def unseen_at(self, end: float, error: float) -> float:
+        """The variance by one judgement at an end of the scale that was not seen, beyond what
+        :data:`FAR` standard deviations of the judgements explain.
+
+        :param error: the standard error of the estimate.
+        """
+        by_people = ~self.strata.exact[self.strata.of_example]
+        judged = int(np.count_nonzero(self.judged & by_people))
+        distance = (end - self.value) * float(by_people.mean())
+        beyond = max(0.0, distance**2 - FAR**2 * judged * error**2)
+        return beyond / (judged * (judged - 1))
+
     def between(self) -> float:
         """The variance of the estimate because the sizes of strata vary from sample to sample."""
         deviations = (self.means - self.value) ** 2
@@ -344,9 +366,15 @@ class _Sums(Summed):
 
 
 def _interval(
-    sums: _Sums, clusters: Clusters | None, scale: tuple[float, float] | None, binary: bool
+    sums: _Sums,
+    clusters: Clusters | None,
+    scale: tuple[float, float] | None,
+    binary: bool,
+    is_difference: bool,
 ) -> tuple[float | None, float | None]:
-    """The 95% interval within the scale, Wilson's for right or wrong; None if nothing varies."""
+    """The 95% interval within the scale, Wilson's for right or wrong; None if nothing varies and
+    the scale is unknown. That of a difference agrees with its test, which assumes nothing unseen.
+    """
     width = 1.0 if scale is None else scale[1] - scale[0]
     unseen = UNSEEN * width**2 if binary and sums.slopes.any() else 0.0
     error, degrees = sums.error(clusters, unseen)
@@ -360,10 +388,16 @@ def _interval(
         if clusters is not None:  # they show nothing of a stratum in which all are right
             low, high = min(low, sums.value - half), max(high, sums.value + half)
         return max(low, scale[0]), min(high, scale[1])
-    if error == 0:
+    if error == 0 and (scale is None or is_difference):
         return None, None
     low, high = scale or (-math.inf, math.inf)
-    return max(sums.value - half, low), min(sums.value + half, high)
+    below = above = half
+    if scale is not None and not is_difference:
+        below, above = (
+            student_quantile(degrees) * math.sqrt(error**2 + sums.unseen_at(end, error))
+            for end in scale
+        )
+    return max(sums.value - below, low), min(sums.value + above, high)
 
 
 def _stratified(sums: _Sums, scale: tuple[float, float], unseen: float) -> tuple[float, float]:
@@ -392,9 +426,9 @@ def _check(
             f" a judgement; at least {FEWEST_JUDGED} are needed"
         )
     for name, labels in zip(clusters.names, clusters.labels, strict=True) if clusters else ():
-        if (count := len(np.unique(labels[known]))) < FEWEST_CLUSTERS:
+        if (count := len(np.unique(labels[known]))) < FEWEST_JUDGED_CLUSTERS:
             raise InputError(
                 f"{argument('people', system)}: the examples{where} with a judgement are in {count}"
                 f" cluster(s) ({argument('cluster', name)}); intervals need at least"
-                f" {FEWEST_CLUSTERS}"
+                f" {FEWEST_JUDGED_CLUSTERS}"
             )

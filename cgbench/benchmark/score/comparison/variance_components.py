@@ -36,6 +36,10 @@ FEWEST_UNITS = 6
 """Fewer examples are never significant at 5%: five that all favour one system have p = 0.0625 by
 randomisation.
 """
+FEWEST_CLUSTERS = 4
+"""With fewer clusters, tests of several seeds reject up to 13% of true nulls
+(docs/lab/clusters.md).
+"""
 _CLOSE = 1e-9  # in percent points: rounding of sums
 
 
@@ -61,9 +65,14 @@ class Contrast:
         """The standard error of each difference."""
         return np.sqrt(self.seeds + self.common)
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are enough examples and clusters for a test."""
+        return self.examples >= FEWEST_UNITS and self.units >= FEWEST_CLUSTERS
+
     def p_value(self) -> np.ndarray:
         """Two-sided p-values of a zero difference; NaN where a score is undefined or there are too
-        few examples.
+        few examples or clusters.
 
         The smallest is 2 / 2^examples, as for randomisation, or 2 / 2^units if nothing varies.
         """
@@ -84,14 +93,14 @@ class Contrast:
         least = [2.0 ** max(1 - count, -1000) for count in (self.examples, self.units)]
         p = np.maximum(np.where(error > _CLOSE, p, least[1]), least[0])
         p = np.where(distance <= _CLOSE, 1.0, p)
-        return np.where(np.isnan(self.value + error) | (self.examples < FEWEST_UNITS), np.nan, p)
+        return np.where(np.isnan(self.value + error) | (not self.is_tested), np.nan, p)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
         """The ends of the interval of the difference; NaN where :meth:`p_value` is, or where
         nothing varies.
         """
         half = self._half(np.full(self.value.shape, 1 - confidence))
-        half = np.where((self.error > _CLOSE) & (self.examples >= FEWEST_UNITS), half, np.nan)
+        half = np.where((self.error > _CLOSE) & self.is_tested, half, np.nan)
         return self.value - half, self.value + half
 
     def _half(self, level: np.ndarray) -> np.ndarray:

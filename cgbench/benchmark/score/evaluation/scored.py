@@ -21,7 +21,7 @@ from cgbench.benchmark.score.comparison.paired_tests import TESTS
 from cgbench.benchmark.score.comparison.results import Pair, Score
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.significance import LEVEL
-from cgbench.benchmark.score.comparison.variance_components import FEWEST_UNITS
+from cgbench.benchmark.score.comparison.variance_components import FEWEST_CLUSTERS, FEWEST_UNITS
 from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError, argument
 from cgbench.tables import p_text
@@ -82,6 +82,13 @@ def scoring_warnings(
         lines.append(
             f"{metric.n} examples are too few for a test, which needs at least {FEWEST_UNITS}"
         )
+    elif comparison.paired and sampling.clusters:
+        lines += [
+            f"{count} clusters by {name} are too few for a test, which needs at least"
+            f" {FEWEST_CLUSTERS}"
+            for name, count in sampling.clusters.counts.items()
+            if count < FEWEST_CLUSTERS
+        ]
     if comparison.count("bootstrap") < FEWEST and sampling.independent:
         lines.append(
             f"{comparison.samples} samples are too few for an interval of 95%; use at least"

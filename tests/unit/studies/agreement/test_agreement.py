@@ -76,6 +76,7 @@ def test_the_command_prints_tables_and_json(files):
     assert text.exit_code == 0, text.output
     assert "360 judgements of 3 systems on 60 examples" in text.output
     assert "Krippendorff's alpha" in text.output and "soft accuracy" in text.output
+    assert "with 3 systems, intervals of soft accuracy are wider than" in text.output
     result = json.loads(CliRunner().invoke(main, [*words, "--format", "json"]).output)
     assert {row["scorer"] for row in result["rows"]} == {PEOPLE, "good", RANDOM}
     assert set(result["alpha"]) == {"value", "low", "high"}

@@ -10,7 +10,11 @@ from text_files import write_lines
 
 from cgbench import import_scores
 from cgbench.benchmark.score.comparison.design import Clusters
-from cgbench.benchmark.score.comparison.prediction_powered import human_means, regression_weight
+from cgbench.benchmark.score.comparison.prediction_powered import (
+    human_means,
+    regression_weight,
+    scale_of,
+)
 from cgbench.errors import InputError, InputWarning
 
 Z = 1.959963984540054
@@ -276,7 +280,9 @@ def test_judgements_of_zero_do_not_show_their_scale():
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".*show their scale.*")
         mqm = people_of(scores, judged, people_scale="-25:0")
-        assert (mqm.alone, mqm.alone_low, mqm.alone_high) == (0, None, None)
+        assert (mqm.alone, mqm.alone_high) == (0, 0)
+        # one judgement of -25 was not seen: Student's t with 29 degrees of freedom
+        assert mqm.alone_low == pytest.approx(-2.04523 * 25 / np.sqrt(30 * 29), rel=1e-5)
         # right or wrong: known from the scores, or given
         of_binary = people_of([float(row % 2) for row in range(60)], judged)
         with_scale = people_of(scores, judged, people_scale="0:1")
@@ -289,14 +295,37 @@ def test_judgements_of_zero_do_not_show_their_scale():
 
 
 def test_a_system_without_errors_is_not_right_or_wrong():
-    """MQM of two systems, of which one has no error: no interval of it, and none above 0."""
+    """MQM of two systems, of which one has no error: intervals do not end above 0."""
     metric = np.random.default_rng(0).random(60)
     judged = np.arange(60) < 30
     perfect = np.where(judged, 0.0, np.nan)
     poor = np.where(judged, -(np.arange(60) % 5 == 0).astype(float), np.nan)
     first, second = human_means({"a": perfect, "b": poor}, {"a": metric, "b": metric})
-    assert (first.alone_low, first.alone_high) == (None, None)
+    assert first.alone_low < first.alone == first.alone_high == 0
     assert second.alone_low < second.alone < second.alone_high <= 0
+
+
+def test_an_end_of_the_scale_counts_if_it_is_far_away():
+    """A mean of -0.5 with judgements of 0 and -1 says little of how rare -25 is; judgements that
+    vary over their scale get Student's interval.
+    """
+    judged, metric = np.arange(100) < 50, np.random.default_rng(1).random(100)
+    minor = np.where(judged, -(np.arange(100.0) % 2), np.nan)
+    mean = human_means({"a": minor}, {"a": metric}, scale=(-25.0, 0.0))[0]
+    error2, quantile = 0.25 / 49, 2.0095752  # Student's t, 49 degrees of freedom
+    unseen = (24.5**2 - 25 * 50 * error2) / (50 * 49)
+    assert mean.alone_low == pytest.approx(-0.5 - quantile * np.sqrt(error2 + unseen))
+    assert mean.alone_high == pytest.approx(-0.5 + quantile * np.sqrt(error2))
+    varied = np.where(judged, np.arange(100) % 50 * 2.0, np.nan)
+    mean = human_means({"a": varied}, {"a": metric}, scale=(0.0, 100.0))[0]
+    half = quantile * np.nanstd(varied, ddof=1) / np.sqrt(50)
+    assert mean.alone_high - mean.alone == pytest.approx(half)
+
+
+def test_points_are_not_percentages():
+    """Of 5 or 10 points, neither the highest nor the lowest is known."""
+    assert scale_of(np.array([1.0, 4.0, 10.0])) is None
+    assert scale_of(np.array([1.0, 40.0])) == (0.0, 100.0)
 
 
 @pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")

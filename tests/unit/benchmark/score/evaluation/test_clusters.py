@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -237,8 +238,32 @@ def test_groups_that_clusters_cut_have_the_variance_of_the_other_clusters_or_non
         aggregate(*cluster)
         for cluster in (["compound"], ["compound", "context"], ["context", "compound"])
     ]
-    assert ways[0].ci_low is not None and ways[0].p_value is not None
+    assert ways[0].ci_low is not None and ways[0].p_value is None  # three compounds
     assert len({(one.ci_low, one.ci_high, one.p_value) for one in ways}) == 1
+
+
+@pytest.mark.parametrize(("count", "tested"), [(3, False), (4, True)])
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_three_clusters_are_too_few_for_a_test(count, tested, seeds):
+    """With several seeds, tests with two or three clusters reject too often."""
+    rng = np.random.default_rng(count)
+    sources = [f"s{number % count}" for number in range(40)]
+    systems = {
+        name: [(rng.random(40) < rate).astype(float).tolist() for _ in range(seeds)]
+        for name, rate in (("a", 0.1), ("b", 0.9))
+    }
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = import_scores(
+            systems,
+            texts={"sources": sources},
+            comparison={"cluster": ["source"], "paired": True},
+        )
+    score = found.scored.results[1].whole.figures["score"]
+    assert (score.p_value is not None, score.difference_low is not None) == (tested, tested)
+    assert score.ci_low is not None and (tested or score.mark == "")
+    few = "3 clusters by source are too few for a test, which needs at least 4"
+    assert any(few in str(warning.message) for warning in caught) is not tested
 
 
 @R

@@ -1,6 +1,7 @@
 """Everything that changes the number is in the signature."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from cgbench import evaluate, import_scores
 from cgbench.benchmark.measure.metrics import registry
 from cgbench.benchmark.measure.metrics.metric import Metric
+from cgbench.benchmark.measure.metrics.segment_scores import SegmentScores
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.imported.import_scores import ImportRequest
 from cgbench.request import leaves_of
@@ -87,6 +89,32 @@ OTHER_TRAIN = [*TRAIN, "am See"]
 SCORES = np.random.default_rng(0).random(40).round(3).tolist()
 TEXTS = [" ".join(WORDS[row % 4 : row % 4 + 3 + row % 2]) for row in range(40)]
 DEGREE = {"by": "degree", "train": TRAIN, "references": TEXTS, "sources": TEXTS}
+
+
+def test_the_documentation_names_each_item_of_external_scores():
+    page = Path(__file__).parents[5] / "docs" / "reference" / "score-import.md"
+    described = page.read_text().split("**The signature**")[1].split("\n\n")[0]
+    reading = {"field": "acc@strict", "raters": "standardised"}
+    missing = np.arange(40) < 2
+    metric = SegmentScores(
+        40, scale=(0.0, 1.0), lower_is_better=True, missing=missing, reading=reading
+    )
+    items = dict(item.split(":", 1) for item in str(metric.signature()).split("|"))
+    absent = [name for name in items if f"{name}:" not in described and name != "version"]
+    assert {"stat", "scale", "unit", "better", "dropped", *reading} <= set(items) and not absent
+
+
+def test_a_test_by_its_name_has_the_numbers_and_signature_of_the_calibrated_one():
+    systems = {"a": SCORES, "b": SCORES[::-1]}
+    chosen, named = (import_scores(systems, paired=test) for test in (True, "randomization"))
+    assert signature(chosen) == signature(named)
+    p_values = [
+        evaluation.scored.results[1].whole.figures["score"].p_value
+        for evaluation in (chosen, named)
+    ]
+    assert p_values[0] == p_values[1] is not None
+
+
 CHANGES = {
     "statistic": ({}, "share:0.5"),
     "scale": ({}, "0:1"),
