@@ -146,11 +146,12 @@ def measure_quality(
             step = max(1, train_lines // most)
             return list(islice(read_lines(train[side]), 0, step * most, step))
 
+        targets = training_lines(1, UNIGRAMS)
         measurement = Measurement(
             members=tuple(members),
             device=device,
             search=dict(search),
-            training=training_lines(1, UNIGRAMS),
+            training=targets,
             sources=sources,
             references=references,
             lengths=lengths,
