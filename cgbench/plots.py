@@ -4,12 +4,13 @@ the same colours.
 
 from __future__ import annotations
 
+import html
 import io
 import re
 import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite, nan
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError, argument, require
 from cgbench.files import write_atomic
 from cgbench.tables import fixed, span, typeset
 
@@ -29,7 +30,9 @@ MARKERS = "osD^vPX*<>"
 SPREAD = 0.4  # of the distance between two labels, for the points of all systems
 FEW = 5
 """Points of fewer examples are hollow and not joined."""
-LONG = 8  # characters of a label; longer ones are slanted
+LETTER = 0.62  # the width of a letter over the size of its font
+POINTS = 72  # in an inch
+SLANTED = {"rotation": 40, "ha": "right", "va": "center", "rotation_mode": "anchor"}
 MOST_LETTERS = 18  # of a name
 COLUMN = 3.3  # inches: the width of a column of a paper
 # Without the date, the program and random ids, the same figure has the same bytes; text in an SVG
@@ -199,6 +202,26 @@ class Chart:
         return heights.tolist()
 
 
+def with_systems(chart: Chart, systems: Sequence[str]) -> Chart:
+    """The chart with these series only, in this order; ``name=label`` has another name.
+
+    :raises InputError: a system is not in the chart.
+    """
+    if not systems:
+        return chart
+    by_name = {series.name: series for series in chart.series}
+    chosen = []
+    for system in systems:
+        name, _, label = (system, "", "") if system in by_name else system.partition("=")
+        if name in by_name:
+            chosen.append(replace(by_name[name], name=label or name))
+        elif not chart.signed:  # differences lack the baseline
+            raise InputError(
+                f"{argument('systems', system)}: it is none of the systems {', '.join(by_name)}"
+            )
+    return replace(chart, series=chosen)
+
+
 def finite_range(values: Iterable[float]) -> tuple[float, float]:
     """The minimum and maximum of the finite values; widened if they are equal."""
     finite = [float(value) for value in values if isfinite(value)]
@@ -217,7 +240,8 @@ def check_picture(path: Path, argument: str) -> None:
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure: the same bytes for the same figure and version of matplotlib.
+    """Write a figure, with the title and the description of :func:`draw_charts`: the same bytes for
+    the same figure and version of matplotlib.
 
     :raises InputError: the font of matplotlib lacks a character of it (in an SVG, text stays text).
     """
@@ -234,20 +258,38 @@ def save_figure(figure: Any, path: Path) -> None:
     write_atomic(path, data)
 
 
-def draw_charts(charts: Sequence[Chart], width: float = COLUMN) -> Any:
+def draw_charts(
+    charts: Sequence[Chart], width: float = COLUMN, font: str = "serif", size: float = 8
+) -> Any:
     """Charts below one another, ``width`` inches wide, in the font of a paper, with what their bars
     mean.
 
     The figure is without pyplot's windows and global state; a notebook shows it.
+
+    :param font: a family that matplotlib knows. ``size``: of the text, in points.
     """
-    heights = [0.6 + 0.24 * len(chart.series) if chart.rows else 2.2 for chart in charts]
-    with require("matplotlib", "plots").rc_context(RC):
+    scale = size / 8
+    heights = [scale * (0.6 + 0.24 * len(chart.series)) if chart.rows else 2.2 for chart in charts]
+    sizes = dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize"), size)
+    with require("matplotlib", "plots").rc_context({**RC, **sizes, "font.family": font}):
         figures = require("matplotlib.figure", "plots")
-        figure = figures.Figure(figsize=(width, sum(heights) + 0.2), layout="constrained")
+        # Room for the note, and for names of axes that fill two lines.
+        note = textwrap.fill(charts[0].note, int(18 * width / scale))
+        room = 0.2 + scale * 0.15 * (note.count("\n") + sum(chart.rows for chart in charts))
+        figure = figures.Figure(figsize=(width, sum(heights) + room), layout="constrained")
         axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=heights)[:, 0]
         for ax, chart in zip(axes, charts, strict=True):
             draw_chart_on(ax, chart)
-        figure.supxlabel(textwrap.fill(charts[0].note, int(18 * width)), fontsize=7)
+        figure.supxlabel(note, fontsize=size - 1)
+    # What a screen reader says, and the name of a PDF.
+    figure.title_text = "; ".join(chart.title or chart.value_name for chart in charts)
+    figure.description = ". ".join(
+        mark.words
+        for chart in charts
+        for index in range(len(chart.series))
+        for mark in chart.marks(index)
+        if mark.words
+    )
     figure._repr_png_ = partial(_picture, figure, ".png", 90)
     return figure
 
@@ -257,6 +299,7 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
     names at the end.
     """
     names, heights = short_names([series.name for series in chart.series]), chart.name_heights()
+    size = ax.xaxis.label.get_fontsize()
     shapes = {"interval": "|" if chart.rows else "_", "line": "", "start": "o", "run": "."}
     at_end = {"xycoords": ("axes fraction", "data"), "annotation_clip": False, "va": "center"}
     for index, (series, name) in enumerate(zip(chart.series, names, strict=True)):
@@ -288,23 +331,36 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
     labels = (
         [textwrap.fill(series.name, 22) for series in chart.series] if chart.rows else chart.labels
     )
+    is_slanted = not chart.rows and not _labels_fit(ax, chart, names)
     if chart.counts:
+        between = " " if is_slanted else "\n"  # slanted lines of two labels would cross
         labels = [
-            f"{label}\n({count:,})" for label, count in zip(labels, chart.counts, strict=True)
+            f"{label}{between}({count:,})"
+            for label, count in zip(labels, chart.counts, strict=True)
         ]
-    slanted = (
-        {} if chart.rows or max(map(len, chart.labels)) <= LONG else {"rotation": 30, "ha": "right"}
+    label_axis.set_ticks(
+        chart.places or range(len(labels)), labels, **(SLANTED if is_slanted else {})
     )
-    label_axis.set_ticks(chart.places or range(len(labels)), labels, **slanted)
     if chart.rows:
         ax.set_ylim(len(labels) - 0.5, -0.7)
+    if chart.signed and chart.rows:
+        ax.axvline(0, color="black", linewidth=0.8, linestyle=":")
     ax.set_title(chart.title)
     label_axis.set_label_text(chart.label_name)
-    value_axis.set_label_text(chart.value_name)
+    letters = int(ax.figure.get_figwidth() * POINTS / LETTER / size * (0.7 if chart.rows else 1))
+    value_axis.set_label_text(textwrap.fill(chart.value_name, letters))
     value_axis.grid(alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
     for text in ax.findobj(lambda artist: hasattr(artist, "set_parse_math")):
         text.set_parse_math(False)  # a name may contain dollars
+
+
+def _labels_fit(ax: Any, chart: Chart, names: Sequence[str]) -> bool:
+    """Whether the labels of a chart fit side by side, beside the values and the names of lines."""
+    size = ax.xaxis.label.get_fontsize()
+    texts = [*chart.labels, *(f"({count:,})" for count in chart.counts)]
+    room = ax.figure.get_figwidth() * POINTS - LETTER * size * (6 + max(map(len, names)))
+    return LETTER * size * (max(map(len, texts)) + 1) * len(chart.labels) <= room
 
 
 def shorten(name: str) -> str:
@@ -338,8 +394,12 @@ def inches(text: str, option: str) -> float:
 
 def _picture(figure: Any, ending: str, dots_per_inch: int = 150) -> bytes:
     buffer = io.BytesIO()
+    title = getattr(figure, "title_text", "")
+    metadata = dict.fromkeys(LEFT_OUT[ending]) | ({"Title": title} if title else {})
     with require("matplotlib", "plots").rc_context(RC):
-        figure.savefig(
-            buffer, format=ending[1:], dpi=dots_per_inch, metadata=dict.fromkeys(LEFT_OUT[ending])
-        )
-    return buffer.getvalue()
+        figure.savefig(buffer, format=ending[1:], dpi=dots_per_inch, metadata=metadata)
+    if ending != ".svg" or not title:
+        return buffer.getvalue()
+    description = f"<desc>{html.escape(figure.description, quote=False)}</desc>"
+    text = buffer.getvalue().decode("utf-8").replace("</title>", f"</title>\n {description}", 1)
+    return text.replace("<svg ", '<svg role="img" ', 1).encode("utf-8")

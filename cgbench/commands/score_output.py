@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import click
 
-from cgbench.argument_types import File, Folder, Paths, as_path
+from cgbench.argument_types import File, Folder, Kind, Paths, as_path
 from cgbench.benchmark.score.evaluation.example_sets import release_files
 from cgbench.benchmark.score.evaluation.result import (
     Evaluation,
@@ -23,6 +23,10 @@ from cgbench.request import KW_ONLY, Request, given_values, leaves_of, option
 from cgbench.text.streams import split_name
 
 PAGE = ".html"
+PLOTS = ("scores", "differences")
+PlotOf: TypeAlias = Annotated[
+    str, Kind("name", f"one of {', '.join(PLOTS)}", lambda value: value in PLOTS)
+]
 
 
 class ScoreOutput(Request):
@@ -52,6 +56,32 @@ class ScoreOutput(Request):
         default="3.3in",
         help="Width of the plot, such as 3.3in (a column), 84mm or 17cm",
         group="Output",
+    )
+    plot_of: PlotOf = option(
+        "--set plot_of",
+        default="scores",
+        help="What the plot shows: scores, or differences from the baseline",
+        group="Output",
+    )
+    plot_systems: str = option(
+        "--set plot_systems",
+        default="",
+        help="Systems of the plot, in this order, as NAME or NAME=LABEL, separated by commas",
+        group="Output",
+    )
+    plot_font: str = option(
+        "--set plot_font",
+        default="serif",
+        help="Font of the plot, by a name that matplotlib knows",
+        group="Output",
+    )
+    plot_size: float = option(
+        "--set plot_size",
+        default=8.0,
+        help="Size of the plot's text in points",
+        group="Output",
+        least=4,
+        most=40,
     )
     every_eval_ever: Folder | None = option(
         "--set every_eval_ever",
@@ -118,7 +148,15 @@ class ScoreOutput(Request):
     def _write(self, evaluation: Evaluation, path: Path) -> None:
         """Write a file in the form of its suffix."""
         if path.suffix in PICTURES:
-            evaluation.plot(path, width=self.plot_width)
+            systems = [name.strip() for name in self.plot_systems.split(",") if name.strip()]
+            evaluation.plot(
+                path,
+                width=self.plot_width,
+                of=self.plot_of,
+                systems=systems,
+                font=self.plot_font,
+                size=self.plot_size,
+            )
         elif path.suffix == PAGE:
             from cgbench.report.score_page import score_page
 

@@ -6,6 +6,7 @@ import itertools
 import random
 import re
 import warnings
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -240,3 +241,18 @@ def test_text_from_right_to_left_stands_at_the_right(opened, tmp_path):
       return part.getBoundingClientRect().right - text.getBoundingClientRect().right;
     })""")
     assert places and max(places) < 2
+
+
+def test_a_chart_is_saved_as_a_file_of_its_own(new_page, three_metrics, tmp_path):
+    page = new_page(color_scheme="dark", accept_downloads=True)
+    page.goto(three_metrics.as_uri())
+    figure = page.locator("figure", has=page.locator("svg[aria-label='BLEU of each system']"))
+    with page.expect_download() as download:
+        figure.locator("button").click()
+    assert download.value.suggested_filename == "BLEU-of-each-system.svg"
+    download.value.save_as(tmp_path / "chart.svg")
+    text = (tmp_path / "chart.svg").read_text("utf-8")
+    drawn = ElementTree.fromstring(text)
+    assert drawn.find("{http://www.w3.org/2000/svg}title").text == "BLEU of each system"
+    assert "class=" not in text and "rgb(0, 114, 178)" in text and "font-size" in text
+    assert page.evaluate("document.documentElement.dataset.theme") is None

@@ -825,3 +825,18 @@ def test_words_are_not_looked_for_in_text_without_blanks(compounds, run, tmp_pat
         in run(*words).stderr
     )
     assert "without blanks" not in run("score", "cter", *compounds).stderr
+
+
+def test_a_plot_of_differences_with_other_names(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    for name, texts in (("ref", "ab"), ("base", "ax"), ("mine", "ab")):
+        (tmp_path / name).write_text("".join(f"{texts[row % 3 == 0]}\n" for row in range(30)))
+    words = ["score", "exact", "--ref", tmp_path / "ref", "--hyp", tmp_path / "base"]
+    words += ["--hyp", tmp_path / "mine", "--output", tmp_path / "plot.svg"]
+    chosen = ["--set", "plot_of=differences", "--set", "plot_systems=mine=Ours, base"]
+    run(*words, "--paired", *chosen, "--set", "plot_size=9")
+    text = (tmp_path / "plot.svg").read_text("utf-8")
+    assert "<title>exact (%): difference from base</title>" in text and "<desc>Ours: +33.33" in text
+    assert "systems were not compared; give --paired" in run(*words, *chosen, status=2).stderr
+    one = ["--set", "plot_systems=other"]
+    assert "it is none of the systems base, mine" in run(*words, *one, status=2).stderr

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,16 @@ import pytest
 
 from cgbench.benchmark.build.stats.stats import stats
 from cgbench.errors import InputError
-from cgbench.plots import COLOURS, Chart, Series, check_picture, draw_charts, inches, save_figure
+from cgbench.plots import (
+    COLOURS,
+    Chart,
+    Series,
+    check_picture,
+    draw_charts,
+    inches,
+    save_figure,
+    with_systems,
+)
 from cgbench.report.page import asset
 
 NAN = float("nan")
@@ -148,3 +158,43 @@ def test_what_draws_itself():
 def test_names_of_files():
     with pytest.raises(InputError, match=r"--out x.gif: the name must end in .svg, .png or .pdf"):
         check_picture(Path("x.gif"), "--out x.gif")
+
+
+@pytest.mark.parametrize("bins", [3, 6, 9])
+def test_labels_of_bins_never_stand_on_one_another(bins):
+    """Labels of degrees, with four digits: slanted, on one line with their counts."""
+    pytest.importorskip("matplotlib")
+    labels = ["< 0.5714", *(f"0.5{n}14 to < 0.5{n}33" for n in range(bins - 2)), ">= 0.6154"]
+    series = [Series(name, [1.0] * bins) for name in ("Transformer-base", "LSTM")]
+    for names in (labels, [f"{n}-{n + 9}" for n in range(10, 10 + bins)]):
+        figure = draw_charts([Chart(names, series, counts=[27] * bins)])
+        figure.canvas.draw()
+        ticks = figure.axes[0].get_xticklabels()
+        if ticks[0].get_rotation():
+            # Slanted lines are as far apart as the font is high.
+            places = [tick.get_window_extent().x1 for tick in ticks]
+            step = min(b - a for a, b in itertools.pairwise(places)) * np.sin(np.radians(40))
+            assert step >= 0.9 * ticks[0].get_fontsize() * figure.dpi / 72
+            assert not any("\n" in tick.get_text() for tick in ticks)
+        else:
+            boxes = [tick.get_window_extent() for tick in ticks]
+            assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def test_the_look_of_a_figure(tmp_path):
+    pytest.importorskip("matplotlib")
+    series = [Series("a", [-2.0], [-3.0], [-1.0], note="*"), Series("b", [1.5], [-0.5], [3.5])]
+    chart = Chart([""], series, value_name="BLEU: difference from c", rows=True, signed=True)
+    chosen = with_systems(chart, ["b=Ours", "a", "c"])
+    assert [one.name for one in chosen.series] == ["Ours", "a"] and with_systems(chart, []) is chart
+    with pytest.raises(InputError, match="it is none of the systems a, b"):
+        with_systems(replace(chart, signed=False), ["x"])
+    figure = draw_charts([chosen], font="monospace", size=11)
+    sizes = {text.get_fontsize() for text in figure.axes[0].get_yticklabels()}
+    assert sizes == {11}
+    save_figure(figure, tmp_path / "x.svg")
+    text = (tmp_path / "x.svg").read_text("utf-8")
+    assert '<svg role="img" ' in text and "<title>BLEU: difference from c</title>" in text
+    assert "<desc>Ours: +1.50" in text and "monospace" in text
+    save_figure(figure, tmp_path / "x.pdf")
+    assert b"difference from c" in (tmp_path / "x.pdf").read_bytes()

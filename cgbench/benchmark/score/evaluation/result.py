@@ -23,7 +23,8 @@ from cgbench.benchmark.score.forms.analyses import (
     long_table,
     scores_as_json,
 )
-from cgbench.benchmark.score.forms.columns import COLUMNS
+from cgbench.benchmark.score.forms.columns import COLUMNS, Decimals
+from cgbench.benchmark.score.forms.latex import legend
 from cgbench.benchmark.score.forms.output import FORMS
 from cgbench.benchmark.score.forms.rows import LONG, Row
 from cgbench.benchmark.score.outputs.hypotheses import System
@@ -38,6 +39,7 @@ from cgbench.plots import (
     draw_charts,
     inches,
     save_figure,
+    with_systems,
 )
 from cgbench.request import Request, option
 from cgbench.tables import fit_to_column, render
@@ -252,11 +254,24 @@ class Evaluation:
         text = FORMS[form](self, width, reasons)
         return fit_to_column(text) if fit_column and form == "latex" else text
 
-    def plot(self, path: AnyPath | None = None, *, ax: Any = None, width: str = "3.3in") -> Any:
+    def plot(
+        self,
+        path: AnyPath | None = None,
+        *,
+        ax: Any = None,
+        width: str = "3.3in",
+        of: str = "scores",
+        systems: Sequence[str] = (),
+        font: str = "serif",
+        size: float = 8,
+    ) -> Any:
         """Draw the scores of all systems, in the bins of ``by`` if given, with 95% intervals.
 
         :param path: also write a .svg, .png or .pdf file.
         :param width: of the figure, such as ``3.3in``, ``84mm`` or ``17cm``.
+        :param of: ``scores``, or ``differences`` from the baseline.
+        :param systems: the systems to draw, in this order; ``name=label`` writes another name.
+        :param font: a font that matplotlib knows. ``size``: of the text, in points.
         :param ax: draw the first score of the metric on these axes of matplotlib.
         :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows
             it.
@@ -270,16 +285,54 @@ class Evaluation:
         if path is not None:
             check_picture(Path(path), argument("plot", str(path)))
             check_output(Path(path), [])
-        charts = [chart for evaluation in self.by_metric for chart in evaluation._charts()]
+        charts = [
+            with_systems(chart, systems)
+            for evaluation in self.by_metric
+            for chart in (
+                evaluation._differences() if of == "differences" else evaluation._charts()
+            )
+        ]
         if ax is not None:
             if not hasattr(ax, "errorbar"):
                 raise InputError(f"{argument('ax', ax)}: it must be an axes of matplotlib")
             draw_chart_on(ax, charts[0])
             return ax.figure
-        figure = draw_charts(charts, inches(width, argument("width", width)))
+        figure = draw_charts(charts, inches(width, argument("width", width)), font, size)
         if path is not None:
             save_figure(figure, Path(path))
         return figure
+
+    def _differences(self) -> list[Chart]:
+        """The differences from the baseline by every score of the metric."""
+        scored = self.scored
+        if scored.baseline is None:
+            raise InputError(
+                f"{argument('of', 'differences')}: systems were not compared; give"
+                f" {argument('paired')}"
+            )
+        charts = []
+        for name in scored.metric.figures:
+            series = [
+                Series.of_difference(result.system, result.whole.figures[name], colour=index)
+                for index, result in enumerate(scored.results)
+                if result.system != scored.baseline
+            ]
+            title = f"{scored.metric.axis(name)}: difference from {scored.baseline}"
+            note = f"Bars: 95% intervals; {scored.metric.n:,} examples."
+            scores = [result.whole.figures[name] for result in scored.results]
+            note += f" {legend(scored, scores)}." if any(score.mark for score in scores) else ""
+            charts.append(
+                Chart(
+                    [""],
+                    series,
+                    value_name=title,
+                    rows=True,
+                    signed=True,
+                    decimals=Decimals.of(scores, scored.metric.width).differences,
+                    note=note,
+                )
+            )
+        return charts
 
     def _charts(self) -> list[Chart]:
         """Every score of the metric in the bins; without bins, over all examples."""
