@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MOST = 230  # MB without extras, bytecode left out
+MOST = 200  # MB without extras, bytecode left out
 BUILD = "numba, pyarrow are not installed; run: pip install numba pyarrow"
 MODELS = "torch, safetensors, tokenizers, numba, pyarrow are not installed; run: pip install torch"
 CORPUS = (
