@@ -20,6 +20,9 @@ os.environ["COLUMNS"] = "80"
 # Nor estimates, which time this machine.
 os.environ["CGBENCH_ESTIMATE"] = "0"
 
+# Nor statistics that an earlier run has counted.
+os.environ["CGBENCH_CACHE"] = "0"
+
 # The same examples in every run, however busy the machine is; HYPOTHESIS_PROFILE=default draws
 # others.
 settings.register_profile(

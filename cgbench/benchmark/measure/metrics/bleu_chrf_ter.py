@@ -15,18 +15,22 @@ or the statistics as a paper's script does, and marks the signature:
 """
 
 import math
+import sys
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, zip_longest
 from typing import Any
 
 import numpy as np
 
+from cgbench import __version__
 from cgbench.benchmark.measure.metrics.bleu_matches import bleu_statistics
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
+from cgbench.benchmark.measure.metrics.statistics_cache import StatisticsCache
 from cgbench.benchmark.measure.metrics.ter_edits import ter_statistics
 from cgbench.errors import InputError, argument
+from cgbench.progress import bar
 from cgbench.settings import did_you_mean, read_value
 from cgbench.text.hypothesis_form import BLANKS, CHARACTERS, MARKS, Reading
 from cgbench.text.languages import UNSPACED
@@ -43,7 +47,12 @@ BENCHMARKS = {"react": "ReaCT", "cognition": "CoGnition", "lexicon": "Tatoeba en
 WORTH_A_PROCESS = {"bleu": 100_000, "chrf": 4_000, "ter": 10_000}
 """Number of sentences from which on several processes are faster."""
 
-_TOGETHER = 200_000  # sentences per task
+TOGETHER = {"bleu": 200_000, "chrf": 5_000, "ter": 5_000}
+"""Number of sentences per task, after which the progress bar moves."""
+WORTH_KEEPING = 500
+"""Number of examples from which on statistics are kept for the next time."""
+OF_OTHER_PACKAGES = ("ja-mecab", "ko-mecab", "spm", "flores101", "flores200")
+"""Tokenisers that may change without sacrebleu, so that their statistics are not kept."""
 
 _OWN = ("force", "references", "trg_lang")
 
@@ -135,13 +144,33 @@ class SacreMetric(Metric):
         return self.all_statistics([hypotheses])[0]
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """The same for many lists of hypotheses, in parallel for large input."""
+        """The same for many lists of hypotheses, in parallel for large input; those that were
+        counted before are read again.
+        """
         for run in runs:
             self.check_hypotheses(run)
         prepared = [[self._prepare(hypothesis) for hypothesis in run] for run in runs]
-        jobs = self.jobs if self.n * (len(runs) + 1) >= WORTH_A_PROCESS[self.kind] else 1
+        if self.n < WORTH_KEEPING or self._options.get("tokenize") in OF_OTHER_PACKAGES:
+            return self._count(prepared)
+        import sacrebleu
+
+        versions = [__version__, sacrebleu.__version__]
+        made_by = [self.kind, self.preset, self._options, *versions]
+        cache = StatisticsCache(made_by, self.references)
+        statistics = [cache.read(run) for run in prepared]
+        unknown = [index for index, known in enumerate(statistics) if known is None]
+        counts = self._count([prepared[index] for index in unknown]) if unknown else []
+        for index, of_run in zip(unknown, counts, strict=True):
+            statistics[index] = of_run
+            cache.write(prepared[index], of_run)
+        return [of_run for of_run in statistics if of_run is not None]
+
+    def _count(self, prepared: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """The statistics of lists of prepared hypotheses."""
+        sentences = self.n * (len(prepared) + 1)
+        jobs = self.jobs if sentences >= WORTH_A_PROCESS[self.kind] else 1
         blocks_per_job = 4 * jobs if jobs > 1 else 1
-        block_count = max(blocks_per_job, math.ceil(self.n * (len(runs) + 1) / _TOGETHER))
+        block_count = max(blocks_per_job, math.ceil(sentences / TOGETHER[self.kind]))
         bounds = np.linspace(0, self.n, block_count + 1).astype(int).tolist()
         tasks = (
             (self.references[low:high], [run[low:high] for run in prepared])
@@ -149,12 +178,12 @@ class SacreMetric(Metric):
             if high > low
         )
         extract = partial(_extract, self.kind, self._options)
+        blocks: Iterator[list[np.ndarray]] = map(extract, tasks)
         if jobs > 1:
             from cgbench.engines import Local
 
-            results = list(Local(jobs).map(extract, tasks))
-        else:
-            results = list(map(extract, tasks))
+            blocks = iter(Local(jobs).map(extract, tasks))
+        results = list(_with_progress(blocks, sentences, block_count, f"score by {self.name}"))
         statistics = [np.concatenate(blocks) for blocks in zip(*results, strict=True)]
         if self.preset == "lexicon":
             for run_statistics in statistics:
@@ -260,6 +289,19 @@ def _hints(kind: str) -> dict[str, Any]:
 
     hints = typing.get_type_hints(getattr(metrics, CLASSES[kind]).__init__)
     return {name: hint for name, hint in hints.items() if name not in _OWN}
+
+
+def _with_progress(
+    blocks: Iterable[list[np.ndarray]], sentences: int, block_count: int, description: str
+) -> Iterator[list[np.ndarray]]:
+    """Yield the blocks, on a terminal with a progress bar from the second second on."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield from blocks
+        return
+    with bar(sentences, description, "sentence", delay=1, leave=False) as progress:
+        for block in blocks:
+            yield block
+            progress.update(sentences / block_count)
 
 
 def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
