@@ -36,7 +36,9 @@ class UniversalConfig(TransformerConfig):
 
 @dataclass(frozen=True)
 class EvolvedConfig(TransformerConfig):
-    """The Evolved Transformer (So et al., 2019): searched layers with gates and convolutions.
+    """The Evolved Transformer (So et al., 2019): layers that an architecture search found, with
+    gated linear units and branches of convolutions besides attention. One layer is about as deep as
+    two of a Transformer.
 
     They are always pre-norm, and their feed-forward sublayers are four times as wide as the model,
     whatever ``feedforward_width``, ``activation`` and ``activation_dropout`` are.
@@ -363,7 +365,9 @@ class LSTMLexiconConfig(ModelConfig):
 
 @dataclass(frozen=True)
 class LSTMAttentionConfig(ModelConfig):
-    """LSTM encoder-decoder with attention, as in tensor2tensor; the source is read backwards."""
+    """LSTM encoder-decoder with attention, as in tensor2tensor, where CFQ's authors trained it. It
+    reads the source backwards and feeds back a linear map of its state and the attended source.
+    """
 
     architecture: str = "lstm_attention"
     takes_vectors = False
@@ -412,10 +416,8 @@ class SyntacticAttentionConfig(ModelConfig):
 @dataclass(frozen=True)
 class CGPSConfig(ModelConfig):
     """CGPS (Li et al., 2019): one embedding of a source word decides where attention points, the
-    other what it reads.
-
-    Noise and a penalty on both embeddings keep them apart. A prediction is a linear map of the
-    source words that it attends to.
+    other what it reads. Noise and a penalty on both keep them apart, and a prediction is a linear
+    map of the source words that it attends to.
     """
 
     architecture: str = "cgps"
@@ -483,8 +485,9 @@ class Bert2SeqConfig(OverEncoderConfig):
 
 @dataclass(frozen=True)
 class NSENConfig(ModelConfig):
-    """Neural Shuffle-Exchange network (Freivalds et al., 2019): switches on pairs of positions, and
-    shuffles; the whole target is predicted at once.
+    """Neural Shuffle-Exchange network (Freivalds et al., 2019): switches on pairs of neighbouring
+    positions and fixed shuffles connect all positions in O(n log n) steps. The whole target is
+    predicted at once, from the source alone.
     """
 
     architecture: str = "nsen"

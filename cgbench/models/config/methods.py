@@ -80,7 +80,7 @@ class BowConfig(MethodConfig):
 @dataclass(frozen=True)
 class SpanSupervisionConfig(MethodConfig):
     """Span supervision (Yin et al., 2021): attention is trained to point from spans of the target
-    to spans of the source.
+    to spans of the source. Spans come from word links of the training text, or from a file.
 
     L = cross entropy + weight·(squared difference of attention weights). In a Transformer this is
     the mean over the heads of the last decoder layer, as in the authors' code for T5.

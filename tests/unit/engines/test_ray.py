@@ -144,6 +144,48 @@ def test_shards_of_a_scan(engine, demo, tmp_path, monkeypatch):
     assert ours == theirs == here and len(ours) > 3
 
 
+@pytest.mark.slow
+def test_a_scan_whose_node_is_lost(cluster, engine, demo, tmp_path, monkeypatch):
+    """Only its shards are scanned again; the files are those of a scan here."""
+    monkeypatch.setattr(pool_scan, "CHUNK", 1 << 13)
+    monkeypatch.setattr(corpus, "CHUNK", 1 << 12)
+    train, pool = ([demo / f"{name}.{side}" for side in ("de", "en")] for name in ("train", "pool"))
+    learned, words = learn_sides(train[1], train[0])
+    learned.save(tmp_path / "learned" / NGRAMS)
+    words.save(tmp_path / "learned" / WORDS)
+    work = (index_pair(*pool), 0, tmp_path / "learned", ("target", "both"))
+    for name in ("ray", "local"):
+        (tmp_path / name).mkdir()
+    node = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    times = {}
+
+    def parts():
+        return {path.name: path.stat().st_mtime_ns for path in (tmp_path / "ray").glob("part-*")}
+
+    scan_map = type(engine).map
+
+    def losing_map(self, function, items):
+        """The results, with the node removed after the second."""
+        for count, result in enumerate(scan_map(self, function, items), 1):
+            if count == 2:
+                times.update(parts())
+                cluster.remove_node(node, allow_graceful=False)
+            yield result
+
+    monkeypatch.setattr(type(engine), "map", losing_map)
+    on_ray = scan_with(engine, *work, tmp_path / "ray")
+    finished = parts()
+    assert 2 <= len(times) < len(finished)
+    assert times.items() <= finished.items()  # what was finished is not made again
+    assert on_ray == scan_with(Local(2), *work, tmp_path / "local")
+    ours, theirs = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).glob("part-*")}
+        for name in ("ray", "local")
+    )
+    assert ours == theirs
+
+
 def test_what_fits_nowhere_does_not_wait_for_ever(engine):
     with pytest.raises(InputError, match=r"no machine .* resources of a task \(64 CPU, 2 GPU\)"):
         list(engine.run(square, [(1,)], Needs(cores=64, gpus=2)))

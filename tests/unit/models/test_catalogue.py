@@ -1,5 +1,7 @@
 """The catalogue of models: counts, and what is said of settings."""
 
+import re
+
 import pytest
 
 from cgbench.errors import InputError
@@ -62,3 +64,15 @@ def test_every_architecture_is_described_and_has_defaults(name):
 def test_an_unknown_name_gets_the_nearest():
     with pytest.raises(InputError, match="unknown model 'trasformer'; did you mean transformer"):
         describe_model("trasformer")
+
+
+OF_OTHER_PAPERS = (
+    *("evolved", "nsen", "cgps", "lstm_attention", "bert2seq", "coarse_to_fine"),
+    "span_supervision",
+)
+
+
+@pytest.mark.parametrize("name", OF_OTHER_PAPERS)
+def test_systems_of_other_papers_are_explained_in_two_sentences(name):
+    comment = describe_model(name, count=False)["comment"]
+    assert len(re.findall(r"(?<!al)\.(?: |$)", comment)) >= 2
