@@ -185,6 +185,13 @@ class ScorePage:
         return len(self.evaluation.systems) <= MOST_LINES
 
     @cached_property
+    def meaning_of_marks(self) -> str:
+        """What is drawn in the charts of the systems."""
+        has_seeds = any(result.runs > 1 for result in self.scored.results)
+        seeds = "; circles: seeds" if has_seeds else ""
+        return f"Bars: 95% intervals{seeds}. {self.rows_drawn}".rstrip()
+
+    @cached_property
     def rows_drawn(self) -> str:
         """Which systems are in charts with a row for each."""
         return drawn(self.scored, MOST_ROWS)

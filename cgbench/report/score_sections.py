@@ -60,8 +60,10 @@ def places(scored: ScoredSystems) -> int:
 
 
 def joint_table(of_figures: Sequence[tuple[ScoredSystems, str]]) -> dict[str, Any]:
-    """The systems by several scores side by side, each with its interval and its difference."""
-    columns = [column for column in COLUMNS_OF_SCORE if column.beside]
+    """The systems by several scores side by side, each with its interval and its difference; the
+    table of each score has the p-values.
+    """
+    columns = [column for column in COLUMNS_OF_SCORE if column.name in ("ci_low", "difference")]
     has_seeds = any(result.runs > 1 for scored, _ in of_figures for result in scored.results)
     starts: list[int] = []
     head, rows = ["system"], [[result.system] for result in of_figures[0][0].results]
@@ -106,14 +108,11 @@ def table_of_systems(scored: ScoredSystems, figure: str) -> dict[str, Any]:
 
 def chart_of_systems(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
     """The scores of the systems as a chart, with its caption."""
-    scores = [result.whole.figures[figure] for result in scored.results]
     name = scored.metric.axis(figure)
-    caption = [name, *["bar: 95% interval"] * any(score.ci_low is not None for score in scores)]
-    caption += ["circles: seeds"] * any(len(score.runs) > 1 for score in scores)
     subsets = [[result.whole] for result in scored.results[:MOST_ROWS]]
     title = f"{name} of each system"
     chart = score_chart(scored, figure, subsets, title=title, decimals=places(scored))
-    return charts.draw(chart), "; ".join(caption)
+    return charts.draw(chart), name
 
 
 def forest(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
@@ -137,7 +136,7 @@ def forest(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
         signed=True,
         decimals=Decimals.of(scores, places(scored)).differences,
     )
-    return charts.draw(chart), f"Difference from {scored.baseline}; bar: 95% interval"
+    return charts.draw(chart), f"Difference from {scored.baseline}"
 
 
 def drop_of(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:

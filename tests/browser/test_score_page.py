@@ -158,7 +158,9 @@ def test_a_hundred_systems_fit_a_page_whose_tables_are_sorted_and_filtered(opene
     assert len(differences) == 11 and differences == sorted(differences)
     assert head.get_attribute("aria-sort") == "ascending"
     shown = page.locator("#systems ~ p.quiet").first.text_content()
-    assert shown == "Shown: system 0 and the best 19 of the other 99 systems."
+    assert shown == (
+        "Bars: 95% intervals. Shown: system 0 and the best 19 of the other 99 systems."
+    )
     assert page.locator("figure").first.locator(".dot").count() == 19
 
 

@@ -1,6 +1,7 @@
 "use strict";
 // The table of examples: search, filters, sorting, pages. All text is inserted as text, never as markup.
 (() => {
+  const SVG = "http://www.w3.org/2000/svg";
   const $ = (selector, within = document) => within.querySelector(selector);
   const make = (name, options = {}, ...children) => {
     const element = document.createElement(name);
@@ -41,10 +42,9 @@
       parts[place].removeAttribute("class");
     });
     if (shown) root.dataset.theme = shown; else delete root.dataset.theme;
-    const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
+    const title = document.createElementNS(SVG, "title");
     title.textContent = chart.getAttribute("aria-label");
     copy.prepend(title);
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     copy.removeAttribute("class");
     return new XMLSerializer().serializeToString(copy);
   }
@@ -340,7 +340,7 @@
     const svg = plot.ownerSVGElement;
     const box = ["x", "y", "width", "height"].map((name) => +plot.getAttribute(name));
     const [xs, ys] = ["x", "y"].map((name) => plot.getAttribute(`data-${name}`).split(" ").map(Number));
-    const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    const rect = document.createElementNS(SVG, "rect");
     rect.setAttribute("class", "brush");
     let from = null;
     const LISTED = data.pair ? 3 : 6, brushed = $(".brushed", plot.closest(".charts")), hint = brushed.firstElementChild;
