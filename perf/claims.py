@@ -8,8 +8,9 @@ worse.
 ``claims.tsv`` has one row per claim: the program of this folder that measures it, the beginning of
 the row that the program prints, the claim as this row has it (``0.61 x `wc -w```), whether more or
 less is better, and the processors for which it was measured (words of /proc/cpuinfo, ``!word`` for
-none such; nothing for all). Without CORPORA, texts of the same size are made; without LMPLZ, the
-rows that need it are not measured.
+none such; nothing for all). Without CORPORA, texts of the same size are made, whose scan takes 1.12
+times as long relative to ``wc -w`` (processor time, 2026-11-29); without LMPLZ, the rows that need
+it are not measured.
 """
 
 import argparse
