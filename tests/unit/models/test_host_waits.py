@@ -15,6 +15,8 @@ import pytest
 import torch
 from architecture_table import SOURCE_SIZE, TABLE, TARGET_SIZE, pairs, small_model
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import MethodConfig, TrainingConfig
@@ -77,7 +79,9 @@ def update(model, method, monkeypatch, guides=()):
         pending=[],
         _rate=lambda: 0.1,
     )
-    TrainingRun._update(run, [np.arange(len(LENGTHS))])
+    with OneDevice() as devices:
+        TrainingRun._update(run, [np.arange(len(LENGTHS))])
+    assert not devices.mixed
     assert run.pending[0].device.type == "meta"
     assert all(
         parameter.grad is None or parameter.grad.shape == parameter.shape
@@ -120,7 +124,7 @@ def test_a_step_of_search_reads_nothing_before_its_candidates(config, name):
     model = meta_model(config).eval()
     source, _ = batch_on("meta")
     count = len(source.layout)
-    with waits(name), torch.no_grad():
+    with waits(name), torch.no_grad(), OneDevice() as devices:
         state = model.start(model.encode(source))
         for rows in ([0, 0, 1, 2, 2], [1, 3], [0]):  # hypotheses that continue
             tokens = torch.zeros(count, dtype=torch.int64, device="meta")
@@ -129,6 +133,25 @@ def test_a_step_of_search_reads_nothing_before_its_candidates(config, name):
             assert p.shape == (count, TARGET_SIZE)
             state.reorder(np.array(rows))
             count = len(rows)
+    assert not devices.mixed
+
+
+class OneDevice(TorchDispatchMode):
+    """Operations, but for copies, whose tensors (with dimensions) are on several devices."""
+
+    def __init__(self):
+        super().__init__()
+        self.mixed = Counter()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        tensors = [
+            value
+            for value in tree_leaves((args, kwargs or {}))
+            if isinstance(value, torch.Tensor) and value.dim()
+        ]
+        if len({tensor.device.type for tensor in tensors}) > 1 and "copy" not in str(function):
+            self.mixed[str(function)] += 1
+        return function(*args, **(kwargs or {}))
 
 
 class Reads(TorchFunctionMode):
@@ -167,3 +190,6 @@ def test_what_is_read_is_seen():
     assert reads.counts == {"__bool__": 1, "tolist": 1, "mask": 1, "nonzero": 1}
     with pytest.raises(RuntimeError, match="meta tensors"):
         numbers.to("meta").sum().item()
+    with OneDevice() as devices:
+        torch.zeros(3, device="meta")[numbers]
+    assert sum(devices.mixed.values()) == 1
