@@ -13,7 +13,8 @@ train=(--train "$data/deu.txt.gz" --columns 2,1 --languages de,en)
 ted=(--pool "$data/ted.tok.de.gz" "$data/ted.tok.en.gz")
 captions=(--pool "$data/multi30k.tok.de.gz" "$data/multi30k.tok.en.gz")
 raw=(--pool "$data/multi30k.raw.de" "$data/multi30k.raw.en")
-settings=(--preset demo --set "candidates=$candidates" --set beam=1 --set "training.max_updates=$updates")
+settings=(--preset demo --set "candidates=$candidates" --set beam=1 --set "training.max_updates=$updates"
+  --set accept_ensemble=true)  # after so few updates, the members do not translate yet
 
 echo "== a tokenised pool, tokenised again"
 cgbench build-react "${train[@]}" "${ted[@]}" "${captions[@]}" "${settings[@]}" --tokenize moses --lowercase \

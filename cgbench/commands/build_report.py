@@ -9,11 +9,14 @@ from cgbench.benchmark.candidates.division import CORPUS
 from cgbench.benchmark.candidates.ensemble_quality import table_of
 from cgbench.benchmark.candidates.matching import HEAD, shown_balance
 from cgbench.benchmark.candidates.noise_share import noise_text
-from cgbench.benchmark.release.card import COUNTS, EXAMPLES, figure_rows, shown_counts
+from cgbench.benchmark.release.at_a_glance import answers
+from cgbench.benchmark.release.card import COUNTS, figure_rows, shown_counts
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import default_work
 from cgbench.errors import printable
 from cgbench.tables import render
+
+EXAMPLES = 5
 
 
 def report(release: Release) -> str:
@@ -65,6 +68,8 @@ def report(release: Release) -> str:
         block.append("  cover  " + " | ".join(" ".join(piece) for piece in pieces))
         blocks.append("\n".join(map(printable, block)))
     sections.append("\n".join(blocks))
+    if finished:
+        sections.append("\n".join(f"{question}: {answer}" for question, answer in answers(release)))
     sections.append(_next(release))
     return "\n\n".join(sections)
 

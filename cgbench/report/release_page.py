@@ -19,7 +19,8 @@ from cgbench.benchmark.candidates.noise_share import (
     total,
 )
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.release.card import figure_rows
+from cgbench.benchmark.release.at_a_glance import answers, next_steps
+from cgbench.benchmark.release.card import EXAMPLES, figure_rows
 from cgbench.benchmark.release.card_notes import written_parts
 from cgbench.benchmark.release.manifest import CARD, Findings
 from cgbench.benchmark.release.release import SIDES, Release
@@ -133,6 +134,9 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "release": release,
         "manifest": release.manifest,
         "size": size,
+        "answers": answers(release) if finished else [],
+        "first": _first_pairs(release) if finished and release.has_text else None,
+        "next_steps": next_steps(release, release.folder.name) if finished else [],
         "facts": list(_facts(release)),
         "notes": _notes(release, checks, material.missing, len(examples["rows"]), size),
         "funnel": _funnel_table(release, columns),
@@ -170,6 +174,20 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
         yield "uncertainty", f"{config['uncertainty']}; {members}; beam {config['beam']}"
     yield "seed", str(config["seed"])
     yield "version", f"cgbench {manifest.get('version', '?')}"
+
+
+def _first_pairs(release: Release) -> dict[str, Any]:
+    """The first pairs of the test set, as they are in its files."""
+    rows, texts = release.split()[:EXAMPLES], map(release.lines, SIDES)
+    pairs = [
+        [f"{row['pieces']}/{row[release.configuration['degree_side'] + '_length']}", source, target]
+        for row, source, target in zip(rows, *texts, strict=False)
+    ]
+    head = ["degree", *release.languages]
+    if rows and isinstance(rows[0].get("hypothesis"), str):
+        head.append("ensemble")
+        pairs = [[*pair, row["hypothesis"]] for pair, row in zip(pairs, rows, strict=True)]
+    return {"head": head, "rows": pairs}
 
 
 def _notes(

@@ -136,7 +136,7 @@ class Profile:
         return script, unspaced / self.tokens
 
 
-def _interval(count: int, lines: int) -> tuple[float, float]:
+def wilson_interval(count: int, lines: int) -> tuple[float, float]:
     """The 95% confidence interval of the rate ``count / lines`` (Wilson 1927); 0 to 1 for no
     lines.
     """
@@ -155,7 +155,10 @@ def lacks_escapes(text: Profile, other: Profile) -> bool:
     They must be significantly less than half as frequent; a short text, which may have few by
     chance, is no evidence.
     """
-    most, least = _interval(text.escaped, text.lines)[1], _interval(other.escaped, other.lines)[0]
+    most, least = (
+        wilson_interval(text.escaped, text.lines)[1],
+        wilson_interval(other.escaped, other.lines)[0],
+    )
     return text.escaped <= text.lines / 200 and most < least / 2
 
 

@@ -105,6 +105,7 @@ LONG = [
         "build-a-test-set",
         "hugging-face-ensemble",
         "score-two-systems",
+        "ten-minutes",
         "test-an-llm",
         "train-and-compare",
     )

@@ -14,13 +14,14 @@ from cgbench.benchmark.candidates.matching import HEAD, shown_balance
 from cgbench.benchmark.candidates.noise_share import noise_text
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import GIVEN_DEGREE
+from cgbench.benchmark.release.at_a_glance import answers, next_steps
 from cgbench.benchmark.release.card_front import front_matter
 from cgbench.benchmark.release.card_notes import PARTS, marked_part
 from cgbench.benchmark.release.manifest import ID, stem_of, table_file
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import printable
 
-EXAMPLES = 5
+EXAMPLES = 10
 COUNTS = (
     ("pool", "pairs in the pool"),
     ("known_words", "without a rare word or an empty side"),
@@ -108,6 +109,8 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         quality_warning=warning_of(quality) if quality else "",
         measures=measures,
         correlations=correlations,
+        answers=answers(release) if release.finished else [],
+        next_steps=next_steps(release, "FOLDER") if release.finished else [],
         examples=examples,
         example_columns={
             key: text for key, text in _EXAMPLE_COLUMNS.items() if examples and key in examples[0]
