@@ -36,7 +36,6 @@ from tables import auc, ranks, table
 from cgbench.benchmark.build.react.build_react import build_react
 from cgbench.benchmark.build.react.demo import HARD
 from cgbench.benchmark.candidates.ensemble_quality import PAIRED_ANEW
-from cgbench.benchmark.candidates.noise_share import choose_cut
 from cgbench.benchmark.candidates.selection import GIVEN_DEGREE, select_rows, selection_sizes
 from cgbench.benchmark.candidates.uncertainty import candidate_lines, measure_sources
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
@@ -220,7 +219,6 @@ def planted(scores: dict[str, np.ndarray], share: float) -> list[float]:
     """
     count, (uncertainty, values) = len(scores["noisy"]), hardness(scores)
     config = {**SELECTION, "uncertainty": uncertainty}
-    quality = {"candidates": {"shuffled": float(scores["shuffled"])}, "warnings": []}
     results = []
     for planting in range(PLANTINGS if share else 1):
         noise = np.zeros(count, bool)
@@ -229,10 +227,8 @@ def planted(scores: dict[str, np.ndarray], share: float) -> list[float]:
         columns: dict[str, Any] = {uncertainty: values, "content": scores["content"]}
         for name, noisy in NOISY.items():
             columns[name] = np.where(noise, scores[noisy], scores[name])
-        cut = choose_cut(columns, config, quality)
         sizes = selection_sizes(config, count)
-        chosen = {**config, "drop_by": cut["cut"] if cut else config["drop_by"]}
-        stages = np.array(select_rows(columns, chosen, sizes)[1])
+        stages = np.array(select_rows(columns, config, sizes)[1])
         good = np.flatnonzero(~noise)
         hard = good[np.argsort(-values[good], kind="stable")[: round(HARD * count)]]
         window, test = np.isin(stages, ("window", "selected")), stages == "selected"

@@ -254,6 +254,24 @@ def test_several_pools_of_any_form_are_one_pool(demo, run, tmp_path):
         assert row["pool_line"] == (row["line"] if row["pool"] == 1 else row["line"] - 700)
 
 
+def test_an_ensemble_that_learned_nothing_stops_the_build_and_is_kept(corpora, run, tmp_path):
+    assert SMALL[-1] == "accept_ensemble=true"
+    words = ["build-react", *corpora, *SMALL[:-2], "--out", tmp_path / "x"]
+    # Without a selection, nothing is selected wrongly.
+    run(*words, "--until", "uncertainty")
+    refused = run(*words, "--set", "explain=true", status=2)
+    assert "no better than copying or a constant: the ensemble predicts" in refused.stderr
+    assert "train longer" in refused.stderr and ": runs" not in refused.stderr
+    manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
+    assert manifest["until"] == "uncertainty"  # the earlier release stays
+    accepted = run(*words, "--set", "accept_ensemble=true", "--set", "explain=true")
+    assert ": runs" not in accepted.stderr
+    assert (
+        "--set accept_ensemble=true"
+        in json.loads((tmp_path / "x" / "manifest.json").read_text())["command"]
+    )
+
+
 def test_an_ensemble_trained_before_can_be_used_and_one_of_another_corpus_cannot(
     demo, corpora, run, tmp_path
 ):

@@ -42,8 +42,8 @@ def how_hard(quality: Mapping[str, Any] | None) -> str:
 def how_noisy(manifest: Mapping[str, Any]) -> str:
     """The estimated share of noise among the candidates, with the sampling error of the estimate.
 
-    Half of the noise that the estimate sees is counted and doubled (:mod:`.noise_share`), so the
-    interval is that of the counted half.
+    Most noise that the estimate sees is counted by its unlikely half, which is doubled
+    (:mod:`cgbench.benchmark.candidates.noise_share`), so the interval is that of such a half.
     """
     noise, counts = manifest.get("noise"), manifest["counts"]
     if not noise:
