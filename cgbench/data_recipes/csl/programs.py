@@ -37,12 +37,12 @@ def is_grounded(source: str, program: str) -> bool:
     """Whether a request has the names of persons and the years of its program; for others they are
     in an earlier request.
     """
-    names = (spaced(name) for name in _strings("PersonName", program))
-    # As in the authors' code, a final 0 of a year may be missing.
-    years = re.findall(r":year # \( Number 20(.+?)\.?0? \)", program)
-    return all(name.lower() in source.lower() for name in names) and all(
-        year in source for year in years
-    )
+    names = [spaced(name).lower() for name in _strings("PersonName", program)]
+    years = re.findall(r":year # \( Number 20(\S+) \)", program)
+    # As in the authors' code, the last 0 of a whole number (2020) may be missing.
+    digits = [year.removesuffix(".0" if year.endswith(".0") else "0") for year in years]
+    text = source.lower()
+    return all(name in text for name in names) and all(part in text for part in digits)
 
 
 def prepared_pairs(pairs: Iterable[Pair]) -> list[Pair]:
