@@ -23,7 +23,7 @@ from cgbench.extensions import of_studies
 from cgbench.machine import usable_cores
 
 OF_SOURCES = ("control_sources", "control_compounds")
-OF_REFERENCES = ("references", "control_references", "normalise")
+OF_REFERENCES = ("references", "control_references", "normalise", "by_word")
 """Fields of metrics that are made for sources, and of those that are made for references."""
 
 

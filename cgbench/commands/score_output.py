@@ -38,7 +38,7 @@ class ScoreOutput(Request):
         "--per-example",
         default=None,
         help="Write a tab-separated table with one row per example",
-        group="Output",
+        group="Advanced",
     )
     files: Paths = option(
         "--output",

@@ -14,9 +14,9 @@ from cgbench.benchmark.measure.metrics.bins import make_bins
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
-from cgbench.benchmark.score.evaluation.differences import outputs_of
 from cgbench.benchmark.score.evaluation.features import FEATURES, make_feature
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.score.outputs.hypotheses import outputs_of
 from cgbench.errors import InputError
 from cgbench.plots import COLOURS
 

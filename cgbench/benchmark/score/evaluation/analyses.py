@@ -25,9 +25,16 @@ def _differences() -> Analysis:
     return DIFFERENCES
 
 
+def _by_word() -> Analysis:
+    from cgbench.benchmark.score.evaluation.words import BY_WORD
+
+    return BY_WORD
+
+
 ANALYSES: dict[str, Callable[[], Analysis]] = {
     "exposure": _exposure,
     "anytime": _anytime,
+    "by_word": _by_word,
     "differences": _differences,
 }
 """The analyses of this package, whose options :class:`ScoreRequest` has already."""

@@ -16,7 +16,6 @@ as those of overlapping n-grams: on average, at most 5% of the differences shown
 """
 
 import math
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -46,19 +45,22 @@ from cgbench.benchmark.score.comparison.significance import (
 from cgbench.benchmark.score.evaluation.analysis import Analysis
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
+from cgbench.benchmark.score.evaluation.words import (
+    WordScores,
+    groups_by_frequency,
+    split_of,
+    word_statistics,
+)
 from cgbench.benchmark.score.forms import analyses
-from cgbench.benchmark.score.outputs.hypotheses import System
+from cgbench.benchmark.score.outputs.hypotheses import System, outputs_of
 from cgbench.errors import InputError, argument
 from cgbench.text.plain_text import words_of
-from cgbench.text.profile import is_unspaced
 
 ORDERS = 4
 """The longest n-grams compared, in words."""
 FEWEST = 6
 """An n-gram of fewer examples cannot differ significantly: 2 / 2^6 is the first below 0.05."""
 SHOWN = 10
-COUNTS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 99), (100, 999), (1000, None))
-"""Groups of words by their count in training: the least and the most of each."""
 
 
 def find_differences(
@@ -86,9 +88,7 @@ def find_differences(
     counts: Counter[str] | None = None
     if inputs.train is not None and references is not None:
         counts = Counter(word for line in inputs.training() for word in words_of(line))
-    split: Callable[[str], list[str]] = words_of
-    if references is not None and is_unspaced([example[0] for example in references]):
-        split = _characters
+    split: Words = words_of if references is None else split_of(references)
     expected = (
         [_expected(example, split) for example in references] if references is not None else []
     )
@@ -122,11 +122,6 @@ def find_differences(
     return tuple(differences)
 
 
-def outputs_of(metric: Metric, systems: Sequence[System]) -> list[tuple[Sequence[str], ...]]:
-    """The outputs of every run of every system; empty for external scores without outputs."""
-    return [system.texts or (system.runs if metric.of_texts else ()) for system in systems]
-
-
 def example_scores(
     metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]
 ) -> list[np.ndarray]:
@@ -135,10 +130,6 @@ def example_scores(
         np.stack(list(map(metric.example_scores, system.runs, result.statistics)))
         for system, result in zip(systems, results, strict=True)
     ]
-
-
-def _characters(text: str) -> list[str]:
-    return [sign for sign in text if not sign.isspace()]
 
 
 Words = Callable[[str], list[str]]
@@ -239,24 +230,6 @@ def _within(inner: Ngram, outer: Ngram) -> bool:
     )
 
 
-class _WordF1(Metric):
-    """F1 of words in percent, from the numbers of matches, hypothesis words and reference words."""
-
-    figures = ("F1",)
-
-    def __init__(self) -> None:
-        """Its statistics are counted for all groups of words at once."""
-
-    def compute(self, sums: np.ndarray) -> np.ndarray:
-        """The score from sums ``[m, 3]``."""
-        with np.errstate(invalid="ignore"):
-            return 200 * sums[:, :1] / (sums[:, 1:2] + sums[:, 2:])
-
-    def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """Not used."""
-        raise NotImplementedError
-
-
 def _words(
     expected: Sequence[Counter[Ngram]],
     texts: Sequence[Sequence[Sequence[str]]],
@@ -267,27 +240,22 @@ def _words(
     """F1 of the words of each group by their count in training."""
     if split is not words_of:
         return ()  # the training text is in words
-    most_of_groups = [most for _, most in COUNTS if most is not None]
-    groups = {word: bisect_left(most_of_groups, count) for word, count in counts.items()}
-    systems = [np.zeros((len(runs), len(expected), len(COUNTS), 3)) for runs in texts]
-    for row, counts_of_row in enumerate(expected):
-        unigrams = {ngram[0]: count for ngram, count in counts_of_row.items() if len(ngram) == 1}
-        for system, runs in zip(systems, texts, strict=True):
-            for run, lines in enumerate(runs):
-                for word, count in Counter(split(lines[row])).items():
-                    group = groups.get(word, 0)
-                    system[run, row, group, :2] += (min(count, unigrams.get(word, 0)), count)
-                for word, count in unigrams.items():
-                    system[run, row, groups.get(word, 0), 2] += count
-    metric, differences = _WordF1(), []
+    groups = groups_by_frequency(counts)
+    unigrams = [
+        {ngram[0]: count for ngram, count in of_row.items() if len(ngram) == 1}
+        for of_row in expected
+    ]
+    systems = word_statistics(groups, unigrams, texts, split)
+    differences = []
     calibrated = replace(_calibrated(comparison), samples=comparison.count("bootstrap"))
-    for group, (least, most) in enumerate(COUNTS):
-        pair = {str(number): system[:, :, group] for number, system in enumerate(systems)}
+    for group, label in enumerate(groups.labels):
+        columns = slice(3 * group, 3 * group + 3)
+        pair = {str(number): system[:, :, columns] for number, system in enumerate(systems)}
         rows = np.flatnonzero(sum(matches.sum(axis=(0, 2)) for matches in pair.values()))
         if len(rows) > 1:
+            metric = WordScores("F1", [label])
             (scores,) = compare_statistics(metric, Sampling(), pair, calibrated, [rows])
-            label = f"{least}" if least == most else f"{least}-{most}" if most else f">= {least}"
-            differences.append(_difference(label, scores, "F1"))
+            differences.append(_difference(label, scores, label))
     return _adjusted(differences)
 
 

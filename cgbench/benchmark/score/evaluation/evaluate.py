@@ -243,7 +243,7 @@ def _arguments_of_features(request: ScoreRequest) -> list[str]:
     """The given arguments that have an effect on nothing but the feature of ``by``."""
     used_elsewhere = {
         "table": request.release is not None or bool(request.comparison.cluster),
-        "train": request.breakdown.differences,
+        "train": request.breakdown.differences or request.by_word is not None,
     }
     names = ("bins", "side", "train", "min_count", "exposure", "table", "lm")
     given = request.breakdown.given | request.examples.given

@@ -309,6 +309,16 @@ class ScoreRequest(Request):
         help="Bins and differences (Breakdown)",
         group="Breakdown",
     )
+    by_word: Name | None = option(
+        "--by-word",
+        default=None,
+        help=(
+            "Precision, recall and F1 of words by their frequency in --train, whether they are new,"
+            " their length, or a label such as the part of speech (table:FILE)"
+        ),
+        group="Breakdown",
+        metavar="frequency|known|length|table:FILE",
+    )
     examples: ExampleOptions = option(
         default=ExampleOptions(),
         help="How examples are read, and the population that they represent (ExampleOptions)",

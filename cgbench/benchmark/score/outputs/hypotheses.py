@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.errors import InputError, argument, warn
 from cgbench.tables import counted
 from cgbench.text.columns import Column, read_column, short_name
@@ -372,3 +373,8 @@ def _texts_of(runs: Runs) -> list[Any]:
         )
     values = list(runs)
     return values if values and not any(isinstance(value, str) for value in values) else [values]
+
+
+def outputs_of(metric: Metric, systems: Sequence[System]) -> list[tuple[Sequence[str], ...]]:
+    """The outputs of every run of every system; empty for external scores without outputs."""
+    return [system.texts or (system.runs if metric.of_texts else ()) for system in systems]

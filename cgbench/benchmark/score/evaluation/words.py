@@ -1,0 +1,246 @@
+"""Which words systems get right: precision, recall and F1 of the words of a group, such as those of
+a frequency in training (``--by-word``).
+
+The question and the counts are those of compare-mt (Neubig et al. 2019): an output word is right if
+the reference contains it, at most as often as there. Intervals and tests are over sentences. Words
+are those between blanks; in text without blanks, characters.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.benchmark.measure.metrics.metric import Metric
+from cgbench.benchmark.score.comparison.comparison import Comparison, compare_statistics
+from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
+from cgbench.benchmark.score.evaluation.analysis import Analysis
+from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
+from cgbench.benchmark.score.forms.rows import Row, subset_rows
+from cgbench.benchmark.score.outputs.hypotheses import outputs_of
+from cgbench.errors import InputError, argument
+from cgbench.settings import did_you_mean
+from cgbench.text.plain_text import words_of
+from cgbench.text.profile import is_unspaced
+from cgbench.text.streams import read_lines
+
+COUNTS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 99), (100, 999), (1000, None))
+"""Groups of words by their count in training: the least and the most of each."""
+LENGTHS = ((1, 3), (4, 6), (7, 9), (10, None))
+"""Groups of words by their number of characters."""
+TABLE = "table:"
+OTHER = "other"
+MEASURES = ("precision", "recall", "F1")
+KINDS = ("frequency", "known", "length")
+
+Split = Callable[[str], list[str]]
+
+
+def label_of(bounds: tuple[int, int | None]) -> str:
+    """The name of a group of numbers."""
+    least, most = bounds
+    return f"{least}" if least == most else f"{least}-{most}" if most else f">= {least}"
+
+
+@dataclass(frozen=True)
+class WordGroups:
+    """Groups of words: their names, and the group of a word."""
+
+    labels: tuple[str, ...]
+    group_of: Callable[[str], int]
+
+    @classmethod
+    def by_number(
+        cls, groups: Sequence[tuple[int, int | None]], number_of: Callable[[str], int]
+    ) -> "WordGroups":
+        """By a number of each word."""
+        most = [high for _, high in groups if high is not None]
+        labels = tuple(map(label_of, groups))
+        return cls(labels, lambda word: bisect_left(most, number_of(word)))
+
+    @classmethod
+    def by_label(cls, labels: Mapping[str, str]) -> "WordGroups":
+        """By a label of each word, such as its part of speech; others have none."""
+        names = [*sorted(set(labels.values())), OTHER]
+        positions = {name: position for position, name in enumerate(names)}
+        return cls(tuple(names), lambda word: positions[labels.get(word, OTHER)])
+
+
+def groups_of(kind: str, training: Callable[[], Sequence[str]] | None) -> WordGroups:
+    """The groups that ``--by-word`` names.
+
+    :param training: gives the lines of the training text, if there is one.
+    :raises InputError: the name is unknown, or the training text or the table is missing.
+    """
+    if kind == "length":
+        return WordGroups.by_number(LENGTHS, len)
+    if kind.startswith(TABLE):
+        return WordGroups.by_label(_labels(Path(kind.removeprefix(TABLE))))
+    if kind not in KINDS:
+        raise InputError(
+            f"{argument('by_word', kind)}{did_you_mean(kind, [*KINDS, f'{TABLE}FILE'])}"
+        )
+    if training is None:
+        raise InputError(
+            f"{argument('by_word', kind)} needs the training text; give {argument('train')}"
+        )
+    counts = Counter(word for line in training() for word in words_of(line))
+    if kind == "frequency":
+        return groups_by_frequency(counts)
+    return WordGroups(("new", "known"), lambda word: int(word in counts))
+
+
+def groups_by_frequency(counts: Counter[str]) -> WordGroups:
+    """Groups of words by their count in training."""
+    return WordGroups.by_number(COUNTS, lambda word: counts[word])
+
+
+def _labels(path: Path) -> dict[str, str]:
+    """The label of each word: a word and its label per line, separated by a tab.
+
+    :raises InputError: a line has another form, or a word has two labels.
+    """
+    labels: dict[str, str] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        word, tab, label = line.partition("\t")
+        if not (word and tab and label) or "\t" in label:
+            raise InputError(f"{path}, line {number}: write a word, a tab and its label")
+        if labels.setdefault(word, label) != label:
+            raise InputError(f"{path}, line {number}: {word} has the label {labels[word]} above")
+    return labels
+
+
+class WordScores(Metric):
+    """Precision, recall or F1 of each group of words, in percent; 0 without a match.
+
+    The statistics of an example are, for each group, the matches, the output words and the
+    reference words.
+    """
+
+    name = "words"
+    one_family = True
+
+    def __init__(self, measure: str, labels: Sequence[str]) -> None:
+        """The statistics are counted for all systems at once."""
+        self.measure = measure
+        self.figures = tuple(labels)
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """The score of each group from sums ``[m, 3 * groups]``."""
+        matches, outputs, references = (sums[:, start::3] for start in range(3))
+        totals = {
+            "precision": outputs,
+            "recall": references,
+            "F1": (outputs + references) / 2,
+        }[self.measure]
+        return 100 * np.divide(matches, totals, out=np.zeros_like(totals), where=totals > 0)
+
+    def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
+        """Not used."""
+        raise NotImplementedError
+
+
+def word_statistics(
+    groups: WordGroups,
+    expected: Sequence[Mapping[str, int]],
+    texts: Sequence[Sequence[Sequence[str]]],
+    split: Split = words_of,
+) -> list[np.ndarray]:
+    """Matches, output words and reference words of each group, float64
+    ``[runs, n, 3 * groups]`` for each system.
+
+    :param expected: the words of each reference with their counts.
+    :param texts: the outputs of each run of each system.
+    """
+    shape = (len(expected), len(groups.labels), 3)
+    systems = [np.zeros((len(runs), *shape)) for runs in texts]
+    for row, reference in enumerate(expected):
+        for system, runs in zip(systems, texts, strict=True):
+            for run, lines in enumerate(runs):
+                for word, count in Counter(split(lines[row])).items():
+                    matches = min(count, reference.get(word, 0))
+                    system[run, row, groups.group_of(word), :2] += (matches, count)
+        for word, count in reference.items():
+            for system in systems:
+                system[:, row, groups.group_of(word), 2] += count
+    return [system.reshape(*system.shape[:2], -1) for system in systems]
+
+
+def expected_words(references: Sequence[Sequence[str]], split: Split) -> list[Counter[str]]:
+    """The words of each example; of several references, as often as in the one that contains them
+    most.
+    """
+    counts = []
+    for example in references:
+        most: Counter[str] = Counter()
+        for text in example:
+            most |= Counter(split(text))
+        counts.append(most)
+    return counts
+
+
+def split_of(references: Sequence[Sequence[str]]) -> Split:
+    """How the text is divided: at blanks; in text without blanks, into characters."""
+    return characters_of if is_unspaced([example[0] for example in references]) else words_of
+
+
+def characters_of(text: str) -> list[str]:
+    """The characters of a text but blanks."""
+    return [sign for sign in text if not sign.isspace()]
+
+
+def _rows(context: ScoringContext) -> list[Row]:
+    references = context.references
+    texts = outputs_of(context.metric, context.systems)
+    if references is None or not all(texts):
+        raise InputError(f"{argument('by_word')} needs the outputs and {argument('references')}")
+    kind = str(context.request.by_word)
+    training = None if context.inputs.train is None else context.inputs.training
+    groups = groups_of(kind, training)
+    split = split_of(references)
+    statistics = word_statistics(groups, expected_words(references, split), texts, split)
+    return list(_scored(context, kind.partition(":")[0], groups, statistics))
+
+
+def _scored(
+    context: ScoringContext, kind: str, groups: WordGroups, statistics: Sequence[np.ndarray]
+) -> Iterator[Row]:
+    """A row per group, measure and system; groups without a word are left out."""
+    totals = sum(system.sum(axis=(0, 1)) for system in statistics).reshape(-1, 3)
+    used = np.flatnonzero(totals.any(axis=1))
+    reference_words = statistics[0][0].sum(axis=0).reshape(-1, 3)[:, 2]
+    columns = (3 * used[:, None] + np.arange(3)).ravel()
+    labels = [groups.labels[group] for group in used]
+    systems = {
+        system.name: runs[:, :, columns]
+        for system, runs in zip(context.systems, statistics, strict=True)
+    }
+    comparison = _comparison(context)
+    blank = Row("words", "", "", by=f"word {kind}", baseline=context.scored.baseline)
+    rows = []
+    for measure in MEASURES:
+        everything = [np.arange(context.metric.n)]
+        (scores,) = compare_statistics(
+            WordScores(measure, labels), context.sampling, systems, comparison, everything
+        )
+        for (name, runs), subset in zip(systems.items(), scores, strict=True):
+            shared = replace(blank, system=name, runs=len(runs))
+            rows += [
+                replace(row, figure=measure, bin=row.figure, n=int(reference_words[used[position]]))
+                for row in subset_rows(shared, subset)
+                for position in [labels.index(row.figure)]
+            ]
+    yield from sorted(rows, key=lambda row: labels.index(str(row.bin)))
+
+
+def _comparison(context: ScoringContext) -> Comparison:
+    """The requested comparison, by the calibrated test, which suits every score."""
+    comparison = context.comparison
+    paired = CALIBRATED if comparison.paired else None
+    return replace(comparison, paired=paired, confidence=True, require=())
+
+
+BY_WORD = Analysis("by_word", _rows, for_first_metric=True)
