@@ -17,7 +17,6 @@ time by the clock.
 import argparse
 import gzip
 import json
-import os
 import random
 import resource
 import subprocess
@@ -308,17 +307,23 @@ def members_of(key: str) -> set[tuple[str, str]]:
 
 
 def final(work: Path, shared: Path, precision: str) -> None:
-    """A new user's build from raw text: 20,000 training pairs, a pool of 40,000; two cores."""
+    """A new user's build from one raw corpus of 60,000 pairs, of which 40,000 are the pool; two
+    cores.
+    """
     if not (work / "texts").is_dir():
         write_texts(work, shared)
+    corpus = text_files(work, "raw.corpus")
+    for path, *halves in zip(
+        corpus, text_files(work, "raw.train"), text_files(work, "raw.tatoeba"), strict=True
+    ):
+        path.write_text("".join(half.read_text(encoding="utf-8") for half in halves), "utf-8")
     words = ["cgbench", "build-react", "--preset", "laptop", "--tokenize", "moses", "--lowercase"]
-    for option, name in (("--train", "raw.train"), ("--pool", "raw.tatoeba")):
-        words += [option, *map(str, text_files(work, name))]
-    words += ["--out", str(work / f"final-{precision}"), "--jobs", "2", "--control"]
+    words += ["--corpus", *map(str, corpus), "--set", "pool_share=2/3", "--control"]
+    words += ["--out", str(work / f"final-{precision}"), "--jobs", "2"]
     words += ["--set", f"training.precision={precision}"]
     for extra in (["--dry-run"], []):
         began = time.monotonic()
-        subprocess.run([*words, *extra], check=True, env=os.environ)
+        subprocess.run([*words, *extra], check=True)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         print(
             f"{time.monotonic() - began:.1f} s by the clock; processor so far"

@@ -40,6 +40,8 @@ TINY = (
         "text.merges=80",
         "--set",
         "beam=1",
+        "--set",
+        "accept_ensemble=true",
     ),
 )
 HARMLESS = ("named", "made again", "refused", "no effect", "no result")

@@ -200,6 +200,7 @@ def test_an_ensemble_by_every_method(method, few_lines, corpus, run, tmp_path):
 def test_a_benchmark_is_built_with_any_architecture_and_method(corpora, run, tmp_path):
     small = ("--preset", "demo", "--members", "1", "--set", "candidates=40", "--set", "beam=1")
     small += ("--set", "uncertainty=expected_entropy")  # what a single member has
+    small += ("--set", "accept_ensemble=true")  # it has learned nothing
     chosen = (
         "--model",
         "tiny",

@@ -123,6 +123,8 @@ def finished():
         "training.max_updates=1",
         "--set",
         "text.merges=9",
+        "--set",
+        "accept_ensemble=true",
     )
     files = _build(*few, "--set", "beam=1", "--set", "candidates=20", "--set", "select=1/4")
     yield from _verified("release", files)
