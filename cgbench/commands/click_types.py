@@ -129,6 +129,8 @@ def split_systems(
 ) -> dict[str, list[str]]:
     """``SYSTEM=FILE[,FILE2...]``, one file per run, as names of files by system.
 
+    A folder, or a name with ``*``, ``?`` or ``[...]``, is all files of that name.
+
     :param bare: keep ``""`` as the name of a system without ``SYSTEM=``; otherwise it is that of
         the file.
     :raises InputError: a system or a file is given twice, or a name is empty.
@@ -142,6 +144,7 @@ def split_systems(
         if not sign or is_there(split_name(item)[0]):
             name, names = "", item
         paths = [names] if is_there(split_name(names)[0]) else names.split(",")
+        paths = [file for path in paths for file in _files_named(path, f"{option} {item}")]
         name = name or ("" if bare else short_name(paths[0]))
         if name in systems:
             raise InputError(
@@ -155,6 +158,44 @@ def split_systems(
             )
         systems[name] = paths
     return systems
+
+
+def _files_named(text: str, where: str) -> list[str]:
+    """The files of a folder or of a name with ``*``, in the order of the numbers in their names, or
+    else ``text`` itself; records beside outputs are left out.
+
+    :raises InputError: there is none.
+    """
+    from cgbench.text.streams import is_there, split_name
+
+    path, column = split_name(text)
+    if is_there(path) and not path.is_dir():
+        return [text]
+    if path.is_dir():
+        matches = [str(file) for file in path.iterdir()]
+    elif set("*?[") & set(text):
+        root = Path(path.anchor)
+        matches = [str(file) for file in root.glob(str(path.relative_to(root)))]
+    else:
+        return [text]
+    records = (".system.json", ".answers.jsonl")
+    files = [
+        match
+        for match in matches
+        if Path(match).is_file()
+        and not Path(match).name.startswith(".")
+        and not match.endswith(records)
+    ]
+    if not files:
+        raise InputError(f"{where}: no file has this name ({path})")
+    suffix = "" if column is None else f":{column}"
+    return [f"{file}{suffix}" for file in sorted(files, key=_in_order_of_numbers)]
+
+
+def _in_order_of_numbers(name: str) -> list[tuple[int, str]]:
+    """A key that sorts ``seed9`` before ``seed10``."""
+    words = re.split(r"([0-9]+)", name)
+    return [(int(word), "") if word.isdecimal() else (-1, word) for word in words]
 
 
 def spans(words: Sequence[str]) -> list[range]:

@@ -274,7 +274,7 @@ BAD = {
         "b, row 2: 'x' is not a score; give a number such as 0.5",
     ),
     "decimal comma": (
-        ["1\n2\n", "1\n82,88\n"],
+        ["1\n2\n", "1.5\n82,88\n"],
         [],
         "b, row 2: '82,88' is not a score; write it with a decimal point",
     ),
@@ -578,13 +578,15 @@ def test_a_table_of_ratings_has_a_mean_per_system(ratings, run):
     (ratings / "excel.csv").write_text(RATINGS.replace(",", ";"))
     assert figures(run, "--scores", "excel.csv") == means
     (ratings / "comma.csv").write_text(RATINGS.replace(",", ";").replace("80", "80,5"))
+    assert figures(run, "--scores", "comma.csv")["A"] == pytest.approx(220.5 / 3)
+    (ratings / "comma.csv").write_text(RATINGS.replace(",", ";").replace("80", "80,5 or so"))
     refused = run("score", "import", "--scores", "comma.csv", status=2).stderr
-    assert "comma.csv, row 2: '80,5' is not a score; write it with a decimal point, 80.5" in refused
-    refused = run("score", "import", "--scores", "r.csv", "--cluster", "doc", status=2).stderr
-    assert (
-        "--cluster doc: the scores have no such column; there is document, example, rater"
-        in refused
-    )
+    assert "comma.csv, row 2: '80,5 or so' is not a score; give a number" in refused
+    by_document = ("--scores", "r.csv", "--confidence", "--cluster")
+    by_name = figures(run, *by_document, "doc")  # as in the file
+    assert by_name == figures(run, *by_document, "document") == means
+    refused = run("score", "import", "--scores", "r.csv", "--cluster", "dog", status=2).stderr
+    assert "--cluster dog: the scores have no such column; did you mean doc" in refused
     frame = pandas.read_csv(ratings / "r.csv")
     for scores in (frame, str(ratings / "r.csv")):
         result = cgbench.import_scores(scores, comparison={"cluster": "document"})

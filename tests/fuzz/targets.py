@@ -258,8 +258,6 @@ def joins():
         "a={}/r.csv:n",
         "--scores",
         "b={}/h.jsonl:m",
-        "--set",
-        "samples=20",
         "--id",
         "id",
     )

@@ -53,6 +53,7 @@ REASONS = {
     "few": "in fewer pairs than k",
 }
 """Why a piece has fewer than k probes; with ``few`` it has some."""
+COUNTS = ("rows", "pieces", "probed", "full", "rows_probed", "probes", "trained")
 _REMEDY = "run cgbench parts again"
 _FILES = ("probes.source", "probes.target", "pieces.jsonl", "rows.jsonl")
 _CONTROL = "control.jsonl"
@@ -65,7 +66,7 @@ _SHAPE = {
     "settings": {"normalisation": {"tokenize": str, "lowercase": bool, "languages": (None, [str])}},
     "files": dict.fromkeys(_FILES, str),
     "test": {str: str},
-    "counts": {str: int},
+    "counts": dict.fromkeys(COUNTS, int),
     "reasons": {str: int},
 }
 _PIECE = {

@@ -39,6 +39,7 @@ def least_of(statistic: str) -> float | None:
 
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"[-+]?([0-9]*),([0-9]+)", re.ASCII)
 _NONE = frozenset(
     (
         "",
@@ -76,6 +77,34 @@ def number_of(text: str) -> float | None:
     if word in _WORDS:
         return _WORDS[word]
     return None if word == text else number_of(word)
+
+
+def plain_numbers(texts: Sequence[str]) -> Sequence[str]:
+    """The scores of a column without decimal commas and signs of percent (``50%`` is 50), if all of
+    them are written so and could mean nothing else; else as they are.
+
+    A comma before three digits may separate thousands, so some number must have others.
+    """
+    joined = "\n".join(texts)
+    if "," not in joined and "%" not in joined:
+        return texts  # fast: most columns
+    numbers = [text.strip() for text in texts]
+    full = [number for number in numbers if number.lower() not in _NONE]
+    if full and all(number.endswith("%") for number in full):
+        numbers = [number.removesuffix("%").rstrip() for number in numbers]
+        full = [number.removesuffix("%").rstrip() for number in full]
+    elif "%" in joined:
+        return texts
+    if "," not in joined:
+        return numbers
+    with_commas = [match for number in full if (match := _DECIMAL_COMMA.fullmatch(number))]
+    are_decimals = any(len(match[2]) != 3 or int(match[1] or 0) == 0 for match in with_commas)
+    others = [number for number in full if "," not in number]
+    if not are_decimals or len(with_commas) + len(others) < len(full):
+        return texts
+    if not all(number.lstrip("+-").isdecimal() for number in others):
+        return texts
+    return [number.replace(",", ".") for number in numbers]
 
 
 def no_score(where: str, value: Any) -> InputError:
@@ -216,7 +245,7 @@ def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
         if not any("_" in text or not text.isascii() for text in texts):
             values[~np.isfinite(values)] = np.nan
             return values
-    numbers = list(map(number_of, texts))
+    numbers = list(map(number_of, plain_numbers(texts)))
     if None in numbers:
         row = numbers.index(None)
         raise no_score(f"{name}, row {row + 1}", texts[row])

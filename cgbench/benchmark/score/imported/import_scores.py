@@ -712,7 +712,7 @@ def _metric_of(
     runs: dict[str, list[Column]] = {
         name: list(islice(in_order, len(columns))) for name, columns in systems.items()
     }
-    return metric, runs, ordered[0].columns or {}
+    return metric, runs, {**(ordered[0].columns or {}), **(ordered[0].metadata or {})}
 
 
 def _refuse_missing(lacking: Sequence[tuple[ScoreColumn, np.ndarray]]) -> None:

@@ -16,6 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from cgbench.benchmark.score.outputs.score_files import (
@@ -42,6 +43,7 @@ LARGEST = 128 << 20  # bytes of one sample in a .eval
 MOST_REASONED = 0.02  # answers of a log that may contain reasoning without a warning
 SCORED = "which the harness scored; score the text instead: cgbench score bleu --hyp LOG"
 NAMED = 20  # metrics named in a message
+LONGEST_LABEL = 100  # characters of a value that bins are formed by
 _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -130,9 +132,10 @@ def lm_eval_rows(
 def _lm_eval(path: Path, table: Table, metric: str | None) -> SystemRuns:
     """``samples_*.jsonl``: ``doc_id``, ``doc_hash``, ``filter``, and metrics by name."""
     chosen_metric, _, chosen = (metric or "").partition("@")
-    columns = ("doc_id", "doc_hash", "metrics", "filtered_resps")
+    columns = ("doc_id", "doc_hash", "metrics", "filtered_resps", "doc")
     fields = [name for name in table.names if name not in _NOT_METRICS]
-    rows = lm_eval_rows(path, table, (*columns, *fields), chosen, "METRIC@")
+    named = chosen_metric or (fields[0] if len(fields) == 1 else "METRIC")
+    rows = lm_eval_rows(path, table, (*columns, *fields), chosen, f"{named}@")
     if not rows:
         raise InputError(f"{path}: no scores")
     listed = rows[0][1][2] if isinstance(rows[0][1][2], list) else fields
@@ -152,7 +155,9 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> SystemRuns:
     warn_of_reasoning(path, sum(is_reasoning(row[3]) for _, row in rows), len(rows), SCORED)
     field = f"{name}@{chosen}" if chosen else name
     version = _lm_eval_version(path)
-    return _columns(f"{path}:{name}", {chosen: examples}, "filter", version, path, field)
+    known = {chosen: [row[4] for _, row in rows]}
+    runs = {chosen: examples}
+    return _columns(f"{path}:{name}", runs, "filter", version, path, field, known)
 
 
 _Row = tuple[str, str, str]
@@ -166,16 +171,42 @@ def _columns(
     version: str | None = None,
     path: Path | None = None,
     field: str | None = None,
+    known: Mapping[Any, Sequence[Any]] = MappingProxyType({}),
 ) -> SystemRuns:
-    """One column for each run, which is named with the ``noun`` if there are several."""
+    """One column for each run, which is named with the ``noun`` if there are several.
+
+    :param known: what the log says of each example of a run.
+    """
     columns = []
     for run, rows in runs.items():
         scores, ids, prints = (list(column) for column in zip(*rows, strict=True))
         name = f"{label}, {noun} {run}" if len(runs) > 1 else label
         columns.append(
-            ScoreColumn(name, scores, path, ids, field=field, prints=prints, version=version)
+            ScoreColumn(
+                name,
+                scores,
+                path,
+                ids,
+                field=field,
+                prints=prints,
+                version=version,
+                metadata=_metadata(known.get(run, ())) or None,
+            )
         )
     return {"": columns}
+
+
+def _metadata(objects: Sequence[Any]) -> dict[str, list[str]]:
+    """The fields of objects with short values, such as a category, as columns; empty for none."""
+    objects = [item if isinstance(item, Mapping) else {} for item in objects]
+    columns = {}
+    for name in dict.fromkeys(name for item in objects for name in item):
+        values = [item.get(name) for item in objects]
+        if all(value is None or isinstance(value, (str, int, float)) for value in values):
+            texts = ["" if value is None else str(value) for value in values]
+            if max(map(len, texts)) <= LONGEST_LABEL and all(map(str.isprintable, texts)):
+                columns[str(name)] = texts
+    return columns
 
 
 def _every_eval_ever(path: Path, table: Table, metric: str | None) -> SystemRuns:
@@ -322,6 +353,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
             f"{path}: the evaluation ended with status {str(status)[:40]!r}; its log is incomplete"
         )
     epochs: dict[int, list[_Row]] = {}
+    known: dict[int, list[Any]] = {}
     reasoned = scored = 0
     name = scorer or None
     for sample_number, sample in enumerate(samples, 1):
@@ -355,6 +387,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
             hashlib.sha256(data).hexdigest(),
         )
         epochs.setdefault(epoch, []).append(row)
+        known.setdefault(epoch, []).append(sample.get("metadata"))
         reasoned += isinstance(of_scorer, Mapping) and is_reasoning(of_scorer.get("answer"))
     # One run per epoch.
     if not epochs:
@@ -362,7 +395,8 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
     if not scored:
         raise InputError(f"{path}: no sample has scores; score the log first (inspect score)")
     warn_of_reasoning(path, reasoned, sum(map(len, epochs.values())), SCORED)
-    return _columns(f"{path}:{name}", dict(sorted(epochs.items())), "epoch", version)
+    runs = dict(sorted(epochs.items()))
+    return _columns(f"{path}:{name}", runs, "epoch", version, known=known)
 
 
 def first_text(answers: Any) -> Any:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.measure.metrics.segment_scores import no_score, number_of
+from cgbench.benchmark.measure.metrics.segment_scores import no_score, number_of, plain_numbers
 from cgbench.benchmark.score.outputs.score_files import (
     ReadOptions,
     ScoreColumn,
@@ -43,6 +43,8 @@ ITEM_TYPE, TRANSLATION = "itemtype", ("tgt", "translation", "")
 """Appraise's column with the type of an item, and the type of a translation of a system; others are
 attention checks (BAD, REF, CHK).
 """
+IS_DOCUMENT = "isdocument"
+"""Appraise's column that says of a row whether it is the score of a whole document."""
 RESET = "__RESET__"
 _NOT_EXAMPLES = ("welcome_", "random_", "goodbye_")
 _NO_ERROR = ("neutral", "no-error", "no error", "hotw-test", "hotw-flag", "")
@@ -100,15 +102,32 @@ class FrameTable:
         return enumerate(zip(*(column.tolist() for column in cells), strict=True), 1)
 
 
+class AppraiseTable:
+    """The export of Appraise, whose columns have no names."""
+
+    names = (
+        *("user", "system", "item", "itemType", "source_language", "target_language", "score"),
+        *("document", "isDocument", "start", "end"),
+    )
+
+    def __init__(self, path: Path) -> None:
+        self._table = Table(path, named=False)
+
+    def read(self, columns: Sequence[str]) -> Iterable[tuple[int, tuple[Any, ...]]]:
+        """The rows, numbered from 1."""
+        return self._table.read([str(1 + self.names.index(name)) for name in columns])
+
+
 @dataclass
 class Judgements:
     """Scores by system, example and rater.
 
-    :param documents: of each example, if known.
+    :param documents: of each example, if known; ``document_column``: the name of their column.
     """
 
     scores: dict[tuple[str, str, str], float] = field(default_factory=dict)
     documents: dict[str, str] = field(default_factory=dict)
+    document_column: str = DOCUMENT
 
 
 def read_judgements(path: Path, chosen: str | None, options: ReadOptions) -> SystemRuns | None:
@@ -129,7 +148,16 @@ def read_judgements(path: Path, chosen: str | None, options: ReadOptions) -> Sys
     if {"annotation", "user_id", "item"} <= set(table.names):  # a campaign of Pearmut, line by line
         campaign = [entry for _, entry in read_objects(path)]
         return _columns(path, _pearmut(path, {path.stem: campaign}, None), options)
+    if _is_appraise(table.names):
+        return judgements_of_table(path, AppraiseTable(path), chosen, options)
     return judgements_of_table(path, table, chosen, options)
+
+
+def _is_appraise(first: Sequence[str]) -> bool:
+    """Whether the first row of a table is one of Appraise's, which writes no names of columns."""
+    types = ("tgt", "bad", "ref", "chk")
+    cells = [str(cell).strip() for cell in first]
+    return len(cells) >= 8 and cells[3].lower() in types and number_of(cells[6]) is not None
 
 
 def error_weight(category: str, severity: str, where: str) -> float:
@@ -164,7 +192,10 @@ def usual_columns(names: Sequence[str]) -> dict[str, str]:
 
 
 def judgements_of_table(
-    path: object, table: Table | FrameTable, chosen: str | None, options: ReadOptions
+    path: object,
+    table: Table | FrameTable | AppraiseTable,
+    chosen: str | None,
+    options: ReadOptions,
 ) -> SystemRuns | None:
     """The judgements in a table; None if it has no column of examples, or neither systems nor
     raters.
@@ -208,9 +239,15 @@ def judgements_of_table(
     per_document = len(set(zip(documents, texts["segment"], strict=True))) > len(
         set(texts["segment"])
     )
-    judgements, first_rows = Judgements(), dict[tuple[str, str, str], int]()
-    for (row_number, row), system, segment, rater, document in zip(
-        rows, systems, texts["segment"], raters, documents, strict=True
+    scores: Sequence[str] = blank
+    if not has_errors:
+        scores = plain_numbers(
+            [as_score(row[-1], figures[0], path, row_number) for row_number, row in rows]
+        )
+    judgements = Judgements(document_column=roles.get("document", DOCUMENT))
+    first_rows: dict[tuple[str, str, str], int] = {}
+    for (row_number, row), score, system, segment, rater, document in zip(
+        rows, scores, systems, texts["segment"], raters, documents, strict=True
     ):
         where, example = (
             f"{path}, row {row_number}",
@@ -234,24 +271,31 @@ def judgements_of_table(
                 f" {argument('columns_of')}"
             )
         else:
-            text = as_score(row[-1], figures[0], path, row_number)
-            judgements.scores[key] = _number(text, where, missing=True)
+            judgements.scores[key] = _number(score, where, missing=True)
     return _columns(path, judgements, options)
 
 
 def _translations_of(
-    path: object, table: Table | FrameTable, columns: Sequence[str]
+    path: object, table: Table | FrameTable | AppraiseTable, columns: Sequence[str]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The rows of a table without attention checks, if it says which they are."""
-    types = [name for name in table.names if name.lower().replace("_", "") == ITEM_TYPE]
-    left_out = 0
-    for row_number, (*row, kind) in table.read([*columns, *(types[:1] or columns[:1])]):
+    """The rows of a table without attention checks and scores of whole documents, if it says which
+    they are.
+    """
+    of_kind = {name.lower().replace("_", ""): name for name in reversed(table.names)}
+    types, documents = of_kind.get(ITEM_TYPE), of_kind.get(IS_DOCUMENT)
+    checks = whole = 0
+    more = [types or columns[0], documents or columns[0]]
+    for row_number, (*row, kind, is_document) in table.read([*columns, *more]):
         if types and str(kind or "").strip().lower() not in TRANSLATION:
-            left_out += 1
+            checks += 1
+        elif documents and str(is_document).strip().lower() == "true":
+            whole += 1
         else:
             yield row_number, tuple(row)
-    if left_out:
-        warn(f"{path}: {counted(left_out, 'row')} of attention checks ({types[0]}) left out")
+    if checks:
+        warn(f"{path}: {counted(checks, 'row')} of attention checks ({types}) left out")
+    if whole:
+        warn(f"{path}: {counted(whole, 'score')} of whole documents ({documents}) left out")
 
 
 def _check_score_column(
@@ -416,6 +460,7 @@ def _columns(path: object, judgements: Judgements, options: ReadOptions) -> Syst
         columns[DOCUMENT] = [judgements.documents.get(example, "") for example, _ in rows]
     if apart or all(len(of) <= 1 for of in raters.values()):
         columns[RATER] = [rater or next(iter(raters[example]), "") for example, rater in rows]
+    by_name = {judgements.document_column: columns[DOCUMENT]} if DOCUMENT in columns else None
     ids = [f"{example}, {rater}" if apart else example for example, rater in rows]
     return {
         system: [
@@ -425,6 +470,7 @@ def _columns(path: object, judgements: Judgements, options: ReadOptions) -> Syst
                 ids=ids,
                 columns=columns,
                 by_judgement=apart,
+                metadata=by_name,
             )
         ]
         for system, of in sorted(values.items())

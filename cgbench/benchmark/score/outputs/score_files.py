@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
-from cgbench.benchmark.measure.metrics.segment_scores import number_of
+from cgbench.benchmark.measure.metrics.segment_scores import number_of, plain_numbers
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
@@ -44,6 +44,8 @@ class ScoreColumn(Column):
     example, if the file has them. ``version``: of the
     task. ``path``: the table of this column, if the rows are in its order. ``columns``: of human
     judgements, what is known of each row; ``by_judgement``: a row is a judgement, not an example.
+    ``metadata``: what a log says of each example, by name; of judgements, the documents by the name
+    of their column.
     """
 
     field: str | None = None
@@ -51,6 +53,7 @@ class ScoreColumn(Column):
     version: str | None = None
     columns: Mapping[str, list[str]] | None = None
     by_judgement: bool = False
+    metadata: Mapping[str, list[str]] | None = None
 
     def row(self, index: int) -> str:
         """The name of row ``index`` (from 0) in messages."""
@@ -59,10 +62,11 @@ class ScoreColumn(Column):
     def at(self, rows: Sequence[int]) -> Self:
         """The column with these rows, in this order."""
         prints = self.prints and [self.prints[row] for row in rows]
-        columns = self.columns and {
-            name: [values[row] for row in rows] for name, values in self.columns.items()
-        }
-        return replace(super().at(rows), prints=prints, columns=columns)
+        columns, metadata = (
+            known and {name: [values[row] for row in rows] for name, values in known.items()}
+            for known in (self.columns, self.metadata)
+        )
+        return replace(super().at(rows), prints=prints, columns=columns, metadata=metadata)
 
 
 SystemRuns = dict[str, list[ScoreColumn]]
@@ -170,7 +174,8 @@ def _are_distinct(names: Sequence[str]) -> bool:
 def is_score(value: Any) -> bool:
     """Whether a value of a table is a number, as text or not."""
     if isinstance(value, str):
-        score = number_of(value)
+        (text,) = plain_numbers([value])
+        score = number_of(text)
         return score is not None and score == score
     return isinstance(value, (int, float))
 

@@ -12,7 +12,7 @@ from numbers import Number
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.measure.metrics.segment_scores import number_of
+from cgbench.benchmark.measure.metrics.segment_scores import number_of, plain_numbers
 from cgbench.benchmark.score.outputs.harness_logs import read_log
 from cgbench.benchmark.score.outputs.judgements import (
     FrameTable,
@@ -68,7 +68,7 @@ def _check_rows(path: Path, scores: ScoreColumn) -> None:
     """
     table, chosen = Table(path, named=True), scores.name.rpartition(":")[2]
     others = [name for name in table.names if name != chosen]
-    values = [number_of(value) for value in scores.values]
+    values = [number_of(value) for value in plain_numbers(scores.values)]
     numbers = [value for value in values if value is not None and math.isfinite(value)]
     if len(numbers) < FEWEST or chosen not in table.names:
         return

@@ -80,6 +80,7 @@ def test_what_is_no_such_folder_is_refused(tmp_path):
         ("rows.jsonl", "[1, 0, 2]", "[1, 0]", "row 1: not the pieces of a test row"),
         ("rows.jsonl", "[1, 0, 2]", "[1, 0, 2.5]", r"row 1: .* is 2\.5"),
         ("manifest.json", '"words"', '"wards"', "match is 'wards'"),
+        ("manifest.json", '"trained"', '"drained"', "there is no counts.trained"),
         ("manifest.json", '"probes.source"', '"probes.other"', "there is no files.probes.source"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from cgbench.benchmark.score.imported.import_scores import import_scores
 from cgbench.benchmark.score.outputs.score_readers import read_score_columns
-from cgbench.errors import InputError
+from cgbench.errors import InputError, InputWarning
 from cgbench.text.columns import read_column
 from cgbench.text.rows import Table
 
@@ -118,8 +118,8 @@ REFUSED = {
     "twice": ("score\tscore\n1\t2\n", "2 columns are named 'score'"),
     "swapped": ("id\tscore\n0.5\t1\n0.7\t2\n0.1\t3\n", "'score' counts the rows; is 'id' the"),
     "mean": ("id\tscore\na\t1\nb\t2\nc\t4.5\nmean\t2.5\n", "row 5: the mean of the rows before"),
-    "percent": ("score\n50%\n60%\n", "write it without the sign, 50"),
-    "decimal comma": ("score\n0,5\n0,6\n", "write it with a decimal point, 0.5"),
+    "percent": ("score\n50%\n0.6\n", "write it without the sign, 50"),
+    "decimal comma": ("score\n0,5\n0.6\n", "write it with a decimal point, 0.5"),
     "unknown names": ("system\tx\ty\nA\tb\t1\nA\tc\t2\n", "such as .*:y; it has system, x, y"),
 }  # fmt: skip
 
@@ -179,3 +179,108 @@ def test_one_unscored_sample_of_inspect_is_missing(tmp_path):
     with pytest.raises(InputError, match="1 of 4 scores are missing or infinite: row 3"):
         import_scores({"A": path})
     assert import_scores({"A": path}, drop_missing=True).score == 100.0
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["0,25", "0,5", "NA", "1"], [0.25, 0.5, 1]),
+        (["-0,123", "0,456"], [-0.123, 0.456]),
+        (["50%", "12.5 %", "", "0%"], [50, 12.5, 0]),
+        (["50,5%", "7%"], [50.5, 7]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["plain", "tsv", "ratings"])
+def test_a_column_of_decimal_commas_or_percents_is_read(tmp_path, cells, values, kind):
+    path = tmp_path / {"plain": "scores", "tsv": "scores.tsv", "ratings": "ratings.csv"}[kind]
+    if kind == "plain":
+        path.write_text("".join(f"{cell}\n" for cell in cells))
+    elif kind == "tsv":
+        path.write_text("id\tscore\n" + "".join(f"x{n}\t{cell}\n" for n, cell in enumerate(cells)))
+    else:
+        rows = "".join(f"A;{row};{cell}\n" for row, cell in enumerate(cells))
+        path.write_text(f"system;seg_id;score\n{rows}")
+    (mean,) = means(path, metric={"drop_missing": True}).values()
+    assert mean == pytest.approx(sum(values) / len(values))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["1,234", "2,345"], ["0,5", "0.5"], ["50%", "0.5"], ["1.000,5", "2.000,5"], ["50 %%", "1%"]],
+)
+def test_what_may_mean_something_else_is_refused(tmp_path, cells):
+    path = tmp_path / "scores"
+    path.write_text("".join(f"{cell}\n" for cell in cells))
+    with pytest.raises(InputError, match="is not a score"):
+        import_scores({"a": path})
+
+
+def test_appraise_has_no_names_of_columns(tmp_path):
+    path = tmp_path / "appraise.csv"
+    rows = [
+        f"engdeu01,{system},{item},{kind},eng,deu,{score},doc{item // 2},{whole},1.5,2.5\n"
+        for system, base in (("A", 10), ("B", 20))
+        for item in range(4)
+        for kind, score, whole in (
+            ("TGT", base + item, "False"),
+            ("BAD", 99, "False"),
+            ("TGT", 98, "True"),
+        )
+        if item % 2 or whole == "False"
+    ]
+    path.write_text("".join(rows))
+    with (
+        pytest.warns(InputWarning, match="8 rows of attention checks"),
+        pytest.warns(InputWarning, match="4 scores of whole documents .isDocument. left out"),
+    ):
+        evaluation = import_scores(path, by="column:document")
+    values = [next(iter(result.whole.figures.values())).value for result in evaluation.results]
+    assert values == [11.5, 21.5] and [system.name for system in evaluation.systems] == ["A", "B"]
+    assert [bin.label for bin, _ in evaluation.results[0].bins] == ["doc0", "doc1"]
+
+
+def inspect_log(path, samples):
+    path.write_text(
+        json.dumps(
+            {"status": "success", "eval": {"task": "t", "task_version": 1}, "samples": samples}
+        )
+    )
+
+
+def test_metadata_of_logs_are_columns(tmp_path):
+    """Of Inspect, and of lm-eval in documents; long texts are none."""
+    scored = {"match": {"value": "C"}}
+    samples = [
+        {
+            "id": row,
+            "epoch": 1,
+            "input": f"q{row}",
+            "metadata": {"level": "ab"[row % 2], "year": 2000 + row, "text": "long " * 50},
+            "scores": scored,
+        }
+        for row in range(8)
+    ]
+    inspect_log(tmp_path / "log.json", samples)
+    logs = {"log.json": {"by": "column:level"}}
+    rows = [
+        {
+            "doc_id": row,
+            "doc": {"level": "ab"[row % 2], "question": "q " * 60},
+            "doc_hash": f"h{row}",
+        }
+        | {"filter": name, "metrics": ["acc"], "acc": 1.0, "filtered_resps": ["x"]}
+        for row in range(8)
+        for name in ("strict", "loose")
+    ]
+    (tmp_path / "samples_t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    logs["samples_t.jsonl:acc@strict"] = {"by": "column:level"}
+    for log, options in logs.items():
+        evaluation = import_scores({"a": f"{tmp_path}/{log}"}, **options)
+        assert [(bin.label, len(bin.rows)) for bin, _ in evaluation.results[0].bins] == [
+            ("a", 4),
+            ("b", 4),
+        ]
+    with pytest.raises(InputError, match="no column 'text'|no such column"):
+        import_scores({"a": tmp_path / "log.json"}, by="column:text")
+    with pytest.raises(InputError, match=r"choose one with .*samples_t.jsonl:acc@strict"):
+        import_scores({"a": tmp_path / "samples_t.jsonl"})
