@@ -20,6 +20,7 @@ from cgbench.text.plain_text import words_of
 
 MOST = 0.5  # of the hypotheses have the string
 HARDLY_ANY = 0.1  # of that share of the references have it
+ELLIPSIS = 3  # points
 REPEATED_ENDS = 2  # marks that end a sentence, one after another
 LINES = 1024  # at most about twice as many are compared
 MOST_WORDS = 2  # of a string that no reference is compared with
@@ -27,6 +28,7 @@ FEWEST = 3  # lines with the string
 VARIED = 0.5  # as many lines are distinct without it as among references; else a system repeats
 AGREEING = 0.2  # of the lines begin or end as their references do without a string of words
 LONGEST = 80  # characters at the beginning or the end of a line
+LONGEST_WORD = 12  # characters per word, on average, where words are separated
 LEAST_LESS = 0.15  # of the units of lines of several fields are not in the field with the text
 MOST_LOST = 0.15  # of the units that match are outside the field with the text
 
@@ -34,7 +36,7 @@ _TOKENS = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?|.", re.DOTALL)
 _BLANK = re.compile(r"[^\S\t]")
 _WORD = re.compile(r"[^\W_]+")
 _MARKED_WORD = re.compile(r"\S*[^\w\s.,;'’-]")  # noqa: RUF001 - an apostrophe
-_FIELD_MARK = re.compile(r"[^\w\s]{2,4}|\|")
+_FIELD_MARK = re.compile(r"[^\w\s]{1,4}")
 _ENDS = ".。．!！?？…।؟۔։።"  # noqa: RUF001 - other scripts
 _PUNCTUATION = _ENDS + "'’"  # noqa: RUF001 - an apostrophe
 _QUOTES = "\"'`\u00b4"
@@ -253,11 +255,16 @@ def _ends_of_sentences(pairs: Sequence[Pair]) -> Affix | None:
     """Marks that end a sentence, where references have none, or one after another."""
     endings = [_end_marks(hypothesis) for hypothesis, _ in pairs]
     of_references = [_end_marks(reference) for _, reference in pairs]
-    for least in (REPEATED_ENDS, 1):
-        count = sum(len(marks) >= least for marks in endings)
-        in_references = sum(len(marks) >= least for marks in of_references)
+    kinds: tuple[Callable[[str], bool], ...] = (
+        lambda marks: len(marks) >= REPEATED_ENDS and not _is_ellipsis(marks),
+        _is_ellipsis,
+        bool,
+    )
+    for is_of_kind in kinds:
+        of_kind = [marks for marks in endings if is_of_kind(marks)]
+        count, in_references = len(of_kind), sum(map(is_of_kind, of_references))
         if count >= max(FEWEST, MOST * len(pairs)) and in_references <= HARDLY_ANY * count:
-            text = Counter(marks for marks in endings if len(marks) >= least).most_common(1)[0][0]
+            text = Counter(of_kind).most_common(1)[0][0]
             return Affix(text, "after", count, "end the lines of both texts in the same way")
     return None
 
@@ -265,8 +272,11 @@ def _ends_of_sentences(pairs: Sequence[Pair]) -> Affix | None:
 def _end_marks(line: str) -> str:
     """The marks that end a sentence at the end of a line, one after another, without blanks."""
     line = line.rstrip(_QUOTES + _END_MARKS.strip(_ENDS))
-    marks = "".join(line[len(line.rstrip(_END_MARKS)) :].split())
-    return "" if marks.startswith("...") and not marks.strip(".") else marks
+    return "".join(line[len(line.rstrip(_END_MARKS)) :].split())
+
+
+def _is_ellipsis(marks: str) -> bool:
+    return marks == "…" or (len(marks) >= ELLIPSIS and not marks.strip("."))
 
 
 def _without(pairs: Sequence[Pair], affix: Sequence[str], *, last: bool = False) -> dict[int, str]:
@@ -313,9 +323,16 @@ def _plain(text: str) -> str:
 
 
 def _same_word(text: str, other: str, index: int) -> bool:
-    """Whether two texts begin (0) or end (-1) with the same word."""
+    """Whether two texts begin (0) or end (-1) with the same word; with the same two characters
+    where words are not separated.
+    """
     words, others = words_of(text), words_of(other)
-    return bool(words and others) and words[index] == others[index]
+    if not words or not others:
+        return False
+    if len(other) > LONGEST_WORD * len(others):
+        size = slice(2) if index == 0 else slice(-2, None)
+        return text.strip()[size] == other.strip()[size]
+    return words[index] == others[index]
 
 
 def _between(pairs: Sequence[Pair], units: Callable[[str], Counter[str]]) -> Affix | None:

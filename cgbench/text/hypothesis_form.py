@@ -28,7 +28,7 @@ from cgbench.errors import argument
 from cgbench.text.affixes import foreign_affix
 from cgbench.text.damage import FORM_LINES, LONGEST, forms_of, sampled, units_of
 from cgbench.text.line_order import displacement
-from cgbench.text.markup_check import format_of
+from cgbench.text.markup_check import JSON, are_counted, format_of
 from cgbench.text.pieces import FEWEST_OF_BOTH, foreign_symbol, piece_mark
 from cgbench.text.profile import CASE, Profile, contrasts, lacks_escapes
 
@@ -129,7 +129,12 @@ def _formats(
 ) -> list[Difference]:
     """Lines of a format on one side or on both."""
     of_hypotheses, of_references = format_of(hypotheses), format_of(references)
-    if of_hypotheses and of_references and of_hypotheses[0] == of_references[0] == "JSON":
+    if not reading.whole and are_counted(hypotheses) and are_counted(references):
+        return _stop(
+            "the lines of both texts begin with their numbers, and are records and not text",
+            "name the files .csv or .jsonl and the column, or remove the numbers",
+        )
+    if of_hypotheses and of_references and of_hypotheses[0] == of_references[0] == JSON:
         return []  # the task is to write JSON
     for holder, found in (("lines", of_hypotheses), ("lines of the references", of_references)):
         if found:
@@ -199,7 +204,7 @@ def _pieces(
     """Texts in pieces of words."""
     if reading.joins:
         return []
-    marks = piece_mark(hypotheses), piece_mark(references)
+    marks = piece_mark(hypotheses, references), piece_mark(references, hypotheses)
     if marks[0] and marks[1]:
         is_rare = marks[0].count < FEWEST_OF_BOTH and not marks[0].is_sure
         if reading.whole or is_rare:

@@ -18,6 +18,7 @@ FEWEST_LINES = 3  # that tell an order
 FEWEST_WORDS = 3  # in a line that tells an order, without those in many lines
 COMMON = 0.05
 LEAST_LOST = 0.1  # of the lines: unlike their own reference
+LEAST_FITTING = 0.25  # of the lines: like their own reference, where only some are in another order
 MOST_SEARCHED = 200
 ALIKE, APART = (
     0.4,
@@ -230,7 +231,10 @@ def _by_rare_words(hypotheses: Sequence[str], references: Sequence[str]) -> str 
         if len(near) >= least:
             return _shifted(shift, near[0])
     lost = [row for row in weak if in_place[row] < ALIKE - APART]
-    if len(lost) < max(FEWEST_LINES - 1, len(texts) / 2):
+    # A part of the lines tells an order only if others are right.
+    fitting = sum(value >= ALIKE for value in in_place.values())
+    least_share = LEAST_LOST if fitting >= LEAST_FITTING * len(texts) else 0.5
+    if len(lost) < max(FEWEST_LINES - 1, least_share * len(texts)):
         return None
     rows_with: dict[str, list[int]] = defaultdict(list)
     for row, reference in enumerate(references):

@@ -3,10 +3,10 @@
 The laws: a mark that begins or ends words, except where a piece of a word cannot stand (``##`` at
 the beginning of a line, ``@@`` at its end), that begins or ends nearly all of them (``▁``), or that
 is within many words or instead of blanks, is of a vocabulary of pieces, and neither side may have
-it; nor a rarer one without which the pieces are words that the text has elsewhere. Punctuation of
-the script of a text (a Tibetan syllable mark, an Arabic comma) is text. A character without width
-is text only in the scripts that need it. A symbol that most hypotheses and hardly any reference
-have is not of the language if the hypotheses match their references better without it.
+it; nor a rarer one without which the pieces are words that either side has elsewhere. Punctuation
+of the script of a text (a Tibetan syllable mark, an Arabic comma) is text. A character without
+width is text only in the scripts that need it. A symbol that most hypotheses and hardly any
+reference have is not of the language if the hypotheses match their references better without it.
 """
 
 import re
@@ -22,7 +22,7 @@ from cgbench.text.plain_text import words_of
 FEWEST_WORDS, FEWEST_OF_BOTH = 5, 20  # words with a mark, in one text and in both
 LEAST_PARTS, LEAST_WHOLE = 0.01, 0.4  # of the words: with a mark of some words, and of all
 LEAST_WITHIN = 0.1  # of the words: with a mark between their letters
-LEAST_JOINED = 0.15  # of the words with a mark are words of the text without it
+LEAST_JOINED = 0.3  # of the words with a mark are words of either side without it
 LEAST_UNSEEN = 0.01  # of the words have a character without width
 MOST_LINES = 0.7  # of the lines begin or end with a mark of all words
 ENDS_WHOLE = 0.01  # of the lines begin or end with a mark that cannot stand there
@@ -33,12 +33,14 @@ LEAST_LINES, HARDLY_ANY = 0.3, 0.1  # of the hypotheses with a symbol; of that, 
 LEAST_GAIN = 0.02  # of the units of all references
 LEAST_LESS = 0.15  # of the units of the hypotheses are gone without a symbol
 
-_BEGIN = re.compile(r"([^\w\s]+|_+|[\u0100-\u024f\u2581])(?=[^\W_])")
+_BEGIN = re.compile(r"(<\w+>|[^\w\s]+|_+|[\u0100-\u024f\u2581])(?=[^\W_])")
 _END = re.compile(r"(?<=.)(</?\w+>)$|(?<=[^\W_])([^\w\s]+|_+)$")
-_WITHIN = re.compile(r"(?<=[^\W_\u2e80-\U0010ffff])([^\w\s])(?=[^\W_\u2e80-\U0010ffff])")
+_WITHIN = re.compile(r"(?<=[^\W_\u2e80-\U0010ffff])(<\w+>|[^\w\s])(?=[^\W_\u2e80-\U0010ffff])")
 _TAG = re.compile(r"</?\w+>")
 _OF_TEXT = {"Ps", "Pe", "Pi", "Pf", "Pd", "Sc"}
 _SENTENCE = set("\"'`´.,;:!?…。，、؟।%&*^=/\\|<>")  # noqa: RUF001 - other scripts
+_IN_WORDS = set("'-.,:’‐‑")  # noqa: RUF001 - marks that people write within words
+_AT_WORDS = set("\"'`´’‘“”„«»–—.,;:!?…()[]{}")  # noqa: RUF001 - and at words
 _SYMBOLS = ("So", "Sm", "Sk", "Cc", "Cf", "Co", "Cn", "Pc")
 _JOINERS = "\u200c\u200d"  # within words of Persian and Indian languages
 _BLANK_WITHOUT_WIDTH = "\u200b"  # between words of Khmer and Thai
@@ -63,14 +65,18 @@ class Mark:
     stops: bool = True
 
 
-def piece_mark(lines: Sequence[str]) -> Mark | None:
-    """The mark of a vocabulary of pieces in a text; None without one."""
+def piece_mark(lines: Sequence[str], others: Sequence[str] = ()) -> Mark | None:
+    """The mark of a vocabulary of pieces in a text; None without one.
+
+    :param others: texts in the same language.
+    """
     words = [line for line in map(words_of, lines) if line]
     every = Counter(word for line in words for word in line)
+    known = {*every, *(word for line in others for word in words_of(line))}
     return (
-        _at_words(words, every, _BEGIN.match, 0)
-        or _at_words(words, every, _END.search, -1)
-        or _within_words(words, every)
+        _at_words(words, every, known, _BEGIN.match, 0)
+        or _at_words(words, every, known, _END.search, -1)
+        or _within_words(words, every, known)
         or _instead_of_blanks(words, every)
         or _without_width(every)
     )
@@ -79,6 +85,7 @@ def piece_mark(lines: Sequence[str]) -> Mark | None:
 def _at_words(
     words: Sequence[Sequence[str]],
     every: Counter[str],
+    known: set[str],
     find: Callable[[str], re.Match[str] | None],
     edge: int,
 ) -> Mark | None:
@@ -95,8 +102,16 @@ def _at_words(
         counts[mark] += every[word]
     at_edge = Counter(mark_of.get(line[edge], "") for line in words)
     total = every.total()
-    for mark, count in counts.most_common(5):
-        if count < FEWEST_WORDS or _is_text(mark):
+    frequent = [
+        (mark, count)
+        for mark, count in counts.most_common(5)
+        if count >= FEWEST_WORDS and mark not in _AT_WORDS
+    ]
+    joined = _joined_at(words, mark_of, edge) if frequent else {}
+    for mark, count in frequent:
+        if _join_to_words(joined.get(mark, ()), known):
+            return Mark(mark, count, "words", is_sure=True)
+        if _is_text(mark):
             continue
         # A line cannot begin with the second part of a word, or end with the first.
         is_word = mark.isalpha() or mark.startswith("<")  # an inline tag may end words
@@ -104,52 +119,48 @@ def _at_words(
         of_all = at_edge[mark] >= MOST_LINES * len(words) or mark.isalpha()
         if (of_parts and count >= LEAST_PARTS * total) or (of_all and count >= LEAST_WHOLE * total):
             return Mark(mark, count, "words")
-        if of_parts and _join_to_words(_joined_at(words, mark_of, mark, edge), every):
-            return Mark(mark, count, "words", is_sure=True)
     return None
 
 
 def _joined_at(
-    words: Sequence[Sequence[str]], mark_of: Mapping[str, str], mark: str, edge: int
-) -> list[str]:
-    """The words that a mark at their beginning (``edge`` 0) or end has parted."""
-    pairs = (pair for line in words for pair in pairwise(line))
-    if edge:
-        return [
-            first.removesuffix(mark) + second
-            for first, second in pairs
-            if mark_of.get(first) == mark
-        ]
-    return [
-        first + second.removeprefix(mark) for first, second in pairs if mark_of.get(second) == mark
-    ]
+    words: Sequence[Sequence[str]], mark_of: Mapping[str, str], edge: int
+) -> dict[str, list[str]]:
+    """The words that a mark at their beginning (``edge`` 0) or end has parted, by mark."""
+    joined: dict[str, list[str]] = defaultdict(list)
+    for line in words:
+        for first, second in pairwise(line):
+            mark = mark_of.get(first if edge else second)
+            if mark is not None:
+                joined[mark].append(first.removesuffix(mark) + second.removeprefix(mark))
+    return joined
 
 
-def _join_to_words(joined: Sequence[str], every: Counter[str]) -> bool:
-    """Whether enough pieces are words that the text has elsewhere."""
-    known = sum(word in every for word in joined)
-    return known >= max(FEWEST_WORDS, LEAST_JOINED * len(joined))
+def _join_to_words(joined: Sequence[str], known: set[str]) -> bool:
+    """Whether enough pieces are words that the texts have elsewhere."""
+    whole = sum(word in known for word in joined)
+    return whole >= max(FEWEST_WORDS, LEAST_JOINED * len(joined))
 
 
-def _within_words(words: Sequence[Sequence[str]], every: Counter[str]) -> Mark | None:
+def _within_words(
+    words: Sequence[Sequence[str]], every: Counter[str], known: set[str]
+) -> Mark | None:
     """A mark between the letters of many words, or a tag as a word between words."""
     counts: Counter[str] = Counter()
     joined: dict[str, list[str]] = defaultdict(list)
     for word, count in every.items():
         if word.isalnum():
             continue
-        for mark in () if word.isascii() else {*_WITHIN.findall(word)}:
-            is_unseen = unicodedata.category(mark) == "Cf"  # _without_width counts these
-            if is_unseen or mark.isascii() or not _is_symbol(mark):
-                continue
-            if not _is_of_script(mark, word):
+        for mark in {*_WITHIN.findall(word)} - _IN_WORDS:
+            is_unseen = unicodedata.category(mark[0]) == "Cf"  # _without_width counts these
+            if not is_unseen and not _is_of_script(mark, word):
                 counts[mark] += count
                 joined[mark] += count * [word.replace(mark, "")]
         if _TAG.fullmatch(word):
             counts[word] += count
     for mark, count in counts.most_common(3):
-        of_most = count >= max(FEWEST_WORDS, LEAST_WITHIN * every.total())
-        is_sure = _join_to_words(joined[mark], every)
+        is_symbol = _TAG.fullmatch(mark) or (not mark.isascii() and _is_symbol(mark))
+        of_most = is_symbol and count >= max(FEWEST_WORDS, LEAST_WITHIN * every.total())
+        is_sure = _join_to_words(joined[mark], known)
         if of_most or is_sure:
             return Mark(mark, count, "words", is_sure)
     return None
@@ -175,7 +186,7 @@ def _is_of_script(mark: str, word: str) -> bool:
     """Whether a mark is punctuation of the script of a word, or a character without width that such
     scripts need.
     """
-    if mark.isascii():
+    if mark.isascii() or mark.isalpha():
         return False
     letters = [character for character in word if character.isalpha()]
     if unicodedata.category(mark[0]) == "Cf":

@@ -27,7 +27,7 @@ TEXTS = [
     f"{name} {VERBS[row % 6]} the {NAMES[-row]} of house {row * 7 % 100} twice."
     for row, name in enumerate(NAMES)
 ]
-SOURCES = [f"quelle {row} {text[::-1]}" for row, text in enumerate(TEXTS)]
+SOURCES = [f"quelle {row * 5 % 12} {text[::-1]}" for row, text in enumerate(TEXTS)]
 STOPS = "'PRED 0: ' before the text of "
 NO_OUTPUTS = {
     "score import --scores": "numbers",
@@ -245,7 +245,7 @@ class Speaker(Fake):
 
     def reply(self, body, wrong):
         reply = super().reply(body, wrong)
-        row = int(body["messages"][-1]["content"].split()[2])
+        row = SOURCES.index(body["messages"][-1]["content"].removeprefix("Say: "))
         before = f"PRED {row}: " if self.is_damaged and body["model"] == "wrong" else ""
         reply["model"] = body["model"]
         reply["choices"][0]["message"]["content"] = before + TEXTS[row]

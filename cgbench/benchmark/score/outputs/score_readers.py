@@ -107,7 +107,7 @@ def _check_unused(path: Path, scores: ScoreColumn) -> None:
     roles = usual_columns([name for name in table.names if name != chosen])
     roles.pop("score", None)
     rows = [row for _, row in table.read(list(roles.values()))] if roles else []
-    values = dict(zip(roles, zip(*rows, strict=True), strict=True))
+    values = dict(zip(roles, zip(*rows, strict=True), strict=True)) if rows else {}
     for role in ("system", "rater"):
         if (count := len(set(map(str, values.get(role, ()))))) > 1:
             raise InputError(f"{path}: its column {roles[role]!r} has {count:,} {role}s; {_REMEDY}")

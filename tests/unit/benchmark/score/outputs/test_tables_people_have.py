@@ -284,3 +284,11 @@ def test_metadata_of_logs_are_columns(tmp_path):
         import_scores({"a": tmp_path / "log.json"}, by="column:text")
     with pytest.raises(InputError, match=r"choose one with .*samples_t.jsonl:acc@strict"):
         import_scores({"a": tmp_path / "samples_t.jsonl"})
+
+
+@pytest.mark.parametrize("head", ["system\tscore", "seg_id\trater\tscore", "id\tscore"])
+def test_a_table_without_rows_has_no_scores(tmp_path, head):
+    path = tmp_path / "scores.tsv"
+    path.write_text(f"{head}\n")
+    with pytest.raises(InputError, match="no scores|no judgements"):
+        import_scores({"a": path})
