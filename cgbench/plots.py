@@ -217,7 +217,7 @@ def with_systems(chart: Chart, systems: Sequence[str]) -> Chart:
             chosen.append(replace(by_name[name], name=label or name))
         elif not chart.signed:  # differences lack the baseline
             raise InputError(
-                f"{argument('systems', system)}: it is none of the systems {', '.join(by_name)}"
+                f"{argument('systems', system)}: no such system; they are {', '.join(by_name)}"
             )
     return replace(chart, series=chosen)
 

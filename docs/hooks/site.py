@@ -1,5 +1,5 @@
-"""mkdocs: pages from outside docs/ (changelog, notebooks ...), and folders of the navigation as
-lists of pages.
+"""mkdocs: pages from outside docs/ (changelog, notebooks ...), a first page for each section, and
+folders of the navigation as lists of pages.
 """
 
 import json
@@ -18,11 +18,25 @@ PAGES = {
     "citation.md": "CITATION.cff",
 }
 NOTEBOOKS = "examples"
+FOLDERS = {
+    "Tutorials": "tutorial",
+    "How to": "how-to",
+    "Reference": "reference",
+    "Explanation": "explanation",
+    "Lab": "lab",
+}
+"""The sections of the front page that are folders."""
 
 
 def on_config(config: Any) -> Any:
-    """Replace ``FOLDER/*`` in the navigation by the pages of the folder."""
+    """Replace ``FOLDER/*`` in the navigation by the pages of the folder, and begin each section
+    with its first page.
+    """
     config.nav = _expanded(config.nav, Path(config.docs_dir))
+    for entry in config.nav:
+        for title, pages in entry.items():
+            if title in FOLDERS:
+                pages.insert(0, f"{FOLDERS[title]}/index.md")
     return config
 
 
@@ -45,11 +59,28 @@ def _matching(entry: Any, docs: Path) -> list[str]:
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages."""
     pages = {name: _page(ROOT / source) for name, source in PAGES.items()}
+    front = (Path(config.docs_dir) / "index.md").read_text(encoding="utf-8")
+    pages |= {f"{folder}/index.md": _section(front, title) for title, folder in FOLDERS.items()}
     for path in sorted((ROOT / NOTEBOOKS).glob("*.ipynb")):
         pages[f"notebooks/{path.stem}.md"] = notebook(path)
     for name, content in pages.items():
         files.append(File.generated(config, name, content=content))
     return files
+
+
+def _section(front: str, title: str) -> str:
+    """A section of the front page as a page in its folder."""
+    text = re.split(rf"(?m)^## {title}$", front)[1].partition("\n## ")[0]
+    within = text.replace(f"]({FOLDERS[title]}/", "](")
+    elsewhere = re.compile(rf"\]\((?=(?:{'|'.join(FOLDERS.values())})/)")
+    head = "---\nsearch:\n  exclude: true\n---\n\n"  # the search has what it links to
+    return f"{head}# {title}\n{elsewhere.sub('](../', within)}"
+
+
+def on_post_build(config: Any) -> None:
+    """Leave out the source maps of the theme: a third of the site, for its developers."""
+    for path in Path(config.site_dir).rglob("*.map"):
+        path.unlink()
 
 
 def _page(path: Path) -> str:

@@ -839,4 +839,4 @@ def test_a_plot_of_differences_with_other_names(run, tmp_path):
     assert "<title>exact (%): difference from base</title>" in text and "<desc>Ours: +33.33" in text
     assert "systems were not compared; give --paired" in run(*words, *chosen, status=2).stderr
     one = ["--set", "plot_systems=other"]
-    assert "it is none of the systems base, mine" in run(*words, *one, status=2).stderr
+    assert "no such system; they are base, mine" in run(*words, *one, status=2).stderr

@@ -187,7 +187,7 @@ def test_the_look_of_a_figure(tmp_path):
     chart = Chart([""], series, value_name="BLEU: difference from c", rows=True, signed=True)
     chosen = with_systems(chart, ["b=Ours", "a", "c"])
     assert [one.name for one in chosen.series] == ["Ours", "a"] and with_systems(chart, []) is chart
-    with pytest.raises(InputError, match="it is none of the systems a, b"):
+    with pytest.raises(InputError, match="no such system; they are a, b"):
         with_systems(replace(chart, signed=False), ["x"])
     figure = draw_charts([chosen], font="monospace", size=11)
     sizes = {text.get_fontsize() for text in figure.axes[0].get_yticklabels()}
