@@ -88,7 +88,9 @@ def _meaning_of_marks(cells: Sequence[str], of_figures: Sequence[tuple[ScoredSys
         scores = [
             result.whole.figures[figure] for of, figure in of_figures for result in of.results
         ]
-        meanings.append(f"Δ: difference from {scored.baseline}; {legend(scored, scores)}")
+        is_tested = any(score.p_value is not None for score in scores)
+        stars = [legend(scored, scores)] if is_tested else []
+        meanings += [f"Δ: difference from {scored.baseline}", *stars]
     return "; ".join(meanings)
 
 
@@ -191,6 +193,9 @@ def matrix_of_pairs(scored: ScoredSystems) -> dict[str, Any] | None:
 
 def meaning_of_pairs(scored: ScoredSystems) -> str:
     """What the triangles show, and which tests their marks are adjusted for."""
+    wholes = [result.whole.figures[scored.metric.figures[0]] for result in scored.results]
+    if not any(pair.p_value is not None for score in wholes for pair in score.pairs):
+        return "The best system is number 1."
     systems = len(scored.results)
     count = systems * (systems - 1) // 2
     test = scored.star_test or CALIBRATED

@@ -152,6 +152,8 @@ def test_every_width_and_both_themes(opened, name, request):
         assert button["x"] + button["width"] <= width
         faults = {what: places for what, places in seen(page).items() if places}
         assert not faults, (width, faults)
+    page.set_viewport_size({"width": 720, "height": 450})  # zoom of 200%
+    assert page.locator("#systems ~ .table td").first.bounding_box()["y"] < 450
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert page.evaluate(PALE_MARKS) == [], scheme

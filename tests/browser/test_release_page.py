@@ -26,6 +26,7 @@ def test_every_section_is_there(opened, page_file, small_release):
     page = opened(page_file)
     heads = page.locator("h2").all_text_contents()
     assert heads == [
+        "The first 10 pairs",
         "From pool to test set",
         "Degree and uncertainty",
         "Correlations",

@@ -154,6 +154,14 @@ def test_differences_are_there_unasked(exact):
     assert "Where systems differ" in html and score_page(asked) == html
 
 
+def test_too_few_examples_for_a_test_have_no_marks_and_no_word_of_stars():
+    texts = [f"line {number}" for number in range(5)]
+    systems = {"good": texts, "bad": [*texts[:2], "x", "y", "z"]}
+    html = score_page(quietly("exact", systems, texts, paired=True, accept_text=True))
+    assert "too few" in html and "★" not in html and "p &lt; 0.05" not in html
+    assert "Tier:" not in html and '<span class="mark">' not in html
+
+
 def test_hostile_text_is_data_alone():
     texts = [text.replace("\n", " ") for text in HOSTILE] * 2
     names = {"<script>alert(1)</script>": texts, "b&\x1b[31m": texts[::-1]}
@@ -177,6 +185,7 @@ def test_bleu_of_several_runs(monkeypatch):
         systems,
         REFERENCES,
         sources=REFERENCES,
+        accept_text=True,
         paired=True,
         by="length",
         breakdown={"side": "source"},
