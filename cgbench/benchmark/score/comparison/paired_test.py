@@ -114,6 +114,12 @@ class PairedTest(ABC):
     ) -> Mapping[SystemPair, PValues]:
         """Two-sided p-values of each score of each pair; pairs without a test may be missing."""
 
+    def in_words(
+        self, metric: Metric, runs: Sequence[int], sampling: Sampling, samples: int | None
+    ) -> str:
+        """The test as a paper names it; arguments as of :meth:`signature`."""
+        return f"the test {self.name}"
+
     def signature(
         self, metric: Metric, runs: Sequence[int], sampling: Sampling, samples: int | None
     ) -> dict[str, Any]:

@@ -62,6 +62,12 @@ class Bootstrap(PairedTest):
             ]
         return p_values
 
+    def in_words(
+        self, metric: Metric, runs: Sequence[int], sampling: Sampling, samples: int | None
+    ) -> str:
+        """With the number of samples."""
+        return f"a two-sided paired bootstrap ({samples or SAMPLES[self.name]:,} samples)"
+
     def signature(
         self, metric: Metric, runs: Sequence[int], sampling: Sampling, samples: int | None
     ) -> dict[str, Any]:
@@ -89,6 +95,13 @@ class Randomization(PairedTest):
             tests=len(pairs) * systems.sets,
         )
         return dict(zip(pairs, p_values, strict=True))
+
+    def in_words(
+        self, metric: Metric, runs: Sequence[int], sampling: Sampling, samples: int | None
+    ) -> str:
+        """With the number of samples."""
+        count = samples or SAMPLES[self.name]
+        return f"approximate randomisation (Riezler and Maxwell, 2005; {count:,} samples)"
 
     def signature(
         self, metric: Metric, runs: Sequence[int], sampling: Sampling, samples: int | None
@@ -124,6 +137,12 @@ class McNemar(PairedTest):
             for first, second in pairs
         }
 
+    def in_words(
+        self, metric: Metric, runs: Sequence[int], sampling: Sampling, samples: int | None
+    ) -> str:
+        """That it is the exact test."""
+        return "McNemar's exact test"
+
     def signature(
         self, metric: Metric, runs: Sequence[int], sampling: Sampling, samples: int | None
     ) -> dict[str, Any]:
@@ -153,6 +172,20 @@ class Calibrated(PairedTest):
         if single:
             p_values |= Randomization().p_values(systems, single)
         return p_values
+
+    def in_words(
+        self, metric: Metric, runs: Sequence[int], sampling: Sampling, samples: int | None
+    ) -> str:
+        """The test of these numbers of runs; both if two systems have a single run."""
+        randomisation = Randomization().in_words(metric, runs, sampling, samples)
+        if calibrated_test(runs, not sampling.independent) != SEVERAL_RUNS:
+            return randomisation
+        units = "examples" if sampling.clusters is None else "clusters"
+        seeds = " and seeds" if max(runs) > 1 else ""
+        method = f"Student's t with variance components of {units}{seeds}"
+        if sampling.independent and sum(count == 1 for count in runs) > 1:
+            method += f" (single runs by {randomisation})"
+        return method
 
     def signature(
         self, metric: Metric, runs: Sequence[int], sampling: Sampling, samples: int | None

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from cgbench.benchmark.score.forms.analyses import analysis_blocks
+from cgbench.benchmark.score.forms.paper import paragraph
 from cgbench.benchmark.score.forms.rows import LONG
 from cgbench.benchmark.score.forms.tables import tables_of
 from cgbench.tables import as_text, render
@@ -45,6 +46,7 @@ FORMS: dict[str, Form] = {
     "markdown": partial(_tables, "markdown"),
     "latex": partial(_tables, "latex"),
     "html": partial(_tables, "html"),
+    "paper": paragraph,
 }
 """The forms by name."""
 
