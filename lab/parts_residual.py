@@ -2,6 +2,7 @@
 has a known cost.
 
     python lab/parts_residual.py [--repeat 200]
+    python lab/parts_residual.py --together     # probes of a piece that stand or fall together
 
 Prints a row per setting: the true residual, the mean estimate, the share of 95% intervals that
 contain the truth, and the mean of three simpler estimates: without holding probes back, without
@@ -28,7 +29,13 @@ LEAST, PROBES = 4, 5
 
 
 def simulate(
-    random: np.random.Generator, whole: bool, spread: float, growth: float, rows: int, cost: float
+    random: np.random.Generator,
+    whole: bool,
+    spread: float,
+    growth: float,
+    rows: int,
+    cost: float,
+    near_copies: float = 0.0,
 ) -> tuple[Parts, Outcomes, float]:
     """A test set, one run of a system, and the true residual error of the rows that its held-out
     gates give.
@@ -37,6 +44,7 @@ def simulate(
     (log-normal with ``spread``), and fails more often in longer sentences (with the power
     ``growth`` of the length). ``cost``: the probability that composition makes a unit fail that
     would have come out.
+    ``near_copies``: the share of probes that come out as the first probe of their piece does.
     """
     pieces = rows // 2
     frequency = np.maximum(3, (3000 / (1 + np.arange(pieces)) ** 0.8).astype(np.int64))
@@ -92,6 +100,10 @@ def simulate(
             ]
         )
         came = plain & (random.random(len(plain)) >= cost)
+    if near_copies:
+        _, first = np.unique(in_probes.piece, return_index=True)
+        copies = random.random(len(probes)) < near_copies
+        probes = np.where(copies, probes[first][in_probes.piece], probes)
     # in expectation: what does not fail by itself fails with probability ``cost``
     return parts, Outcomes(probes, came), cost * (100 - _error(parts, probes, plain))
 
@@ -124,10 +136,34 @@ def _per_row(parts: Parts, rows: np.ndarray) -> np.ndarray:
     return found
 
 
+def together(repeat: int) -> None:
+    """Composition costs nothing; more and more probes are near-copies."""
+    print("units, share of near-copies, bias ± 2 s.e., coverage")
+    for whole, share in itertools.product((False, True), (0.0, 0.1, 0.3, 1.0)):
+        differences, inside = [], 0
+        for seed in range(repeat):
+            random = np.random.default_rng([whole, round(10 * share), seed])
+            parts, run, true = simulate(random, whole, 0.8, 0.0, 800, 0.0, share)
+            (result,) = compare_composition(parts, [("a", [run])], LEAST, Comparison()).results
+            score = result.whole.figures["residual"]
+            differences.append(score.value - true)
+            inside += score.ci_low <= true <= score.ci_high
+        error = 2 * np.std(differences) / len(differences) ** 0.5
+        print(
+            "sentences" if whole else "pieces",
+            f"{share} {np.mean(differences):+.2f} ± {error:.2f} {100 * inside / repeat:.1f}",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeat", type=int, default=200)
-    repeat = parser.parse_args().repeat
+    parser.add_argument("--together", action="store_true")
+    options = parser.parse_args()
+    repeat = options.repeat
+    if options.together:
+        return together(repeat)
     print(
         "units     spread  growth  rows  cost   true  estimate  bias ± 2 s.e.  coverage  own probes"
         "  all probes"

@@ -1,6 +1,6 @@
 """How many candidates are noise, by kind, and which cut that asks for.
 
-A cut given degree compares candidates with the median of their part (:func:`.parts_by_degree`).
+A cut given degree compares candidates with the median of their part (:func:`.parts_of_candidates`).
 Where noise is not rare in a part, it moves that median, and the part's noise is kept
 (docs/lab/noise.md). So the share of noise is estimated first. Its kinds are counted apart, so that
 no pair counts twice, and added:
@@ -18,7 +18,6 @@ no pair counts twice, and added:
 Wrong numbers, wrong words and negations are seen by none of them.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,9 +55,9 @@ def choose_cut(
     config: Mapping[str, Any],
     quality: Mapping[str, Any] | None,
 ) -> dict[str, Any] | None:
-    """The estimated ``share`` of noise, of each of its ``kinds`` (None: not seen), the largest in a
-    ``part`` of similar degree and length (without scrambled sources, whose references move no
-    median), the measure to ``cut`` by: that of ``drop_by``, given
+    """The estimated noise, and the cut: ``share``, and that of each of its ``kinds`` (None: not
+    seen); the largest share in a ``part`` of similar degree and length, without scrambled sources,
+    whose references move no median; the measure to ``cut`` by, which is that of ``drop_by``, given
     degree only where noise is rare in every part; and how many to ``drop``.
 
     :param columns: of the candidates, with the likelihoods of their references.
@@ -134,21 +133,25 @@ def total(kinds: Mapping[str, float | None]) -> float:
 def _cut_references(columns: Mapping[str, Any], rows: np.ndarray, fits: np.ndarray) -> float:
     """The share of references that are cut, among ``rows`` whose references fit their sources.
 
-    The lengths of translations vary as far in both directions; cut ones are short only.
+    The lengths of translations vary as far in both directions; cut ones are short only. Lengths are
+    compared by ratios, not logarithms, whose last digits differ between machines.
     """
 
-    def logarithm(name: str) -> np.ndarray:
-        return np.log(np.maximum(np.abs(np.array(columns[name], np.float64)), 1e-12))
+    def numbers(name: str) -> np.ndarray:
+        return np.array(columns[name], np.float64)
 
     def tokens(side: str) -> np.ndarray:
-        """The logarithm of their number: the total log-probability over the mean one."""
-        return logarithm(f"{side}log_prob") - logarithm(f"{side}pe_stu")
+        """Their number: the total log-probability over the mean one; 1 if that is unknown."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            counts = np.round(np.abs(numbers(f"{side}log_prob") / numbers(f"{side}pe_stu")))
+        return np.where(np.isfinite(counts), np.maximum(counts, 1.0), 1.0)
 
-    to_source = logarithm("target_length") - logarithm("source_length")
-    to_hypothesis = tokens(REFERENCE) - tokens("")
-    bounds = -math.log(SHORTER)
-    away = np.stack([ratios - np.median(ratios) for ratios in (to_source, to_hypothesis)])
-    shorter, longer = (away < -bounds).all(axis=0), (away > bounds).all(axis=0)
+    ratios = [
+        numbers("target_length") / np.maximum(numbers("source_length"), 1.0),
+        tokens(REFERENCE) / tokens(""),
+    ]
+    relative = np.stack([ratio / np.median(ratio) for ratio in ratios])
+    shorter, longer = (relative < SHORTER).all(axis=0), (relative > 1 / SHORTER).all(axis=0)
     return max(0.0, float((shorter & fits)[rows].mean() - (longer & fits)[rows].mean()))
 
 
