@@ -89,7 +89,7 @@ def _page(path: Path) -> str:
     if path.suffix != ".md":
         title = {"LICENSE": "Licence", "CITATION.cff": "Citation"}[path.name]
         return f"# {title}\n\n```text\n{text}\n```\n"
-    text = text.replace("](docs/", "](")
+    text = text.replace("](docs/", "](").replace('"docs/', '"')  # links and pictures
     known = {source: name for name, source in PAGES.items()} | {"README.md": "index.md"}
     return re.sub(
         r"\]\((\w+\.(?:md|cff)|LICENSE)", lambda match: f"]({known.get(match[1], match[1])}", text

@@ -33,8 +33,8 @@ REASONS = 10  # of each kind in a table
 LONGEST = 60  # characters of a hypothesis in a table of text
 RANKS = (
     "tier: each system is significantly better than all of later tiers; within a tier, systems may"
-    " differ\nrank: from 1 + the number of significantly better systems to the number that are not"
-    " significantly worse"
+    " differ\nrank: a range; 2-4 means that one system is significantly better, and that four, this"
+    " one included, are not significantly worse"
 )
 COLUMNS_OF_SCORE = printed()
 """The columns after a score."""
