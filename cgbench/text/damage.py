@@ -42,7 +42,8 @@ class Damage(NamedTuple):
     typographic: bool = False  # people also write it: references may have it in some lines
 
 
-def _mojibake(line: str) -> str:
+def repair_mojibake(line: str) -> str:
+    """UTF-8 that was decoded by a Western encoding, as UTF-8; other lines as they are."""
     for code in ("cp1252", "latin-1"):
         try:
             return line.encode(code).decode("utf-8")
@@ -114,7 +115,7 @@ FORMS = (
     Damage(
         "UTF-8 that was read as another encoding (\u00c3\u00bc for \u00fc)",
         re.compile("[\u00c2-\u00f4][\x80-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u2122]"),
-        _mojibake,
+        repair_mojibake,
         "write the text again in UTF-8, or repair it (iconv -f UTF-8 -t CP1252)",
     ),
     Damage(

@@ -14,8 +14,9 @@ from typing import TypeAlias
 from cgbench.errors import argument
 from cgbench.text.formats import CorpusSpec, Pair, open_corpus, read_pairs
 from cgbench.text.normalisation import SIDES, Normalisation
+from cgbench.text.pairing import Run, find_faults
 from cgbench.text.profile import CASE, ENOUGH, FormContrast, Profile, contrasts, profile
-from cgbench.text.sampling import sample_text, spread
+from cgbench.text.sampling import sample_text, spread_runs
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
 
 SPLITS_AGAIN = ("moses", "13a")  # and spaCy: tokenisers that break words of tokenised text
@@ -36,6 +37,7 @@ class CorpusSample:
 
     spec: CorpusSpec
     pairs: Sequence[Pair]
+    runs: Sequence[Run] = ()  # the same in consecutive lines; none of a monolingual text
 
     @cached_property
     def profiles(self) -> tuple[Profile, Profile]:
@@ -62,7 +64,8 @@ def take_sample(spec: CorpusSpec) -> CorpusSample:
 
     :raises InputError: as :func:`cgbench.text.formats.read_pairs`, for the lines read.
     """
-    return CorpusSample(spec, [] if any(map(is_stdin, spec.files)) else spread(read_pairs(spec)))
+    runs = [] if any(map(is_stdin, spec.files)) else spread_runs(read_pairs(spec))
+    return CorpusSample(spec, [pair for _, run in runs for pair in run], runs)
 
 
 def look_at(
@@ -116,12 +119,16 @@ def inspect(
     it come first.
     """
     every, unlike = [train, *corpora], _unlike(train, corpora, normalisation)
+    swapped = _swapped(train, corpora)
+    # Where all sides are swapped, that comes first.
+    unpaired = [] if swapped else [fault for sample in every for fault in _unpaired(sample, train)]
     findings = [
         *(fault for sample in every for fault in _columns(sample, normalisation.languages)),
-        *_swapped(train, corpora),
+        *swapped,
         *_unspaced(every, normalisation),
         *_tokenised(every, normalisation, stays_raw=not any(finding.stops for finding in unlike)),
         *unlike,
+        *unpaired,
     ]
     return sorted(findings, key=lambda finding: not finding.stops)
 
@@ -264,6 +271,15 @@ def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> li
         f"{words.get(worst.unspaced or '', '')}; or insert blanks between words yourself"
     )
     return [Finding(text, True)]
+
+
+def _unpaired(sample: CorpusSample, train: CorpusSample) -> list[Finding]:
+    """Pairs that are no pairs, with the first line of each fault."""
+    faults = find_faults(sample.runs, None if sample is train else train.runs)
+    return [
+        Finding(f"{sample.label}: {fault.text}, from line {fault.line:,}; {fault.remedy}", True)
+        for fault in faults
+    ]
 
 
 def _swapped(train: CorpusSample, corpora: Sequence[CorpusSample]) -> list[Finding]:

@@ -24,12 +24,17 @@ Item = TypeVar("Item", str, Pair)
 
 
 def spread(items: Iterator[Item]) -> list[Item]:
+    """The items of :func:`spread_runs`."""
+    return [item for _, run in spread_runs(items) for item in run]
+
+
+def spread_runs(items: Iterator[Item]) -> list[tuple[int, list[Item]]]:
     """Every 2^k-th run of :data:`RUN` items, with the smallest k that leaves fewer than 2 x
-    :data:`RUNS` runs.
+    :data:`RUNS` runs; each with the number of its first item, from 1.
 
     Reading stops after :data:`READ` items, or an estimated :data:`CHARACTERS` characters.
     """
-    runs: list[list[Item]] = []
+    runs: list[tuple[int, list[Item]]] = []
     step, characters = 1, 0
     for run_number in range(READ // RUN):
         if not (run := list(islice(items, RUN))):
@@ -43,10 +48,10 @@ def spread(items: Iterator[Item]) -> list[Item]:
         characters += step * sum(
             len(item) if isinstance(item, str) else len(item[0]) + len(item[1]) for item in run
         )
-        runs.append([_cut(item) for item in run])
+        runs.append((run_number * RUN + 1, [_cut(item) for item in run]))
         if characters > CHARACTERS:
             break
-    return [item for run in runs for item in run]
+    return runs
 
 
 def _cut(item: Item) -> Item:
