@@ -235,9 +235,10 @@ def _after(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
         end_of_text.append(ending.pop())
     ending = _whole_words(ending + end_of_text[-1:] * (end_of_text[-1:] == [" "]))
     text = "".join(reversed(ending))
-    if all(_is_class(character, _CLOSING) or character.isspace() for character in text):
-        return None  # punctuation
     rests = _without(pairs, ending, last=True)
+    is_punctuation = all(_is_class(mark, _CLOSING) or mark.isspace() for mark in text)
+    if is_punctuation and not _closes_nothing(text, rests.values()):
+        return None
     if not _is_foreign(pairs, rests, ending, last=True):
         return None
     if not are_references and not _is_label(text):
@@ -249,6 +250,19 @@ def _after(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
     row = next(iter(rests))
     shown = pairs[row][0].rstrip()[len(rests[row]) :]
     return Affix(shown, "after", len(rests), _remedy(shown))
+
+
+def _closes_nothing(text: str, rests: Iterable[str]) -> bool:
+    """Whether a text is a closing bracket of which most of the lines before it open none."""
+    bracket = text.strip()
+    if len(bracket) != 1 or unicodedata.category(bracket) != "Pe":
+        return False
+    opened = [
+        sum(unicodedata.category(mark) == "Ps" for mark in rest)
+        > sum(unicodedata.category(mark) == "Pe" for mark in rest)
+        for rest in rests
+    ]
+    return 2 * sum(opened) < len(opened)
 
 
 def _ends_of_sentences(pairs: Sequence[Pair]) -> Affix | None:

@@ -150,6 +150,13 @@ def test_numbers_as_the_task_and_in_texts_are_no_records():
     assert told(dated, dated) == []
 
 
+def test_a_bracket_that_closes_nothing_is_no_punctuation():
+    (text,) = told([f"{line} ]" for line in SENTENCES], SENTENCES)
+    assert text.startswith("' ]' after the text of 60 of 60 hypotheses")
+    noted = [f"{line} ({row})" for row, line in enumerate(NAMES * 6)]
+    assert not any("')' after" in text for text in told(noted, NAMES * 6))
+
+
 def test_an_ellipsis_at_the_end_of_every_line_is_told():
     dotted = [f"{line.rstrip('.?')}..." for line in SENTENCES]
     assert told(dotted, SENTENCES) and told(dotted, dotted) == []
