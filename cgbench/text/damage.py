@@ -21,7 +21,7 @@ Pair = tuple[str, str]
 LEAST_GAIN = 0.01  # of the units of all references
 RUN = 16  # consecutive lines
 LEAST_LINES = 0.1  # of the hypotheses
-FORM_LINES = 1024  # at most about twice as many are compared
+FORM_LINES = 512  # at most about twice as many are compared
 LONGEST = 2_000  # characters of a line
 _UNSPACED = (
     "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"

@@ -29,7 +29,7 @@ from cgbench.text.affixes import foreign_affix
 from cgbench.text.damage import FORM_LINES, LONGEST, forms_of, sampled, units_of
 from cgbench.text.line_order import displacement
 from cgbench.text.markup_check import JSON, are_counted, format_of
-from cgbench.text.pieces import FEWEST_OF_BOTH, foreign_symbol, piece_mark
+from cgbench.text.pieces import FEWEST_OF_BOTH, foreign_symbol, piece_marks
 from cgbench.text.profile import CASE, Profile, contrasts, lacks_escapes
 
 BLANKS, MARKS, CHARACTERS = "blanks", "marks", "characters"
@@ -204,7 +204,7 @@ def _pieces(
     """Texts in pieces of words."""
     if reading.joins:
         return []
-    marks = piece_mark(hypotheses, references), piece_mark(references, hypotheses)
+    marks = piece_marks(hypotheses, references)
     if marks[0] and marks[1]:
         is_rare = marks[0].count < FEWEST_OF_BOTH and not marks[0].is_sure
         if reading.whole or is_rare:

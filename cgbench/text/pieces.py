@@ -65,14 +65,22 @@ class Mark:
     stops: bool = True
 
 
-def piece_mark(lines: Sequence[str], others: Sequence[str] = ()) -> Mark | None:
-    """The mark of a vocabulary of pieces in a text; None without one.
+def piece_marks(
+    hypotheses: Sequence[str], references: Sequence[str]
+) -> tuple[Mark | None, Mark | None]:
+    """The mark of a vocabulary of pieces in each of two texts in one language; None without one."""
+    texts = [[line for line in map(words_of, lines) if line] for lines in (hypotheses, references)]
+    counts = [Counter(chain.from_iterable(words)) for words in texts]
+    known = counts[0].keys() | counts[1].keys()
+    first, second = (
+        _piece_mark(words, every, known) for words, every in zip(texts, counts, strict=True)
+    )
+    return first, second
 
-    :param others: texts in the same language.
-    """
-    words = [line for line in map(words_of, lines) if line]
-    every = Counter(word for line in words for word in line)
-    known = {*every, *(word for line in others for word in words_of(line))}
+
+def _piece_mark(
+    words: Sequence[Sequence[str]], every: Counter[str], known: set[str]
+) -> Mark | None:
     return (
         _at_words(words, every, known, _BEGIN.match, 0)
         or _at_words(words, every, known, _END.search, -1)
