@@ -54,7 +54,7 @@ def how_noisy(manifest: Mapping[str, Any]) -> str:
     text = f"about {noise['share']:.1%} of the candidates by an estimate ({low:.1%} to {high:.1%})"
     if dropped := counts.get("dropped_reference"):
         share = dropped / candidates
-        text += f", of which {share:.1%} were dropped, the least likely references"
+        text += f"; the least likely references ({share:.1%}) were dropped"
     return f"{text}. Small errors are not in it: read a sample"
 
 

@@ -39,8 +39,8 @@ from cgbench.text.normalisation import normalise_pairs
 
 DAY = 24 * 3600.0
 READ = 200_000  # pairs at the beginning of a text, from which its sample is spread
-KNOWN, POOL = 1 << 15, 1 << 13  # maximum pairs of the samples: of the training text, of the pool
-TRAINED, TRANSLATED = 1_000, 16  # pairs that a timed model trains on, and translates
+KNOWN, POOL = 1 << 15, 1 << 12  # maximum pairs of the samples: of the training text, of the pool
+TRAINED, TRANSLATED = 300, 16  # pairs that a timed model trains on, and translates
 LEAST = 0.3  # seconds of the timed updates
 BATCH = 1024  # maximum tokens of a timed update; an update takes time by its tokens
 PACKED = {".gz": 3, ".zst": 3, ".parquet": 3}  # bytes of text per byte of a compressed file

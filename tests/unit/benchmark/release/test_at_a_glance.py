@@ -30,7 +30,7 @@ def test_how_noisy_has_the_interval_of_what_is_counted(share, interval):
     text = how_noisy(manifest)
     assert f"about {share:.1%} of the candidates by an estimate ({interval})" in text
     manifest["counts"]["dropped_reference"] = 50
-    assert "of which 5.0% were dropped" in how_noisy(manifest)
+    assert "; the least likely references (5.0%) were dropped. Small errors" in how_noisy(manifest)
     assert "not estimated" in how_noisy({**manifest, "noise": None})
 
 
