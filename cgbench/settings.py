@@ -119,11 +119,24 @@ def metadata_of(kind: Any) -> dict[str, Mapping[str, Any]]:
 _types = cache(typing.get_type_hints)
 
 
+MOST_NAMES, FEW_NAMES = 25, 8
+"""Names that an error lists, and those that it lists of more than that."""
+
+
 def did_you_mean(word: object, choices: Iterable[str]) -> str:
-    """``; did you mean X?`` with the nearest choice, ignoring case, else a list of all."""
+    """``; did you mean X?`` with the nearest choice, ignoring case, else a list of all; of many,
+    those with a word in common, or the first.
+    """
     names = sorted(choices)
     nearest = _nearest(str(word), names)
-    return f"; did you mean {nearest}?" if nearest else f"; there is {', '.join(names)}"
+    if nearest:
+        return f"; did you mean {nearest}?"
+    if len(names) <= MOST_NAMES:
+        return f"; there is {', '.join(names)}"
+    words = {part for part in re.split(r"\W|_", str(word).lower()) if len(part) > 2}
+    similar = [name for name in names if words & {*re.split(r"\W|_", name.lower())}]
+    listed = (similar or names)[:FEW_NAMES]
+    return f"; there is {', '.join(listed)} and {len(names) - len(listed):,} more"
 
 
 def _nearest(word: str, names: Iterable[str]) -> str | None:

@@ -145,3 +145,13 @@ def test_the_workflow_of_the_page_is_a_gate(tmp_path, new, status):
     assert "| new |" in (tmp_path / "summary.md").read_text()
     assert json.loads((tmp_path / "scores.json").read_text())[1]["requirements"]
     assert (tmp_path / "scores.html").stat().st_size > 1000
+
+
+def test_warnings_count_the_lines_of_one_file(tmp_path, run):
+    (tmp_path / "ref").write_text("".join(f"{line} .\n" for line in REFERENCES))
+    for name in ("a1", "a2"):
+        lines = [f"{line.replace('saw', name)} .\n" for line in REFERENCES]
+        (tmp_path / name).write_text("".join(lines))
+    files = f"a={tmp_path / 'a1'},{tmp_path / 'a2'}"
+    done = run("score", "bleu", "--ref", tmp_path / "ref", "--hyp", files)
+    assert "a: 300 lines end in ' .'" in done.stderr

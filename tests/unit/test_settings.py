@@ -10,7 +10,7 @@ from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.config.common import TextConfig, TrainingConfig
 from cgbench.models.config.methods import METHODS
 from cgbench.models.lexicons.lexicon import LEARNERS
-from cgbench.settings import make_settings, metadata_of, option
+from cgbench.settings import did_you_mean, make_settings, metadata_of, option
 
 SHOWN = [
     *(entry.config for entry in (*ARCHITECTURES.values(), *METHODS.values())),
@@ -162,3 +162,12 @@ def test_help_is_that_of_the_class_that_says_most_of_it():
     assert texts == ["size of it all.", "depth of this one."]
     assert (Special().size, Special().depth, Special.size) == (5, 6, 5)
     assert asdict(Special()) == {"size": 5, "depth": 6}
+
+
+def test_of_many_names_an_error_lists_few():
+    names = [f"preset_{number}" for number in range(60)] + ["mean_pooling", "a_mean"]
+    assert did_you_mean("presett_7", names) == "; did you mean preset_7?"
+    assert did_you_mean("mean_of_layers", names) == "; there is a_mean, mean_pooling and 60 more"
+    listed = did_you_mean("zzz", names)
+    assert listed.count(",") == 7 and listed.endswith(" and 54 more")
+    assert did_you_mean("zzz", ["b", "a"]) == "; there is a, b"

@@ -38,7 +38,7 @@ from cgbench.benchmark.score.evaluation.hypothesis_checks import MOST_INCOMPLETE
 from cgbench.benchmark.score.outputs.hypotheses import read_references
 from cgbench.errors import InputError, argument, warn
 from cgbench.extensions import check_study
-from cgbench.files import check_output, write_atomic, write_json
+from cgbench.files import check_output, read_json, write_atomic, write_json
 from cgbench.locks import locked
 from cgbench.models.server_kinds import kind_of
 from cgbench.models.server_options import Price
@@ -220,6 +220,7 @@ class Race:
 
         :raises InputError: a server fails or changes; what was answered is kept.
         """
+        self._check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder / "race.lock", wait=False), contextlib.ExitStack() as journals:
             for run in self.runs:
@@ -243,6 +244,25 @@ class Race:
                 answered, end = complete, self._end(standings, last)
             self.answered, self.end = answered, end
             yield from self._finish()
+
+    def _check_folder(self) -> None:
+        """Keep the result of another race.
+
+        :raises InputError: the folder has the result of other systems or another metric.
+        """
+        path = self.folder / "race.json"
+        if not path.exists():
+            return
+        earlier = read_json(path)
+        for name, value in (("systems", self.systems), ("metric", self.request.metric)):
+            if earlier.get(name) != value:
+                listed = value if isinstance(value, str) else ", ".join(value)
+                before = earlier.get(name)
+                before = ", ".join(before) if isinstance(before, list) else before
+                raise InputError(
+                    f"{path}: a race with the {name} {before}, not {listed}; give another"
+                    f" {argument('output')}"
+                )
 
     def _whole_clusters(self, stop: int, step: int) -> int:
         """The nearest place in the order that is between two clusters, from ``stop`` on or before

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,23 +51,18 @@ def scoring_warnings(
     lines = list(metric.notes)
     # Texts that are empty, in pieces or tokenised.
     for system in systems if metric.of_texts else ():
-        if empty := sum(not words_of(text) for run in system.runs for text in run):
+        if empty := _most(system, lambda text: not words_of(text)):
             many = "hypotheses are" if empty > 1 else "hypothesis is"
             lines.append(
                 f"{system.name}: {empty:,} {many} empty and {'count' if empty > 1 else 'counts'} as"
                 " wrong"
             )
-        if (
-            pieces := sum("@@ " in text for run in system.runs for text in run)
-        ) and not metric.joins_pieces:
+        if (pieces := _most(system, lambda text: "@@ " in text)) and not metric.joins_pieces:
             lines.append(
                 f"{system.name}: {pieces:,} lines contain '@@ ', the mark of BPE pieces; join them"
                 " before scoring"
             )
-        if (
-            metric.tokenises
-            and (ended := sum(text.endswith(" .") for run in system.runs for text in run)) >= 100
-        ):
+        if metric.tokenises and (ended := _most(system, lambda text: text.endswith(" ."))) >= 100:
             lines.append(
                 f"{system.name}: {ended:,} lines end in ' .', so the text looks tokenised and will"
                 f" be tokenised again; detokenise it, or give {argument('tokenize', 'none')}"
@@ -121,6 +116,11 @@ def scoring_warnings(
     return lines + metric.warnings(
         {system.name: system.runs for system in systems}, comparison.test
     )
+
+
+def _most(system: System, holds: Callable[[str], bool]) -> int:
+    """The number of outputs for which something holds, of the run that has most of them."""
+    return max(sum(map(holds, run)) for run in system.runs)
 
 
 def disagreements(scored: ScoredSystems) -> list[str]:

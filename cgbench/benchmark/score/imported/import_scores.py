@@ -41,7 +41,7 @@ from cgbench.benchmark.score.outputs.score_files import (
 )
 from cgbench.benchmark.score.outputs.score_readers import is_frame, read_score_columns
 from cgbench.errors import InputError, argument, warn
-from cgbench.request import KW_ONLY, Request, accepts, changed, option
+from cgbench.request import KW_ONLY, Request, accepts, changed, leaves_of, option
 from cgbench.text.columns import Column
 from cgbench.text.inputs import AnyPath, is_path
 from cgbench.text.joins import NONE, Examples
@@ -693,7 +693,7 @@ def _metric_of(
     fields = dict.fromkeys(column.field for column in ordered if column.field)
     metric = SegmentScores(
         len(ordered[0]),
-        name=options.name,
+        name=_name(options.name, list(fields)),
         statistic=options.statistic,
         scale=scale,
         lower_is_better=options.lower_is_better,
@@ -713,6 +713,12 @@ def _metric_of(
         name: list(islice(in_order, len(columns))) for name, columns in systems.items()
     }
     return metric, runs, {**(ordered[0].columns or {}), **(ordered[0].metadata or {})}
+
+
+def _name(name: str, fields: Sequence[str]) -> str:
+    """The name of the metric: the given one, else that of the metric of logs."""
+    is_default = name == leaves_of(ImportedMetric)["name"].default
+    return fields[0].removesuffix(",none") if is_default and len(fields) == 1 else name
 
 
 def _refuse_missing(lacking: Sequence[tuple[ScoreColumn, np.ndarray]]) -> None:

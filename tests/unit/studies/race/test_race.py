@@ -334,3 +334,12 @@ def test_shifted_references_stop_after_the_first_batch(tmp_path):
         with pytest.raises(InputError, match="bad: shifted by 1 line, from line 2 on; check where"):
             raced(request)
     assert len(fake.asked) == 20
+
+
+def test_the_result_of_other_systems_is_kept(tmp_path):
+    with serving(Rivals()) as url:
+        lines, result, race = raced(request_for(url, tmp_path))
+        with pytest.raises(InputError, match=r"a race with the systems bad, good, not good, worst"):
+            raced(request_for(url, tmp_path, ("good", "worst")))
+        assert json.loads((race.folder / "race.json").read_text()) == result
+        assert raced(request_for(url, tmp_path))[0] == lines
