@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import mannwhitneyu
 from shared_data import SHARED, needs
 
+from cgbench.benchmark.score.comparison import variance_components
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.errors import InputError
@@ -124,6 +125,7 @@ def test_pieces_are_clusters_and_systems_are_compared(tmp_path, monkeypatch):
         + "".join(f"{source}\t{piece}\n" for source, piece in zip(SOURCES, PIECES, strict=True))
     )
     monkeypatch.setattr(linked_translations, "Consistency", partial(Consistency, orders=(1,)))
+    monkeypatch.setattr(variance_components, "FEWEST_CLUSTERS", 3)  # there are three pieces
     systems = {"good": [GOOD, GOOD], "bad": [BAD, BAD]}
     found = consistency(path, systems, paired=True)
     assert "clusters:piece(3)" in found.signature
