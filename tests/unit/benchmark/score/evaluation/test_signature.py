@@ -152,6 +152,8 @@ NO_CHANGE = {
     "baseline": "which differences are printed, by name",
     "confidence": "whether intervals are printed",
     "differences": "whether examples are printed",
+    "by_word": "whether a table of words is printed",
+    "require": "the exit status",
     "published": "which published scores are printed",
     "ids": "how rows are joined, or an error",
     "accept_text": "an error, or not",
