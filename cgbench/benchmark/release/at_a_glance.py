@@ -70,7 +70,7 @@ def next_steps(release: Release, folder: str) -> list[tuple[str, str]]:
     files = f"test.{source}{f' and control.{source}' if has_control else ''}"
     return [
         (
-            f"Translate {files} with your systems, and score them",
+            f"Translate {files} with systems that were not trained on the pool, and score them",
             f"cgbench score bleu --release {folder} {hypotheses}",
         ),
         ("Read the page", f"cgbench report {folder} --out page.html"),
