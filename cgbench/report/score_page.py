@@ -10,7 +10,6 @@ import numpy as np
 
 from cgbench.benchmark.score.comparison.found_differences import Differences
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
-from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.evaluation.differences import example_scores, find_differences
 from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.benchmark.score.forms.analyses import ROWS, analysis_blocks
@@ -71,7 +70,6 @@ class ScorePage:
     """
 
     few_examples = FEW_OF_BIN
-    level = LEVEL
 
     def __init__(
         self, evaluation: Evaluation, command: str = "", warnings: Sequence[str] | None = None
