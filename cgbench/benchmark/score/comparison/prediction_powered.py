@@ -209,9 +209,11 @@ def _estimate(
     # The estimates, their intervals and the test.
     tuned = _Sums(human, proxy * weights[strata.of_example], judged, strata, int(weights.any()))
     plain = _Sums(human, np.zeros(len(proxy)), judged, strata)
-    is_difference = against is not None
-    low, high = _interval(plain, clusters, scale, binary, is_difference)
-    powered = _interval(tuned, clusters, scale, binary, is_difference)
+    unseen = None
+    if scale is not None and against is None:
+        unseen = plain.unseen_at_ends(scale, plain.error(clusters)[0])
+    low, high = _interval(plain, clusters, scale, binary, unseen)
+    powered = _interval(tuned, clusters, scale, binary, unseen)
     value = tuned.value if scale is None else min(max(tuned.value, scale[0]), scale[1])
     p_value = None
     if against is not None:
@@ -298,17 +300,21 @@ class _Sums(Summed):
         """The number of judged examples of a stratum."""
         return int(np.count_nonzero(self.judged & (self.strata.of_example == stratum)))
 
-    def unseen_at(self, end: float, error: float) -> float:
-        """The variance by one judgement at an end of the scale that was not seen, beyond what
+    def unseen_at_ends(self, scale: tuple[float, float], error: float) -> tuple[float, float]:
+        """The variance by one judgement at each end of the scale that was not seen, beyond what
         :data:`FAR` standard deviations of the judgements explain.
 
         :param error: the standard error of the estimate.
         """
         by_people = ~self.strata.exact[self.strata.of_example]
         judged = int(np.count_nonzero(self.judged & by_people))
-        distance = (end - self.value) * float(by_people.mean())
-        beyond = max(0.0, distance**2 - FAR**2 * judged * error**2)
-        return beyond / (judged * (judged - 1))
+
+        def variance(end: float) -> float:
+            distance = (end - self.value) * float(by_people.mean())
+            beyond = max(0.0, distance**2 - FAR**2 * judged * error**2)
+            return beyond / (judged * (judged - 1))
+
+        return variance(scale[0]), variance(scale[1])
 
     def between(self) -> float:
         """The variance of the estimate because the sizes of strata vary from sample to sample."""
@@ -370,10 +376,13 @@ def _interval(
     clusters: Clusters | None,
     scale: tuple[float, float] | None,
     binary: bool,
-    is_difference: bool,
+    unseen_at_ends: tuple[float, float] | None,
 ) -> tuple[float | None, float | None]:
     """The 95% interval within the scale, Wilson's for right or wrong; None if nothing varies and
-    the scale is unknown. That of a difference agrees with its test, which assumes nothing unseen.
+    the scale is unknown.
+
+    :param unseen_at_ends: of judgements alone, since the metric may fail where they are rare; None
+        for a difference, whose interval agrees with its test.
     """
     width = 1.0 if scale is None else scale[1] - scale[0]
     unseen = UNSEEN * width**2 if binary and sums.slopes.any() else 0.0
@@ -388,15 +397,13 @@ def _interval(
         if clusters is not None:  # they show nothing of a stratum in which all are right
             low, high = min(low, sums.value - half), max(high, sums.value + half)
         return max(low, scale[0]), min(high, scale[1])
-    if error == 0 and (scale is None or is_difference):
+    if error == 0 and unseen_at_ends is None:
         return None, None
     low, high = scale or (-math.inf, math.inf)
-    below = above = half
-    if scale is not None and not is_difference:
-        below, above = (
-            student_quantile(degrees) * math.sqrt(error**2 + sums.unseen_at(end, error))
-            for end in scale
-        )
+    below, above = (
+        student_quantile(degrees) * math.sqrt(error**2 + variance)
+        for variance in unseen_at_ends or (0.0, 0.0)
+    )
     return max(sums.value - below, low), min(sums.value + above, high)
 
 
