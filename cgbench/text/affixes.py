@@ -36,7 +36,7 @@ _TOKENS = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?|.", re.DOTALL)
 _BLANK = re.compile(r"[^\S\t]")
 _WORD = re.compile(r"[^\W_]+")
 _MARKED_WORD = re.compile(r"\S*[^\w\s.,;'’-]")  # noqa: RUF001 - an apostrophe
-_FIELD_MARK = re.compile(r"[^\w\s]{1,4}")
+_FIELD_MARK = re.compile(r"[^\w\s]{2,4}|[|#~^=*/\\&@]")
 _ENDS = ".。．!！?？…।؟۔։።"  # noqa: RUF001 - other scripts
 _PUNCTUATION = _ENDS + "'’"  # noqa: RUF001 - an apostrophe
 _QUOTES = "\"'`\u00b4"

@@ -76,7 +76,7 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
     # "a green" is split in one of its two probes, so that it is not known; "houses" is not "house".
     probes = outputs(folder, {4: "so a very green is 4"})
     hypotheses = [text.replace("house", "houses") for text in REFERENCES]
-    found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
+    found = evaluate("chrf", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
     assert gate(found).known.tolist() == [True, True, False, True, False]
     assert gate(found).given.tolist() == [True, False, True, False, False] * 4
     run = found.parts.outcomes[0][0]
@@ -88,7 +88,7 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
     # One score among given pairs, another among the rest: those of BLEU on these rows alone.
     for part, rows in ((given, [0, 2]), (rest, [1, 3, 4])):
         alone = evaluate(
-            "bleu", [hypotheses[row] for row in rows] * 4, [REFERENCES[row] for row in rows] * 4
+            "chrf", [hypotheses[row] for row in rows] * 4, [REFERENCES[row] for row in rows] * 4
         )
         assert next(iter(part.figures.values())).value == pytest.approx(alone.score)
     assert found.parts.folder.untested == 4
@@ -129,7 +129,7 @@ def test_a_folder_made_for_another_test_set_is_refused(tmp_path):
     )
     given = {"parts": folder, "probe_systems": outputs(folder, {})}
     assert (
-        evaluate("bleu", REFERENCES, [text + " '" for text in REFERENCES], **given).parts
+        evaluate("chrf", REFERENCES, [text + " '" for text in REFERENCES], **given).parts
         is not None
     )
     turned = [*REFERENCES[1:], REFERENCES[0]]
@@ -137,16 +137,16 @@ def test_a_folder_made_for_another_test_set_is_refused(tmp_path):
         with pytest.raises(
             InputError, match="made for another test set: its (source|target) has other words"
         ):
-            evaluate("bleu", REFERENCES, accept_text=True, **texts, **given)
+            evaluate("chrf", REFERENCES, accept_text=True, **texts, **given)
 
 
 def test_case_is_ignored_where_the_metric_ignores_it(tmp_path):
     folder = folder_of(tmp_path)
     upper = [text.upper() for text in outputs(folder, {})]
     options = {"parts": folder, "probe_systems": upper, "accept_text": True}
-    found = evaluate("bleu", REFERENCES, REFERENCES, lowercase=True, **options)
+    found = evaluate("chrf", REFERENCES, REFERENCES, lowercase=True, **options)
     assert gate(found).known.tolist() == [True] * 4 + [False]
-    assert not gate(evaluate("bleu", REFERENCES, REFERENCES, **options)).known.any()
+    assert not gate(evaluate("chrf", REFERENCES, REFERENCES, **options)).known.any()
 
 
 def test_whole_sentences_are_exact(tmp_path):
@@ -171,7 +171,7 @@ def test_whole_sentences_are_exact(tmp_path):
     # one is held back.
     assert figures_of(found)["error"] == pytest.approx(100 * 0.5 / (8 + 4 * 0.5 + 4 * 0.5))
     with pytest.raises(InputError, match="right or wrong as a whole"):
-        evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
+        evaluate("chrf", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
 
 
 def test_bins_are_of_the_degree_of_the_pieces_side(tmp_path):
@@ -196,7 +196,7 @@ def of_parts(folder, texts, *probes):
     each run.
     """
     given = {"parts": folder / "parts", "probe_systems": {"a": list(probes)}}
-    return evaluate("bleu", {"a": [texts] * len(probes)}, texts, **given)
+    return evaluate("chrf", {"a": [texts] * len(probes)}, texts, **given)
 
 
 def test_why_there_is_no_residual(tmp_path):
@@ -262,7 +262,7 @@ def test_the_control_set_is_compared_by_the_same_probes(tmp_path):
     }
     remembered = {name: [text for _, text in probes] for name in "ab"}
     parts = {"parts": tmp_path / "parts", "probe_systems": remembered}
-    found = evaluate("bleu", systems, texts, paired=True, control=control, **parts)
+    found = evaluate("chrf", systems, texts, paired=True, control=control, **parts)
     for result, residual, beyond in zip(found.parts.beyond.results, (10, 30), (0, 20), strict=True):
         figures = result.whole.figures
         assert figures["control_residual"].value == pytest.approx(10, abs=0.1)
@@ -397,7 +397,7 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
 )
 def test_what_does_not_fit_is_refused(tmp_path, changes, said):
     folder = folder_of(tmp_path)
-    given = {"metric": "bleu", "systems": REFERENCES, "references": REFERENCES, "parts": folder}
+    given = {"metric": "chrf", "systems": REFERENCES, "references": REFERENCES, "parts": folder}
     given |= {"probe_systems": outputs(folder, {}), **changes}
     with pytest.raises(InputError, match=said):
         evaluate(
@@ -420,7 +420,7 @@ def test_every_output_says_the_same(tmp_path, monkeypatch):
             Path(f"{name}{seed}.probes").write_text("\n".join(outputs(folder, {7: "x y"})) + "\n")
     args = [
         "score",
-        "bleu",
+        "chrf",
         "--ref",
         "ref",
         "--hyp",
