@@ -1,6 +1,6 @@
 """Parallel text as named by the user: one table with both sides, or one text per side."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -191,7 +191,9 @@ def open_corpus(spec: CorpusSpec) -> tuple[tuple[str, str], Table]:
     :raises InputError: the file is missing or damaged, or has no such column.
     """
     path, kind = spec.paths[0], form(spec.paths[0])
-    chosen = spec.columns or (("1", "2") if kind in ("tsv", "plain") else None)
+    chosen = spec.columns
+    if chosen is None and kind in ("tsv", "plain") and not _has_header(path):
+        chosen = ("1", "2")
     numbers = chosen is not None and are_numbers(path, chosen)
     table = Table(path, named=not numbers)
     names, in_rows = table.names, kind in (*NUMBERED, "plain") and not numbers
@@ -207,10 +209,7 @@ def open_corpus(spec: CorpusSpec) -> tuple[tuple[str, str], Table]:
                 f"{path}, row 1: no text field for the target; it has {', '.join(names)} (see"
                 f" {argument('columns')})"
             )
-        are_names = all(
-            name.lower() in HEADERS or (len(name) in (2, 3) and known(name)) for name in pair
-        )
-        if kind == "csv" and table.names and not are_names:
+        if kind == "csv" and table.names and not _are_header(pair):
             raise InputError(
                 f"{path}, row 1: {pair[0]!r:.60} and {pair[1]!r:.60} do not look like a header;"
                 f" name the columns with {argument('columns')}, by name or, if there is no header,"
@@ -218,6 +217,19 @@ def open_corpus(spec: CorpusSpec) -> tuple[tuple[str, str], Table]:
             )
         chosen = (pair[0], pair[1]) if len(pair) == 2 else ("source", "target")
     return chosen, table
+
+
+def _are_header(names: Sequence[str]) -> bool:
+    """Whether the first cells of a table are usual names of columns, not a pair of sentences."""
+    return all(name.lower() in HEADERS or (len(name) in (2, 3) and known(name)) for name in names)
+
+
+def _has_header(path: Path) -> bool:
+    """Whether the first row of a TSV file names its two first columns."""
+    if is_stdin(path):
+        return False
+    names = Table(path, named=True).names[:2]
+    return len(names) == 2 and names[0] != names[1] and _are_header(names)
 
 
 def column_beside(spec: CorpusSpec, column: str, option: str) -> Iterator[Row]:

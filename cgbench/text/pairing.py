@@ -39,7 +39,7 @@ class Fault:
 
     text: str
     line: int
-    remedy: str = "mend or remove these pairs"
+    remedy: str = "fix or remove these pairs"
 
 
 def find_faults(runs: Sequence[Run], training: Sequence[Run] | None = None) -> list[Fault]:

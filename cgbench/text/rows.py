@@ -105,8 +105,14 @@ class Table:
                 " those that are not meant"
             )
         indices = [self.names.index(name) if self.names else int(name) - 1 for name in columns]
-        least = max(indices)
+        least, width = max(indices), len(self.names)
         for row_number, row in rows:
+            width = width or len(row)
+            if len(row) > width and any(row[width:]):
+                raise InputError(
+                    f"{self.path}, row {row_number} has {len(row)} columns but the first row has"
+                    f" {width}; a tab within a cell moves the others, so replace it by a blank"
+                )
             if len(row) <= least:
                 many = f"{len(row)} column{'s' * (len(row) != 1)}"
                 raise InputError(

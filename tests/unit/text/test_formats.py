@@ -143,3 +143,27 @@ def test_the_first_row_of_a_csv_file_is_not_lost(tmp_path):
         list(read_pairs(CorpusSpec((tmp_path / "half.csv",))))
     (tmp_path / "empty.csv").write_text("")
     assert list(read_pairs(CorpusSpec((tmp_path / "empty.csv",)))) == []
+
+
+@pytest.mark.parametrize("name", ["x.tsv", "x"])
+def test_a_header_of_tsv_is_no_pair(tmp_path, name):
+    """Usual names of columns, or two codes of languages; other words are a pair."""
+    path = tmp_path / name
+    for header in ("source\ttarget", "en\tde", "English\tGerman"):
+        path.write_text(f"{header}\nthe dog\tder Hund\n")
+        assert list(read_pairs(CorpusSpec((path,)))) == [("the dog", "der Hund")]
+    path.write_text("Hi\tHallo\nthe dog\tder Hund\n")
+    assert len(list(read_pairs(CorpusSpec((path,))))) == 2
+    path.write_text("en\tde\nthe dog\tder Hund\n")
+    pairs = list(read_pairs(CorpusSpec((path,), ("de", "en"))))
+    assert pairs == [("der Hund", "the dog")]
+    assert len(list(read_pairs(CorpusSpec((path,), ("1", "2"))))) == 2
+
+
+def test_a_row_with_a_column_too_many_is_refused(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text("a\tb\tc\nthe dog\tsees\ta cat\tdie Katze\n")
+    with pytest.raises(InputError, match="row 2 has 4 columns but the first row has 3; a tab"):
+        list(read_pairs(CorpusSpec((path,))))
+    path.write_text("a\tb\nc\td\t\t\n")  # empty cells at the end are none
+    assert list(read_pairs(CorpusSpec((path,)))) == [("a", "b"), ("c", "d")]
