@@ -245,7 +245,10 @@ class TrainingConfig(Section):
         "tokens", "Divisor of the loss of an update: its number of ``tokens`` or of ``sentences``"
     )
     max_length: int = option(
-        256, "Maximum length of either side of a training pair; longer pairs are left out", least=2
+        256,
+        "Maximum length of either side of a training pair, with its end token; longer pairs are"
+        " left out",
+        least=2,
     )
     validate_every: int = option(
         2000,

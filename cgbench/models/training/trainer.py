@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import torch
 
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json
 from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, read_config
 from cgbench.models.config.architectures import HuggingFaceConfig, build_model, check_lexicon
@@ -112,6 +112,12 @@ def train_model(
             torch.manual_seed((seed << 20) + processes.rank)  # models start equal, dropout differs
         data = Data(train, subwords, config, preset=preset)
         held_out = Data(valid, subwords, config, keep_lines=True) if valid else None
+        sets = {"training": data, "validation": held_out}
+        left_out = [
+            f"{name}: {texts.left_out}" for name, texts in sets.items() if texts and texts.left_out
+        ]
+        if left_out and processes.is_main:
+            warn(f"left out: {'; '.join(left_out)}")
         checkpoint = CheckpointConfig(
             preset.model,
             config,

@@ -24,9 +24,10 @@ BYTES_A_WORD = (
 
 
 class Data:
-    """Encoded sentence pairs, without those that are too long.
+    """Encoded sentence pairs, without those that are too long or have an empty side.
 
-    ``rows``: the pairs in use; ``skipped``: number of the others; ``lines``: target text, with
+    ``rows``: the pairs in use; ``skipped``: number of the others; ``left_out``: why, with the
+    numbers, empty if there are none; ``lines``: target text, with
     ``keep_lines``.
 
     :param files: source and target, plain text.
@@ -52,9 +53,23 @@ class Data:
         self.config, self.lines = config, target if keep_lines else []
         self.source = Rows.pack(subwords.encode_source(source))
         self.target = Rows.pack(subwords.encode_target(target))
-        good = np.maximum(self.source.lengths, self.target.lengths) <= config.max_length
+        # The length of a side counts its end token.
+        lengths = np.maximum(self.source.lengths, self.target.lengths)
+        sides = zip(source, target, strict=True)
+        is_empty = np.array(
+            [not (first.strip() and second.strip()) for first, second in sides], bool
+        )
+        is_long = lengths > config.max_length
+        good = ~is_long & ~is_empty
         self.rows = np.flatnonzero(good)
         self.skipped = len(good) - len(self.rows)
+        long, empty = int(is_long.sum()), int((is_empty & ~is_long).sum())
+        reasons = [
+            *([f"{long:,} above training.max_length={config.max_length}"] if long else []),
+            *([f"{empty:,} with an empty side"] if empty else []),
+        ]
+        total = f"{self.skipped:,} of {len(good):,} pairs"
+        self.left_out = f"{total} ({', '.join(reasons)})" if reasons else ""
         self.guides: Any = None
         if preset and isinstance(preset.method, SpanSupervisionConfig):
             lines = source, target
@@ -63,6 +78,8 @@ class Data:
             raise InputError(
                 f"{files[0]}: all {len(good)} lines are longer than training.max_length"
                 f" ({config.max_length} subwords)"
+                if len(good) and is_long.all()
+                else f"{files[0]}: no pair is left: {self.left_out}"
                 if len(good)
                 else f"{files[0]}: empty"
             )

@@ -48,3 +48,14 @@ def test_the_digest_is_of_the_ids(files, tmp_path):
     assert data.digest == data_of(files, max_tokens=5000).digest
     (tmp_path / "t").write_text((tmp_path / "t").read_text().replace("w3", "w4"))
     assert data.digest != data_of(files).digest
+
+
+def test_what_is_left_out_is_counted_by_reason(tmp_path):
+    """The end token counts; a pair that is long and empty counts once; counts add up."""
+    files = tmp_path / "source", tmp_path / "target"
+    files[0].write_text("a\na a a a a a a a a\n\na a a\n \n")
+    files[1].write_text("b\nb\nb\nb b b\nb b b b b b b b b\n")
+    data = data_of(files, max_length=4)
+    assert data.rows.tolist() == [0, 3] and data.skipped == 3
+    assert data.left_out == "3 of 5 pairs (2 above training.max_length=4, 1 with an empty side)"
+    assert data_of((files[1], files[1]), max_length=99).left_out == ""
