@@ -48,7 +48,7 @@ def test_scores_load_what_they_need(metric, tmp_path):
     compiler.
     """
     text = tmp_path / "text"
-    text.write_text("the dog ran\n")
+    text.write_text("the old dog ran\n")
     words = ["score", metric, "--ref", str(text), "--hyp", f"a={text}"]
     code = (
         "import sys; from cgbench.cli import main; main(sys.argv[1:], standalone_mode=False);"

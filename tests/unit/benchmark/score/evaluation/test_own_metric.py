@@ -70,4 +70,4 @@ def test_the_columns_of_a_data_frame_are_systems():
     frame = pd.DataFrame({"one": TEXTS, "two": ["c"] * 8})
     table = cgbench.evaluate("exact", frame, TEXTS).to_pandas()
     assert table[["system", "value"]].values.tolist() == [["one", 100.0], ["two", 0.0]]
-    assert str(cgbench.bleu(frame, TEXTS)) == str(cgbench.bleu(frame.to_dict("list"), TEXTS))
+    assert str(cgbench.chrf(frame, TEXTS)) == str(cgbench.chrf(frame.to_dict("list"), TEXTS))
