@@ -5,7 +5,7 @@ from few import few
 
 FIRST = {
     "install": ("",),
-    "--report": ("reference/validate/",),
+    "--report": ("reference/report/", "reference/validate/"),
     "bleu confidence interval": ("explanation/significance/", "reference/score/"),
     "own metric": ("how-to/add-a-metric/",),
     "comet": ("how-to/comet/",),
