@@ -261,7 +261,10 @@ def animals(tmp_path):
 
 
 def outputs_of(rows, kind):
-    lines = [f"Ich sehe {word} „heute“ größer & schöner." for word in rows]
+    lines = [
+        f"Ich sehe {word} „heute“ größer {'&' if row % 4 == 0 else 'und'} schöner."
+        for row, word in enumerate(rows)
+    ]
     return {
         "as they are": lines,
         "mojibake": [line.encode().decode("latin-1") for line in lines],
