@@ -38,7 +38,7 @@ def prepare_cognition(sources: Sources, out: Writer) -> None:
         for index, kind in enumerate(KINDS):
             out.split(kind, rows[index * third : (index + 1) * third], sides=sides)
     if paths := sources.find("lexicon"):
-        out.file("lexicon", "".join(f"{line}\n" for line in read_lines(paths[0])))
+        out.file("lexicon", "".join(f"{line}\n" for line in read_lines(paths[0], sentences=False)))
 
 
 def _sources() -> Iterator[Source]:

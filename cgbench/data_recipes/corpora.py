@@ -38,7 +38,7 @@ def prepare_treebank(sources: Sources, out: Writer) -> None:
     """Write the unchanged treebank, for training a tagger."""
     for name in TREEBANK_ROWS:
         if paths := sources.find(f"en_ewt-ud-{name}.conllu"):
-            lines = list(read_lines(paths[0]))
+            lines = list(read_lines(paths[0], sentences=False))
             out.document(name, "conllu", lines, lines.count(""))
 
 

@@ -177,7 +177,7 @@ def read_questions(path: Path) -> Iterator[Pair]:
 
     :raises InputError: the last question has no answer.
     """
-    lines = read_lines(path)
+    lines = read_lines(path, sentences=False)
     for index, question in enumerate(lines):
         answer = next(lines, None)
         if answer is None:

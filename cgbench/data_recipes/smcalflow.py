@@ -35,7 +35,7 @@ def read_requests(path: Path) -> Iterator[tuple[str, str, str]]:
 
     :raises InputError: a row is not such a record.
     """
-    for row, line in enumerate(read_lines(path), 1):
+    for row, line in enumerate(read_lines(path, sentences=False), 1):
         try:
             record = parse_json(line, f"{path}, row {row}")
             utterance, plan, tags = (record[key] for key in ("utterance", "plan", "tags"))
@@ -51,7 +51,7 @@ def read_aligned_spans(path: Path) -> Iterator[str]:
 
     :raises InputError: a row is not such a record.
     """
-    for row, line in enumerate(read_lines(path), 1):
+    for row, line in enumerate(read_lines(path, sentences=False), 1):
         try:
             spans = []
             for entry in parse_json(line, f"{path}, row {row}")["alignments"]:

@@ -116,7 +116,7 @@ def hash_content(path: Path, algorithm: str = "sha256", prefix: bytes = b"") -> 
     """
     digest = hashlib.new(algorithm, prefix, usedforsecurity=False)
     length = 0
-    with open_bytes(path) as file:
+    with open_bytes(path, text=False) as file:
         while data := file.read(CHUNK):
             digest.update(data)
             length += len(data)

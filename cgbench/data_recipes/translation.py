@@ -50,7 +50,7 @@ WMT_TEST = ("newstest2014-deen-src.de.sgm", "newstest2014-deen-ref.en.sgm")
 
 def talk_lines(path: Path) -> Iterator[str]:
     """The text of an IWSLT training file, without tags."""
-    for line in read_lines(path):
+    for line in read_lines(path, sentences=False):
         if not any(tag in line for tag in DROPPED):
             yield _TAGS.sub("", line)
 
@@ -59,7 +59,7 @@ def segment_lines(path: Path) -> Iterator[str]:
     """The text of an IWSLT or WMT test file (``<seg id="1"> ... </seg>``), with plain
     apostrophes.
     """
-    for line in read_lines(path):
+    for line in read_lines(path, sentences=False):
         if "<seg id" in line:
             yield _SEGMENT.sub("", line).replace("\u2019", "'")
 

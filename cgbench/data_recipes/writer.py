@@ -103,7 +103,7 @@ class Writer:
 
     def copy(self, name: str, path: Path) -> None:
         """Copy a file that is not a split from ``path`` (plain or .gz)."""
-        with open_bytes(path) as source, self._new(name).open("wb") as target:
+        with open_bytes(path, text=False) as source, self._new(name).open("wb") as target:
             shutil.copyfileobj(source, target)
 
     def _new(self, name: str) -> Path:

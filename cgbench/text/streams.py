@@ -219,19 +219,20 @@ class _Zstd:
         return text
 
 
-def open_bytes(path: Path) -> BinaryIO:
+def open_bytes(path: Path, *, text: bool = True) -> BinaryIO:
     """Open a file for reading bytes, decompressed according to its suffix (.gz, .zst); ``-`` is
     standard input.
 
     Reading takes only the memory requested, plus the window of a .zst file (at most 128 MiB).
 
+    :param text: refuse the bytes of an archive or a binary file (``content.py``).
     :raises InputError: the file is missing or a folder; while reading: it is damaged, cut short or
         exceeds a limit.
     """
-    return cast(BinaryIO, io.BufferedReader(open_raw(path), 1 << 17))
+    return cast(BinaryIO, io.BufferedReader(open_raw(path, text=text), 1 << 17))
 
 
-def open_raw(path: Path, *, sentences: bool = False) -> io.RawIOBase:
+def open_raw(path: Path, *, text: bool = True, sentences: bool = False) -> io.RawIOBase:
     """The same without a buffer: a read may return fewer bytes than requested, and none only at the
     end.
 
@@ -248,7 +249,7 @@ def open_raw(path: Path, *, sentences: bool = False) -> io.RawIOBase:
         raise InputError(f"{path}: no such file") from None
     except ValueError as error:  # a NUL byte in the name
         raise InputError(f"{path}: not a valid file name ({error})") from None
-    if file.seekable():
+    if text and file.seekable():
         packed = path.suffix if path.suffix in COMPRESSED else ""
         check_bytes(os.pread(file.fileno(), HEAD, 0), path, packed)
     is_checked = sentences and form(path) not in JSON_FORMS

@@ -21,5 +21,5 @@ def needs(*names):
 
 def scan_pairs(name):
     """Commands and actions of a file of SCAN."""
-    lines = read_lines(SHARED / f"scan/{name}.txt.gz")
+    lines = read_lines(SHARED / f"scan/{name}.txt.gz", sentences=False)
     return [tuple(line.strip().removeprefix("IN: ").split(" OUT: ")) for line in lines]

@@ -190,7 +190,7 @@ def sample_csl(training: Sequence[Pair], request: CSLRequest, words: Words) -> S
     grammar = None
     if request.target_grammar:
         path = as_path(request.target_grammar)
-        grammar = TargetGrammar(read_lines(path), words, str(path))
+        grammar = TargetGrammar(read_lines(path, sentences=False), words, str(path))
     elif request.programs:
         lines = programs.grammar_lines(program for _, program in training)
         grammar = TargetGrammar(lines, words, "the grammar of the programs")
@@ -229,7 +229,7 @@ def _read_seeds(request: CSLRequest, words: Words) -> list[Rule]:
     if not request.seed_rules:
         return []
     path = as_path(request.seed_rules)
-    return read_rules(read_lines(path), words, str(path))
+    return read_rules(read_lines(path, sentences=False), words, str(path))
 
 
 def csl_pairs(training: Sequence[Pair], settings: Mapping[str, Any], seed: int) -> list[Pair]:

@@ -121,13 +121,15 @@ def test_what_names_no_document_is_one_line(tmp_path):
         InputError, match=r"pool.tsv: no column 'dok' \(document='dok'\); did you mean doc\?"
     ):
         check_documents("dok", [CorpusSpec((path,), ("source", "target"))])
+    bare = tmp_path / "bare.tsv"
+    bare.write_text("".join("\t".join(row) + "\n" for row in ROWS))
     with pytest.raises(
         InputError,
-        match=r"document='doc': the columns of .*pool.tsv are numbers from 1 \(see columns",
+        match=r"document='doc': the columns of .*bare.tsv are numbers from 1 \(see columns",
     ):
-        check_documents("doc", [CorpusSpec((path,))])
-    with pytest.raises(InputError, match=r"pool.tsv, row 1 has 3 columns; column 4 is needed"):
-        check_documents("4", [CorpusSpec((path,))])
+        check_documents("doc", [CorpusSpec((bare,))])
+    with pytest.raises(InputError, match=r"bare.tsv, row 1 has 3 columns; column 4 is needed"):
+        check_documents("4", [CorpusSpec((bare,))])
     with pytest.raises(
         InputError,
         match=r"document='doc': .*plain.de is plain text, which has no columns; give a tab",

@@ -64,7 +64,7 @@ def test_parts_change_nothing(monkeypatch):
     references = [[text(rng)] for _ in range(50)]
     hypotheses = [one[0][::-1] + one[0] for one in references]
     whole = Bleu(references).statistics(hypotheses)
-    monkeypatch.setattr(bleu_chrf_ter, "_TOGETHER", 7)
+    monkeypatch.setattr(bleu_chrf_ter, "TOGETHER", {"bleu": 7})
     sizes = []
     extract = bleu_chrf_ter._extract
     monkeypatch.setattr(

@@ -31,7 +31,7 @@ def rows(found):
 @settings(max_examples=8, deadline=None)
 @given(
     st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5),
-    st.lists(WORDS, max_size=9),
+    st.lists(WORDS, min_size=1, max_size=9).filter(any),
     st.integers(1, 4),
 )
 def test_as_defined(tmp_path_factory, pairs, corpus, min_count):
