@@ -169,7 +169,7 @@ def _files_named(text: str, where: str) -> list[str]:
     from cgbench.text.streams import is_there, split_name
 
     path, column = split_name(text)
-    if is_there(path) and not path.is_dir():
+    if not text or (is_there(path) and not path.is_dir()):
         return [text]
     if path.is_dir():
         matches = [str(file) for file in path.iterdir()]

@@ -192,7 +192,8 @@ class Command(Documented):
             return super().invoke(ctx)
 
 
-OUTPUTS = ("--out", "--output", "-o")  # options whose file is written; it may be a pipe
+OUTPUTS = ("--out", "--output", "-o", "--per-example")
+"""Options whose file is written; it may be a pipe."""
 _WORDS = f"{__name__}.words"  # in a context: the arguments of the command
 
 

@@ -43,7 +43,7 @@ def test_sources_with_line_ends_of_windows_are_the_same_text_when_they_are_score
     run("translate", corpus / "test.de", "--system", system, "-o", corpus / "out")
     run(
         "score",
-        "bleu",
+        "chrf",
         "--hyp",
         corpus / "out",
         "--ref",

@@ -550,13 +550,22 @@ def test_results_of_other_settings_and_half_written_files_are_swept(built, corpo
         for path, step in measured.items()
         if step["inputs"]["uncertainty"].startswith(old.name)
     )
+    # Only the first of the two builds has a control set.
+    (of_control,) = (work / "control-quality").glob("*/step.json")
+    assert json.loads(of_control.read_text())["inputs"]["uncertainty"].startswith(old.name)
     (work / "member-0/0000000000000000.partial").mkdir()
     (work / "ensemble.old").mkdir()
     (out / ".split.jsonl.77.tmp").write_text("half")
     (out / ".mine.tmp").write_text("mine")
     expected = {
         str(path)
-        for path in (old, other, work / "ensemble.old", work / "member-0/0000000000000000.partial")
+        for path in (
+            old,
+            other,
+            work / "control-quality",
+            work / "ensemble.old",
+            work / "member-0/0000000000000000.partial",
+        )
     }
     expected.add(str(out / ".split.jsonl.77.tmp"))
     rows = json.loads(run("clean", out, "--dry-run", "--format", "json").stdout)

@@ -62,7 +62,7 @@ def test_nothing_beside_them_changes_nothing(texts, run):
     assert generation(run, texts, ("m", texts / "one")) == ([], [None])
 
 
-@pytest.mark.parametrize("metric", ["exact", "bleu"])
+@pytest.mark.parametrize("metric", ["exact", "chrf"])
 def test_settings_are_in_the_signature_and_what_was_written_in_the_json(texts, run, metric):
     record = tell(texts / "one")
     assert generation(run, texts, ("m", texts / "one"), metric=metric) == (

@@ -32,7 +32,7 @@ from cgbench.benchmark.candidates.uncertainty import REFERENCE, shard_needs
 from cgbench.engines import Engine
 from cgbench.files import write_json
 from cgbench.models.checkpoints import METRICS, read_config
-from cgbench.steps import Step
+from cgbench.steps import Step, hash_value
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced
 from cgbench.text.streams import read_lines
@@ -75,6 +75,12 @@ REMEDY = (
     "the ensemble has learned too little for its uncertainty to mean anything; train it longer or"
     " on more text"
 )
+
+
+def control_step(uncertainty: Step, sources: Sequence[str], targets: Sequence[str]) -> Step:
+    """The workspace step of the ensemble's scores on a control set."""
+    texts = hash_value([*sources, *targets])
+    return Step("control-quality", {}, {"uncertainty": uncertainty.key, "control": texts})
 
 
 def quality_step(uncertainty: Step) -> Step:

@@ -10,7 +10,6 @@ uncertain, draw from the next. :func:`find_pairs` is these steps in order, one f
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +30,7 @@ from cgbench.benchmark.candidates.division import publish_division
 from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
 from cgbench.benchmark.candidates.ensemble_quality import (
     QUALITY,
+    control_step,
     measure_quality,
     warning_of,
 )
@@ -77,7 +77,7 @@ from cgbench.models.training.ensemble_training import (
 from cgbench.models.training.held_out import PARTS, texts_in
 from cgbench.progress import numbered_steps
 from cgbench.request import accepts
-from cgbench.steps import STEPS, Step, Workspace
+from cgbench.steps import STEPS, Workspace
 from cgbench.text.corpus import ParallelText
 from cgbench.text.normalisation import SIDES
 
@@ -475,8 +475,7 @@ def _score_control(build: Build, control: MatchedControl) -> dict[str, Any]:
     elif plan.inputs.ensemble:
         members = member_folders(plan.inputs.ensemble)
     search = build.request.ensemble_options.search
-    text = "\n".join([*control.sources, *control.targets]).encode()
-    keys = {"uncertainty": plan.uncertainty.key, "control": hashlib.sha256(text).hexdigest()}
+    step = control_step(plan.uncertainty, control.sources, control.targets)
 
     def translate(out: Path) -> None:
         tasks = [(members, control.sources, plan.device, search)]
@@ -484,7 +483,7 @@ def _score_control(build: Build, control: MatchedControl) -> dict[str, Any]:
             scores = chrf_and_bleu(hypotheses, control.targets)
             write_json(out / QUALITY, {"pairs": len(hypotheses), **scores})
 
-    folder = build.workspace.run(Step("control-quality", {}, keys), translate)
+    folder = build.workspace.run(step, translate)
     scores: dict[str, Any] = read_json(folder / QUALITY)
     return scores
 

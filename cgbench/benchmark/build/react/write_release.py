@@ -20,7 +20,7 @@ from cgbench.benchmark.build.react.build_plan import Built
 from cgbench.benchmark.build.react.request import default_settings
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
 from cgbench.benchmark.candidates.division import POOL_SHARE
-from cgbench.benchmark.candidates.ensemble_quality import stop_of
+from cgbench.benchmark.candidates.ensemble_quality import control_step, stop_of
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pool_scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
@@ -50,7 +50,7 @@ from cgbench.errors import InputWarning
 from cgbench.files import write_atomic
 from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.external.addresses import shown_name
-from cgbench.steps import Workspace, hash_file
+from cgbench.steps import Step, Workspace, hash_file
 from cgbench.text.remote import as_given, is_address
 from cgbench.text.streams import split_name
 from cgbench.text.tokenizers import versions as tokenizer_versions
@@ -109,7 +109,7 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
     manifest = write_manifest(manifest, staging, tables, out)
     written = {
-        "steps": {step.name: step.key for step in plan.steps},
+        "steps": {step.name: step.key for step in _steps_of(built)},
         "signature": manifest["signature"],
         "folder": str(out.resolve()),
         "inputs": {
@@ -238,6 +238,15 @@ def _versions(built: Built) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return versions | tokenizer_versions(built.plan.train.normalisation.tokenizers)
+
+
+def _steps_of(built: Built) -> list[Step]:
+    """The steps that a release is made of: those of the plan, and the scores of its control set."""
+    plan, control = built.plan, built.control
+    is_scored = "control" in (built.quality or {})
+    if not (plan.uncertainty and control and is_scored):
+        return [*plan.steps]
+    return [*plan.steps, control_step(plan.uncertainty, control.sources, control.targets)]
 
 
 def _needs_acceptance(built: Built) -> bool:
