@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -132,7 +133,7 @@ def test_the_workflow_of_the_page_is_a_gate(tmp_path, new, status):
     files = {"test.en": REFERENCES, "last.en": SYSTEMS["last"], "new.en": SYSTEMS[new]}
     for name, lines in files.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-    command = gate["run"].replace("cgbench", "python -m cgbench")
+    command = gate["run"].replace("cgbench", f"{sys.executable} -m cgbench")
     done = subprocess.run(
         ["bash", "-e", "-c", command],
         cwd=tmp_path,
