@@ -7,7 +7,6 @@ import os
 import platform
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +44,8 @@ def in_threads(
     work: Callable[[Any], Any], items: Iterable[Any], jobs: int, waiting: int
 ) -> Iterator[Any]:
     """The results of ``work`` for each item, in order; at most ``waiting`` results are held."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(jobs) as threads:
         running: deque[Any] = deque()
         for item in items:

@@ -3,7 +3,6 @@
 import html
 import os
 import re
-import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -128,6 +127,8 @@ def columns() -> int:
     """
     if not is_terminal() and not os.environ.get("COLUMNS", "").isdigit():
         return UNLIMITED
+    import shutil
+
     return shutil.get_terminal_size((80, 24)).columns
 
 

@@ -27,7 +27,7 @@ _UNSPACED = (
     "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 )
 _SPLIT = r"!\"#$%&()*+,./:;<=>?@\[\\\]^_`{|}~"  # as 13a does, which leaves other marks at words
-_MARKS = re.compile(f"[{_UNSPACED}]|[^\\s{_UNSPACED}{_SPLIT}]+|[{_SPLIT}]")
+_MARKS = f"[{_UNSPACED}]|[^\\s{_UNSPACED}{_SPLIT}]+|[{_SPLIT}]"  # slow to compile
 
 
 class Damage(NamedTuple):
@@ -218,7 +218,7 @@ def units_of(text: str, words: str) -> Counter[str]:
     if words == "blanks":
         return Counter(words_of(text))
     if words == "marks":
-        return Counter(_MARKS.findall(text))
+        return Counter(re.findall(_MARKS, text))
     letters = "".join(text.split())
     return Counter(letters[start : start + 3] for start in range(max(1, len(letters) - 2)))
 

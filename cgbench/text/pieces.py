@@ -35,7 +35,9 @@ LEAST_LESS = 0.15  # of the units of the hypotheses are gone without a symbol
 
 _BEGIN = re.compile(r"(<\w+>|[^\w\s]+|_+|[\u0100-\u024f\u2581])(?=[^\W_])")
 _END = re.compile(r"(?<=.)(</?\w+>)$|(?<=[^\W_])([^\w\s]+|_+)$")
-_WITHIN = re.compile(r"(?<=[^\W_\u2e80-\U0010ffff])(<\w+>|[^\w\s])(?=[^\W_\u2e80-\U0010ffff])")
+_LAST_LATIN = "\u2e7f"
+_SPACED = f"[\\0-{_LAST_LATIN}]"  # re compiles it four times as fast as all that follows
+_WITHIN = re.compile(rf"(?<=[^\W_])(?<={_SPACED})(<\w+>|[^\w\s])(?=[^\W_])(?={_SPACED})")
 _TAG = re.compile(r"</?\w+>")
 _OF_TEXT = {"Ps", "Pe", "Pi", "Pf", "Pd", "Sc"}
 _SENTENCE = set("\"'`´.,;:!?…。，、؟।%&*^=/\\|<>")  # noqa: RUF001 - other scripts
@@ -47,7 +49,6 @@ _BLANK_WITHOUT_WIDTH = "\u200b"  # between words of Khmer and Thai
 _SOFT_HYPHEN = "\xad"
 _ASCII_SYMBOLS = set("@#*\\^~|_+")
 _ASCII_MARKS = set("+~_")
-_LAST_LATIN = "\u2e7f"
 
 
 @dataclass(frozen=True)

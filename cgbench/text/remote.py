@@ -13,8 +13,6 @@ import atexit
 import fcntl
 import os
 import re
-import shutil
-import tempfile
 from pathlib import Path
 
 from cgbench.errors import InputError, argument, reason_of, require
@@ -89,6 +87,9 @@ def is_pipe(path: Path) -> bool:
 
 def _copy_of(pipe: Path, column: str | None) -> str:
     """The copy of a pipe in a temporary file of the same name."""
+    import shutil
+    import tempfile
+
     name = str(pipe)
     if name not in _copies:
         folder = Path(tempfile.mkdtemp(prefix="cgbench-"))

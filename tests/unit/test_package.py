@@ -42,24 +42,54 @@ def test_an_import_loads_nothing_heavy():
     assert not [name for name in loaded if name.startswith("cgbench.")]
 
 
-@pytest.mark.parametrize("metric", ["bleu", "exact"])
-def test_scores_load_what_they_need(metric, tmp_path):
-    """``score bleu`` and ``score exact`` take as long as their imports: nothing that builds, and no
-    compiler.
-    """
-    text = tmp_path / "text"
-    text.write_text("the old dog ran\n")
-    words = ["score", metric, "--ref", str(text), "--hyp", f"a={text}"]
+def loaded_by(*words: str) -> list[str]:
+    """The modules that a command loads."""
     code = (
         "import sys; from cgbench.cli import main; main(sys.argv[1:], standalone_mode=False);"
         " print(*sys.modules)"
     )
     command = [sys.executable, "-c", code, *words]
-    loaded = (
-        subprocess.run(command, capture_output=True, text=True, check=True)
-        .stdout.splitlines()[-1]
-        .split()
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1].split()
+
+
+@pytest.fixture
+def same_text(tmp_path):
+    """A file as reference and hypotheses, as options of ``score``."""
+    text = tmp_path / "text"
+    text.write_text("the old dog ran\n")
+    return ["--ref", str(text), "--hyp", f"a={text}"]
+
+
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [
+        ("score exact", 106),
+        ("score bleu", 113),
+        ("score bleu --help", 113),
+        ("build-react --help", 63),
+        ("--help", 35),
+    ],
+)
+def test_a_start_loads_few_modules(command, most, same_text):
+    """A start takes as long as what it imports, so these limits have no slack: who needs a further
+    module imports another where it is used.
+    """
+    files = same_text if command.startswith("score") and "help" not in command else []
+    loaded = loaded_by(*command.split(), *files)
+    assert len([name for name in loaded if name.partition(".")[0] == "cgbench"]) <= most
+    if command == "score exact":
+        unused = {"concurrent.futures", "hashlib", "importlib.resources", "logging", "random"}
+        unused |= {"shutil", "statistics", "tempfile"}
+        assert not unused & {*loaded}
+
+
+@pytest.mark.parametrize("metric", ["bleu", "exact"])
+def test_scores_load_what_they_need(metric, same_text):
+    """``score bleu`` and ``score exact`` take as long as their imports: nothing that builds, and no
+    compiler.
+    """
+    loaded = loaded_by("score", metric, *same_text)
     assert "cgbench.benchmark.score.evaluation.evaluate" in loaded
     heavy = (
         "numba",

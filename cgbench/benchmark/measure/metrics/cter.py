@@ -429,6 +429,14 @@ class Cter(Metric):
         """CoGnition, if its atoms and grammar are used."""
         return "CoGnition" if self.atoms.name == self.grammar.name == "cognition" else None
 
+    def cluster_labels(self) -> dict[str, list[str]]:
+        """Compounds, and contexts: the sources without them."""
+        contexts = [
+            source.replace(compound, "\0", 1)
+            for source, compound in zip(self.sources, self.compounds, strict=True)
+        ]
+        return {"compound": list(self.compounds), "context": contexts}
+
     def feature(self, name: str) -> Feature | None:
         """Length of compounds, length of the source around them, type, and whether they contain a
         modifier.

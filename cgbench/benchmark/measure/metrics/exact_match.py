@@ -9,7 +9,6 @@ from cgbench.benchmark.measure.metrics.metric import Metric, Signature
 from cgbench.errors import InputError, argument
 from cgbench.text.hypothesis_form import Reading
 from cgbench.text.plain_text import words_of
-from cgbench.text.sparql import read_query
 
 END = "</s>"
 
@@ -92,5 +91,9 @@ class ExactMatch(Metric):
     def _normal(self, text: str) -> str:
         text = " ".join(words_of(text))
         text = text.lower() if self.lowercase else text
-        query = read_query(text) if self.clauses else None
+        if not self.clauses:
+            return text
+        from cgbench.text.sparql import read_query
+
+        query = read_query(text)
         return query.in_order if query else text

@@ -357,6 +357,12 @@ class Metric(ABC):
         """A feature of examples specific to this metric, one of ``feature_units``, or None."""
         return None
 
+    def cluster_labels(self) -> Mapping[str, Sequence[str]]:
+        """Labels of the examples by the name of clusters that only this metric has; they are used
+        unless others are named.
+        """
+        return {}
+
     def published_benchmark(self) -> str | None:
         """The benchmark whose published results are comparable with these options, if any."""
         return None

@@ -12,17 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import Kind
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.design import Sampling
-from cgbench.benchmark.score.comparison.power import POWER, PowerTest, variance_of
-from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
 from cgbench.benchmark.score.comparison.results import SystemScores, Tested
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.errors import InputError, argument
 from cgbench.tables import decimals_of, fixed, p_text, span
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
 
 State: TypeAlias = Literal["shown", "refuted", "not shown"]
 
@@ -259,6 +260,8 @@ def _more_examples(
     level: float,
 ) -> tuple[int | None, str]:
     """How many more examples a test of a distance needs, and this in words."""
+    from cgbench.benchmark.score.comparison.power import PowerTest, variance_of
+
     if distance <= 0:
         return None, NO_NUMBER
     try:
@@ -279,6 +282,8 @@ def _more_examples(
 
 def more_in_words(more: int) -> str:
     """A number of examples with two digits, as advice."""
+    from cgbench.benchmark.score.comparison.power import POWER
+
     rounded = int(float(f"{more:.2g}"))
     return (
         f"about {rounded:,} more examples would decide (power {POWER:.0%}, if the true difference"

@@ -1,14 +1,15 @@
 """Everything that a report needs: the results of all systems, their signature, and the options."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
-from cgbench.benchmark.measure.metrics.published import PublishedScore
 from cgbench.benchmark.score.comparison.comparison import (
     Comparison,
     TestName,
@@ -17,7 +18,6 @@ from cgbench.benchmark.score.comparison.comparison import (
 from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.drop import Drop
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
-from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
 from cgbench.benchmark.score.comparison.requirements import (
     CheckedRequirement,
     Requirement,
@@ -25,6 +25,10 @@ from cgbench.benchmark.score.comparison.requirements import (
     check_requirement,
 )
 from cgbench.benchmark.score.comparison.results import Pair, Score, SubsetScores, SystemScores
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.measure.metrics.published import PublishedScore
+    from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
 
 
 @dataclass(frozen=True)

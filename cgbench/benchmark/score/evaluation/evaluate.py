@@ -4,16 +4,17 @@ intervals, tests and bins.
 ``cgbench score`` reads its options, calls :func:`evaluate` and prints the result.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.bins import Feature, coinciding, feature_of_column
-from cgbench.benchmark.measure.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.score.comparison.drop import ControlSet
 from cgbench.benchmark.score.evaluation.analyses import options_of, requested_analyses
 from cgbench.benchmark.score.evaluation.analysis import Analysis
@@ -50,6 +51,9 @@ from cgbench.text.columns import Column, short_name
 from cgbench.text.hypothesis_form import Reading
 from cgbench.text.inputs import Texts
 from cgbench.text.joins import Examples, index_of
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.measure.metrics.published import PublishedScore
 
 
 @accepts(ScoreRequest)
@@ -348,6 +352,8 @@ def published_beside(request: ScoreRequest, test: ExampleSet) -> list[PublishedS
     if name is None:
         example = argument("published", "COGS gen", "'COGS gen'")
         raise InputError(f"{argument('published')}: which benchmark? Name it, such as {example}")
+    from cgbench.benchmark.measure.metrics.published import published_scores
+
     label = {"exact": "exact match"}.get(metric.name, metric.name)
     return published_scores(name, "BLEU" if getattr(metric, "kind", "") == "bleu" else label)
 

@@ -8,7 +8,6 @@ are derived from :data:`FEATURES`. Studies and other packages add further featur
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +19,6 @@ import numpy as np
 from cgbench.benchmark.measure.metrics.bins import Feature, feature_of_column, lengths
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.measure.metrics.registry import metrics_with_feature
-from cgbench.checksums import hash_file
 from cgbench.errors import InputError, argument
 from cgbench.extensions import load_from_package, of_packages, of_studies
 from cgbench.settings import did_you_mean
@@ -422,6 +420,10 @@ def signature_of(name: str, inputs: FeatureInputs, side: str | None) -> dict[str
     """What changes the values of a feature, as items of the signature: the side if it is not the
     target, the training text, its minimum count, and the language model.
     """
+    import hashlib
+
+    from cgbench.checksums import hash_file
+
     feature = None
     if inputs.metric is None or inputs.metric.feature(name) is None:
         feature = find_feature(name)

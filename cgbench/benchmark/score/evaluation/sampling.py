@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.design import Clusters, Design, Sampling
@@ -24,8 +23,6 @@ from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.errors import InputError, argument, warn
 from cgbench.text.joins import MISSING, spelled_alike
 
-OF_CTER = ("compound", "context")
-"""The clusters of CTER, unless others are named."""
 WIDER = 1.05
 """Unused clusters are reported if they would widen an interval by this factor."""
 
@@ -42,7 +39,7 @@ def sampling_of(request: ScoreRequest, test: ExampleSet) -> Sampling:
 
 
 def clusters_of(comparison: Comparison, test: ExampleSet) -> Clusters | None:
-    """The clusters of a test set (compounds and contexts for CTER); None if all examples are
+    """The clusters of a test set, by default those of its metric; None if all examples are
     independent.
 
     :raises InputError: more than two kinds of clusters are named, or one cannot be formed.
@@ -64,7 +61,7 @@ def clusters_of(comparison: Comparison, test: ExampleSet) -> Clusters | None:
         )
     rows = test.metric.counted(np.arange(test.metric.n))
     clusters = {}
-    for name in names or (OF_CTER if isinstance(test.metric, Cter) else ()):
+    for name in names or test.metric.cluster_labels():
         labels = cluster_numbers(_labels(name, test))
         if len(np.unique(labels[rows])) > 1:
             clusters[name] = labels
@@ -85,13 +82,8 @@ def _labels(name: str, test: ExampleSet) -> Sequence[str]:
                 f"{argument('cluster', name)} needs the sources; give {argument('sources')}"
             )
         return test.sources.values
-    if name in OF_CTER and isinstance(metric, Cter):
-        if name == "compound":
-            return metric.compounds
-        return [
-            source.replace(compound, "\0", 1)
-            for source, compound in zip(metric.sources, metric.compounds, strict=True)
-        ]
+    if (labels := metric.cluster_labels().get(name)) is not None:
+        return labels
     try:
         column = table_column(test, argument("cluster", name), (name,), metric.n)
     except InputError:

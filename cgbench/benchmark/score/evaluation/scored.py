@@ -1,15 +1,15 @@
 """Systems with their scores: the comparison, its signature, and warnings about it."""
 
-import hashlib
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.measure.metrics.bins import Feature, make_bins
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
-from cgbench.benchmark.measure.metrics.published import PublishedScore
 from cgbench.benchmark.score.comparison.comparison import (
     Comparison,
     compare,
@@ -28,6 +28,9 @@ from cgbench.tables import p_text
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 from cgbench.text.sidecar import PROMPT, settings_label
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.measure.metrics.published import PublishedScore
 
 
 @dataclass(frozen=True)
@@ -324,6 +327,8 @@ def _made(system: System) -> str:
     """The generation settings of a system as one word; ``unknown`` if not recorded."""
     words = ["unknown" if record is None else settings_label(record) for record in system.made]
     if runs_are_prompts(system):
+        import hashlib
+
         shared_settings = words[0].rpartition("-prompt@")[0]
         return (
             f"{shared_settings}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.found_differences import Differences
 from cgbench.benchmark.score.comparison.results import Score, SubsetScores, SystemScores
@@ -88,6 +87,8 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
 
 def _part(metric: Metric, subset: SubsetScores) -> dict[str, Any]:
     """The main score, and all scores under ``figures``; those of CTER also as fractions."""
+    from cgbench.benchmark.measure.metrics.cter import Cter
+
     figures = {name: _score(subset.figures[name]) for name in metric.figures}
     values: dict[str, Any] = {"n": subset.examples, **figures[metric.figures[0]]}
     if len(figures) > 1:

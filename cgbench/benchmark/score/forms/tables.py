@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from cgbench.benchmark.measure.metrics.published import PAPERS
 from cgbench.benchmark.score.comparison.found_differences import Differences, FoundDifference
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems, describe
 from cgbench.benchmark.score.comparison.significance import LEVEL
@@ -109,7 +108,7 @@ def _further_tables(
     blocks += [_pairs(scored, rows, figure, width) for figure in scored.metric.figures]
     blocks += [_ranks(scored, width), _types(rows, width), _agreement(rows, width)]
     blocks += [reasons_table(rows, result.system) for result in scored.results] if reasons else []
-    blocks += [_published(scored, rows, width)]
+    blocks += [_published(scored, rows, width)] if scored.published else []
     blocks += (
         [Note(f"estimate for {scored.sampling.design.description()}")]
         if scored.sampling.design
@@ -323,8 +322,10 @@ def reasons_table(rows: Iterable[Row], system: str) -> OutputTable:
 
 def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTable:
     """Our scores, then the published ones: one line per system and table, one column per metric."""
+    from cgbench.benchmark.measure.metrics.published import PAPERS
+
     lines: dict[tuple[str, str, str], dict[str, str]] = {}
-    for row in rows if scored.published else ():
+    for row in rows:
         if row.analysis == "published":
             text = str(row.value) + (f" ± {row.stdev}" if row.stdev else "")
             lines.setdefault((row.system, str(row.bin), row.signature), {})[row.figure] = text
