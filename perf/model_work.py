@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.parts.cpu.packed import _multiply
+from cgbench.models.parts.cpu.packed import multiply
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
@@ -115,7 +115,7 @@ def matrix_rates(
     rates = {"torch.mm": _matrix_rate(setting, config, seconds, torch.mm)}
     if setting.device == "cpu":
         rates["oneDNN"] = _matrix_rate(
-            setting, config, seconds, lambda left, right: _multiply(left, right.T)
+            setting, config, seconds, lambda left, right: multiply(left, right.T)
         )
     return rates
 

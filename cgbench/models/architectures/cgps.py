@@ -29,6 +29,9 @@ from cgbench.models.architectures.lstm_lexicon import (
     time_major,
 )
 from cgbench.models.config.architectures import CGPSConfig
+from cgbench.models.parts.cpu import fast_form
+from cgbench.models.parts.cpu.attentive_lstm import AttentiveLSTM, ReadPositions
+from cgbench.models.parts.cpu.lstm import SequenceLSTM, Workspace
 from cgbench.models.parts.linear import Linear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, to_device
 
@@ -52,17 +55,16 @@ class SourceMemory(RowTensors):
 
 @dataclass
 class EncodedCGPS:
-    """A batch's memory, and the decoder's first h and c, [S, width]."""
+    """What attention reads of each source token: the encoder's states [M, width], their keys, and
+    primitive embeddings [M, primitive width]; the decoder's first h and c, [S, width].
+    """
 
-    memory: SourceMemory
+    states: Tensor
+    keys: Tensor
+    primitive: Tensor
+    layout: Layout
     h: Tensor
     c: Tensor
-    layout: Layout
-
-    @property
-    def states(self) -> Tensor:
-        """The encoder's states, padded."""
-        return self.memory.values
 
 
 class LSTMStep(Linear):
@@ -77,7 +79,12 @@ class LSTMStep(Linear):
 
     def gates_of_inputs(self, x: Tensor) -> Tensor:
         """Return what inputs [..., input width] add to the gates, with the bias."""
-        return F.linear(x, self.weight[:, : self.input_width], self.bias)
+        return F.linear(x, self.of_input, self.bias)
+
+    @property
+    def of_input(self) -> Tensor:
+        """The weights of the input."""
+        return self.weight[:, : self.input_width]
 
     @property
     def recurrent(self) -> Tensor:
@@ -105,6 +112,7 @@ class CGPS(nn.Module):
         self.mix = Linear(2 * width, width, bias=False)
         self.slots = Linear(width, config.input_slots)
         self.output = Linear(config.primitive_width, target_size)
+        self.of_encoder, self.of_decoder = Workspace(), Workspace()
         for embedding in (self.primitive, self.function):
             nn.init.uniform_(embedding.weight, -1, 1)
         for linear in (self.key, self.mix, self.slots, self.output):
@@ -116,8 +124,10 @@ class CGPS(nn.Module):
         """Return the penalty on the embeddings of a batch, summed over its words (and the ends of
         its sentences), without noise.
         """
-        vectors = (self.primitive(source.ids), self.function(source.ids))
-        return self.config.penalty * torch.stack([(x**2).mean(1).sum() for x in vectors]).sum()
+        tables = self.primitive.weight, self.function.weight
+        counts = torch.bincount(source.ids, minlength=len(tables[0])).to(tables[0].dtype)
+        per_word = torch.stack([(table**2).mean(1) for table in tables]).sum(0)
+        return self.config.penalty * (counts * per_word).sum()
 
     def encode(self, source: Ragged) -> EncodedCGPS:
         """Encode source ids.
@@ -131,18 +141,13 @@ class CGPS(nn.Module):
                 f" model.input_slots={slots}; train with more"
             )
         primitive, function = self._noisy(source.ids)
-        table, real = grid_index(layout.starts, layout.lengths[:, None])
-        index, mask = (to_device(array, primitive.device) for array in (table, real))
-        words = function[index]
-        forward, forward_h, forward_c = _run(self.forward_cell, words, mask, reverse=False)
-        backward, backward_h, backward_c = _run(self.backward_cell, words, mask, reverse=True)
-        values = torch.cat((forward, backward), 2)
-        offset = values.new_zeros(mask.shape).masked_fill(~mask, -torch.inf)
-        memory = SourceMemory(values, self.key(values), primitive[index], offset)
+        forward, forward_h, forward_c = self._run(self.forward_cell, function, layout, False)
+        backward, backward_h, backward_c = self._run(self.backward_cell, function, layout, True)
+        states = torch.cat((forward, backward), 1)
         # The authors' code exchanges the two states of the encoder: its h starts the decoder's c.
         h = torch.cat((forward_c, backward_c), 1)
         c = torch.cat((forward_h, backward_h), 1)
-        return EncodedCGPS(memory, h, c, layout)
+        return EncodedCGPS(states, self.key(states), primitive, layout, h, c)
 
     def decode(self, encoded: EncodedCGPS, target: Ragged) -> Tensor:
         """Return the primitive embeddings read at each target position, [N, primitive width]; only
@@ -152,19 +157,40 @@ class CGPS(nn.Module):
 
     def decode_attending(self, encoded: EncodedCGPS, target: Ragged) -> tuple[Tensor, Tensor]:
         """As :meth:`decode`, with the attention that reads, [N, columns]."""
+        if _compiled(encoded.h):
+            return self._decode_on_cpu(encoded, target.layout)
         order, sizes, index = time_major(target.layout.lengths)
         state = self._start(encoded, order)
         rows = len(order)
-        feeds = []
+        steps = []
         for count in sizes.tolist():
             # The gradient of a slice is as large as the whole, so a few finished rows stay.
             if count <= FULL * rows:
                 state.shorten(count)
                 rows = count
-            feeds.append(self._advance(state)[:count])
-        feed = torch.cat(feeds)[to_device(np.argsort(index), encoded.h.device)]
-        memory, sequence = encoded.memory, target.layout.sequence
-        return self._read(feed, memory.primitive[sequence], memory.offset[sequence])
+            read, weights = self._advance(state)
+            steps.append((read[:count], weights[:count]))
+        back = to_device(np.argsort(index), encoded.h.device)
+        read, weights = (torch.cat(tensors)[back] for tensors in zip(*steps, strict=True))
+        return read, weights
+
+    def _decode_on_cpu(self, encoded: EncodedCGPS, target: Layout) -> tuple[Tensor, Tensor]:
+        """As :meth:`decode_attending`.
+
+        What is fed to the next step is a linear map of h and of what attention reads, so its
+        weights are multiplied with those of the next gates, and of the scores of positions.
+        """
+        of_feed, recurrent = self.cell.of_input, self.cell.recurrent
+        weight = of_feed @ self.mix.weight + F.pad(recurrent, (0, len(of_feed.T)))
+        first = F.linear(encoded.h, recurrent, self.cell.bias)
+        lengths = encoded.layout.lengths, target.lengths
+        of_scores = self.slots.weight @ self.mix.weight
+        scores = AttentiveLSTM.apply(
+            *(first, encoded.c, weight, self.cell.bias, encoded.keys, encoded.states),
+            *(of_scores, self.slots.bias, *lengths, self.of_decoder),
+        )
+        read, weights = ReadPositions.apply(scores, encoded.primitive, *lengths)
+        return read, weights
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [N, target vocabulary]."""
@@ -182,8 +208,7 @@ class CGPS(nn.Module):
         """Return the logits of the next id [rows, target vocabulary]; ``tokens`` [rows] is
         ignored.
         """
-        feed = self._advance(state)
-        return self.project(self._read(feed, state.memory.primitive, state.memory.offset)[0])
+        return self.project(self._advance(state)[0])
 
     def _noisy(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         primitive, function = self.primitive(ids), self.function(ids)
@@ -192,17 +217,37 @@ class CGPS(nn.Module):
             function = function + self.config.noise * torch.randn_like(function)
         return primitive, function
 
+    def _run(
+        self, cell: LSTMStep, x: Tensor, layout: Layout, backwards: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Run a cell over the tokens: its states [M, width], and the last h and c, [S, width].
+
+        :param x: inputs, [M, input width]; ``backwards``: whether to start at the ends.
+        """
+        if not _compiled(x):
+            return _run(cell, x, layout, backwards)
+        states, c = SequenceLSTM.apply(
+            *(x, cell.weight, cell.bias, layout.lengths, backwards, self.of_encoder)
+        )
+        last = to_device(layout.starts, x.device) if backwards else layout.last
+        return states, states[last], c
+
     def _start(self, encoded: EncodedCGPS, order: np.ndarray) -> RecurrentState:
-        rows = to_device(order, encoded.h.device)
+        device = encoded.h.device
+        table, real = grid_index(encoded.layout.starts[order], encoded.layout.lengths[order, None])
+        index, rows = to_device(table, device), to_device(order, device)
+        offset = encoded.states.new_zeros(table.shape)
+        offset = offset.masked_fill(~to_device(real, device), -torch.inf)
+        memory = SourceMemory(
+            *(encoded.states[index], encoded.keys[index]), encoded.primitive[index], offset
+        )
         h, c = encoded.h[rows], encoded.c[rows]
         linears = (self.cell.weight, self.cell.bias)
-        return RecurrentState(
-            Hidden([h], [c], torch.zeros_like(h)), encoded.memory.select(rows), linears
-        )
+        return RecurrentState(Hidden([h], [c], torch.zeros_like(h)), memory, linears)
 
-    def _advance(self, state: RecurrentState) -> Tensor:
-        """One step of the recurrence, whose attention reads the encoder's states; returns the
-        vector that is fed to the next step, [rows, width].
+    def _advance(self, state: RecurrentState) -> tuple[Tensor, Tensor]:
+        """One step of all rows: the primitive embeddings read, [rows, primitive width], and the
+        attention that reads them, [rows, columns].
         """
         memory, hidden = state.memory, state.hidden
         weight, bias = state.linears
@@ -213,32 +258,29 @@ class CGPS(nn.Module):
         context = torch.bmm(torch.softmax(scores, 1).unsqueeze(1), memory.values).squeeze(1)
         feed = self.mix(torch.cat((h, context), 1))
         state.hidden = Hidden([h], [c], feed)
-        return feed
-
-    def _read(self, feed: Tensor, primitive: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
-        """The second attention, over the positions of the source: what it reads, [rows, primitive
-        width], and its weights [rows, columns].
-
-        :param feed: [rows, width]; ``primitive``: [rows, columns, primitive width]; ``offset``:
-            [rows, columns].
-        """
-        scores = self.slots(feed)[:, : offset.shape[1]] + offset
+        # the second attention, over the positions of the source
+        scores = self.slots(feed)[:, : memory.offset.shape[1]] + memory.offset
         weights = torch.softmax(scores, 1)
-        return torch.bmm(weights.unsqueeze(1), primitive).squeeze(1), weights
+        return torch.bmm(weights.unsqueeze(1), memory.primitive).squeeze(1), weights
 
 
-def _run(cell: LSTMStep, x: Tensor, real: Tensor, reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Run a cell over the real columns: its states [S, columns, width], and the last h and c.
+def _compiled(x: Tensor) -> bool:
+    return fast_form(x) and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
 
-    :param x: inputs, [S, columns, input width]; ``real``: [S, columns].
-    """
-    gates, recurrent = cell.gates_of_inputs(x).unbind(1), cell.recurrent
-    h = c = x.new_zeros(len(x), recurrent.shape[1])
+
+def _run(
+    cell: LSTMStep, x: Tensor, layout: Layout, backwards: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The plain form of :meth:`CGPS._run`."""
+    table, real = grid_index(layout.starts, layout.lengths[:, None])
+    index, inside = (to_device(array, x.device) for array in (table, real))
+    gates, recurrent = cell.gates_of_inputs(x)[index].unbind(1), cell.recurrent
+    h = c = x.new_zeros(len(layout), recurrent.shape[1])
     states = [h] * len(gates)
     columns = range(len(gates))
-    for column in reversed(columns) if reverse else columns:
+    for column in reversed(columns) if backwards else columns:
         next_h, next_c = lstm_cell(gates[column] + F.linear(h, recurrent), c)
-        inside = real[:, column, None]
-        h, c = torch.where(inside, next_h, h), torch.where(inside, next_c, c)
+        is_token = inside[:, column, None]
+        h, c = torch.where(is_token, next_h, h), torch.where(is_token, next_c, c)
         states[column] = h
-    return torch.stack(states, 1), h, c
+    return torch.stack(states, 1)[inside], h, c

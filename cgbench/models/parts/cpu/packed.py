@@ -38,7 +38,7 @@ def packed_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | No
     parameter = weight if weight._base is None else weight._base
     if not isinstance(parameter, nn.Parameter) or parameter.is_inference() or not x.numel():
         return None
-    return _like(_multiply(_padded(x), _packed(parameter, weight), bias), x)
+    return _like(multiply(_padded(x), _packed(parameter, weight), bias), x)
 
 
 def bfloat16_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
@@ -92,7 +92,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        return _multiply(x, weight, bias)
+        return multiply(x, weight, bias)
 
     @staticmethod
     @once_differentiable
@@ -101,13 +101,17 @@ class _Linear(torch.autograd.Function):
         gradient = gradient.contiguous()
         of_x, of_weight, of_bias = ctx.needs_input_grad
         return (
-            _multiply(gradient, weight.T) if of_x else None,
-            _multiply(gradient.T, x.T) if of_weight else None,
+            multiply(gradient, weight.T) if of_x else None,
+            multiply(gradient.T, x.T) if of_weight else None,
             gradient.sum(0) if of_bias else None,
         )
 
 
-def _multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return rows·weightᵀ + bias, [rows, out], by oneDNN, without gradients.
+
+    :param rows: [rows, in]; ``weight``: [out, in].
+    """
     return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
 
 

@@ -4,6 +4,8 @@ The authors' code (TensorFlow, with the weights of this model): 10,920 logits of
 by at most 3e-8, all 56,913 gradients by at most 3e-6.
 """
 
+import contextlib
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ import torch
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import CGPSConfig, build_model
 from cgbench.models.config.presets import load_preset
+from cgbench.models.parts.cpu import plain_definitions
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.training.loop import learning_rate
 from cgbench.models.training.objective import Objective
@@ -68,9 +71,10 @@ def plain_logits(model, source, steps):
     return np.array(logits)
 
 
-def test_a_batch_is_the_loop_over_its_sentences():
+@pytest.mark.parametrize("form", [contextlib.nullcontext, plain_definitions])
+def test_a_batch_is_the_loop_over_its_sentences(form):
     model = model_of()
-    with torch.no_grad():
+    with torch.no_grad(), form():
         logits = model(Ragged.pack(SOURCES), Ragged.pack(TARGETS).shifted()).numpy()
     expected = [
         plain_logits(model, source, len(target))
@@ -79,20 +83,45 @@ def test_a_batch_is_the_loop_over_its_sentences():
     np.testing.assert_allclose(logits, np.concatenate(expected), atol=1e-6)
 
 
-def test_finished_rows_that_stay_change_nothing():
+@pytest.mark.parametrize("form", [contextlib.nullcontext, plain_definitions])
+def test_finished_rows_that_stay_change_nothing(form):
     """Rows leave the recurrence in groups: every sentence of a large batch is that of a small
     one.
     """
     model, draw = model_of(), np.random.default_rng(1)
     sources = [draw.integers(4, 14, draw.integers(1, 7)).tolist() for _ in range(40)]
     targets = [draw.integers(4, 10, draw.integers(1, 30)).tolist() for _ in range(40)]
-    with torch.no_grad():
+    with torch.no_grad(), form():
         together = model(Ragged.pack(sources), Ragged.pack(targets).shifted())
         alone = [
             model(Ragged.pack([source]), Ragged.pack([target]).shifted())
             for source, target in zip(sources, targets, strict=True)
         ]
     torch.testing.assert_close(together, torch.cat(alone), atol=1e-6, rtol=0)
+
+
+def trained_on(model, sources, targets):
+    """Logits, attention, and the gradients of a loss that reads both."""
+    source, target = Ragged.pack(sources), Ragged.pack(targets).shifted()
+    read, weights = model.decode_attending(model.encode(source), target)
+    logits = model.project(read)
+    loss = logits.log_softmax(1)[:, 1].sum() + (weights**2).sum() + model.source_penalty(source)
+    return logits, weights, *torch.autograd.grad(loss, list(model.parameters()))
+
+
+def test_compiled_loops_are_the_plain_form():
+    """Several blocks of sentences, and two batches, the second of which uses the memory of the
+    first.
+    """
+    model, draw = model_of(), np.random.default_rng(2)
+    for count in (300, 200):
+        sources = [draw.integers(4, 14, draw.integers(1, 7)).tolist() for _ in range(count)]
+        targets = [draw.integers(4, 10, draw.integers(1, 20)).tolist() for _ in range(count)]
+        compiled = trained_on(model, sources, targets)
+        with plain_definitions():
+            plain = trained_on(model, sources, targets)
+        for left, right in zip(compiled, plain, strict=True):
+            torch.testing.assert_close(left, right, atol=1e-5, rtol=1e-4)
 
 
 def test_the_published_size():
