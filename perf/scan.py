@@ -49,13 +49,13 @@ class Usage:
 
 
 def run(command: Sequence[str | Path]) -> Usage:
-    """Run a command to its end and see what it took."""
+    """Run a command to its end and see what it took, without what an earlier run has kept."""
     with tempfile.TemporaryFile() as output:
         began = time.perf_counter()
         child = os.posix_spawnp(
             str(command[0]),
             [str(part) for part in command],
-            os.environ,
+            os.environ | {"CGBENCH_CACHE": "0"},
             file_actions=[(os.POSIX_SPAWN_DUP2, output.fileno(), 1)],
         )
         _, status, usage = os.wait4(child, 0)

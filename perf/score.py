@@ -2,6 +2,7 @@
 
     python perf/score.py                       # makes its own text
     python perf/score.py --repeat 5
+    python perf/score.py --outputs REF HYP     # BLEU, exact match and TER of one system: of these
 
 Prints a Markdown table. One system is scored by the whole command and by the whole ``sacrebleu``,
 in processor time, which other work on the machine disturbs less. CTER is the whole command on
@@ -100,7 +101,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--repeat", type=int, default=3)
-    repeat = parser.parse_args().repeat
+    parser.add_argument("--outputs", nargs=2, type=Path, metavar=("REF", "HYP"))
+    options = parser.parse_args()
+    repeat = options.repeat
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_compounds(folder)
@@ -123,8 +126,9 @@ def main() -> None:
             raise SystemExit(f"the twins differ: {shown} and {plain.output}")
         hypotheses = [folder / f"s{system}" for system in range(SYSTEMS)]
         first = ["--ref", folder / "ref.one", "--hyp", f"s0={folder / 's0.one'}"]
-        for name in ("ref", "s0"):
-            head(folder / name, ONE, folder / f"{name}.one")
+        texts = options.outputs or (folder / "ref", folder / "s0")
+        for name, text in zip(("ref", "s0"), texts, strict=True):
+            head(text, ONE, folder / f"{name}.one")
         peer_of_one = [sys.executable, "-m", "sacrebleu", folder / "ref.one"]
         peer_of_one += ["-i", folder / "s0.one", "-m"]
         # In turns, so that all see the same machine.
@@ -181,8 +185,8 @@ def main() -> None:
             f"{cpu[name] / cpu['peer']:.2f} x sacrebleu's BLEU ({cpu['peer']:.2f} s) | {goal} |"
         )
     print(
-        f"| TER of one system, {ONE:,} lines, processor time | {cpu['ter']:.2f} s = sacrebleu's"
-        f" TER ({cpu[PEER_TER]:.2f} s) / {cpu[PEER_TER] / cpu['ter']:.1f} | 1/10 |"
+        f"| TER of one system, {ONE:,} lines, processor time | {cpu['ter']:.2f} s; sacrebleu's"
+        f" TER ({cpu[PEER_TER]:.2f} s) takes {cpu[PEER_TER] / cpu['ter']:.1f} x as long | 10 x |"
     )
     print(
         f"| CTER of {ROWS:,} rows, whole command | {ours.wall:.2f} s = {ours.wall / plain.wall:.2f}"

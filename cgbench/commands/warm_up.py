@@ -85,10 +85,6 @@ def warm_up_command(context: click.Context) -> None:
             # What these say is about a text of a few words; errors are raised.
             with contextlib.redirect_stderr(io.StringIO()):
                 program.main([str(word) for word in words], standalone_mode=False)
-    # TER, which compiles for large test sets only.
-    from cgbench.benchmark.measure.metrics.ter_edits import Pair, compiled_edits
-
-    compiled_edits([Pair([0], [1])])
     # What ensembles are measured with.
     try:
         _measure()

@@ -44,10 +44,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 BENCHMARKS = {"react": "ReaCT", "cognition": "CoGnition", "lexicon": "Tatoeba en-zh"}
 """The benchmark of each preset."""
-WORTH_A_PROCESS = {"bleu": 100_000, "chrf": 4_000, "ter": 10_000}
+WORTH_A_PROCESS = {"bleu": 100_000, "chrf": 4_000, "ter": 40_000}
 """Number of sentences from which on several processes are faster."""
 
-TOGETHER = {"bleu": 200_000, "chrf": 5_000, "ter": 5_000}
+TOGETHER = {"bleu": 200_000, "chrf": 5_000, "ter": 20_000}
 """Number of sentences per task, after which the progress bar moves."""
 WORTH_KEEPING = 500
 """Number of examples from which on statistics are kept for the next time."""

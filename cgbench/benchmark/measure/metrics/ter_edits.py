@@ -1,86 +1,40 @@
-"""The edits that TER counts, as sacrebleu counts them, for many sentences at once.
+"""The edits that TER counts, as sacrebleu counts them, for thousands of sentences at once.
 
 TER (Snover et al. 2006) is the number of shifts of words, plus the word edits after them. sacrebleu
 follows Tercom: in each round, the shift that lowers the edit distance most is made, among moves of
-matching words where both the hypothesis and the reference have an error. Nearly all time goes into
-the edit distance after each possible shift. Here the distances of the shifts of many sentences are
-computed together, row by row, over arrays ``[hypotheses, reference words]``; a shift that leaves
-the same words as another is computed once. Distances and their alignment are whole numbers and
-equal sacrebleu's: the same band around the diagonal, the same preferences, the same limits.
+matching words where both the hypothesis and the reference have an error. Here each round computes
+the distances after all possible shifts of all sentences together (``edit_distances.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from importlib.util import find_spec
-from itertools import accumulate
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.measure.metrics.edit_distances import (
+    BITS,
+    ONE,
+    Distances,
+    band,
+    blocks_of,
+    distances,
+    distances_in_band,
+    packed,
+    unpacked,
+)
+
 LONGEST_SHIFT, FARTHEST_SHIFT, MOST_SHIFTS = 10, 50, 1000
 """Tercom's limits of words and places, and sacrebleu's of the shifts that are tried."""
-BAND = 25
-"""Places on either side of the diagonal, in which distances are computed."""
-LIMITS = np.array([LONGEST_SHIFT, FARTHEST_SHIFT, MOST_SHIFTS, BAND])
-TOGETHER = 256
-"""Sentences in a batch."""
+TOGETHER = 4_096
+"""Sentences, or shifted sentences, in a batch."""
 CELLS = 1 << 21
-"""Numbers in a block of distances."""
-FAR = 1 << 14
-"""Above every distance of a sentence in int16."""
+"""Numbers of 64 bits in the array ``equal`` of a batch."""
 
-WORTH_COMPILED = 1_000
-"""Pairs from which on loading compiled code takes less time than it saves."""
-LONGEST_COMPILED = 2_000
-"""Words of a sentence whose distances all fit into memory."""
-
-Words = list[int]
-
-
-@dataclass
-class Pair:
-    """A hypothesis and its reference as word numbers, while shifts are tried."""
-
-    hypothesis: Words
-    reference: Words
-    shifts: int = 0
-    tried: int = 0
-    edits: int = -1
-    """The word edits that are left, when no shift helps any more."""
-
-    @property
-    def longest(self) -> int:
-        """The larger number of words."""
-        return max(len(self.hypothesis), len(self.reference))
-
-    @cached_property
-    def positions(self) -> dict[int, Words]:
-        """The places of each word of the reference."""
-        positions: dict[int, Words] = {}
-        for position, word in enumerate(self.reference):
-            positions.setdefault(word, []).append(position)
-        return positions
-
-
-@dataclass(frozen=True)
-class Shift:
-    """A possible shift: the words ``[first, middle)`` and ``[middle, last)`` change places.
-
-    ``rank``: Tercom's order of equally good shifts: the longest, then the earliest.
-    """
-
-    first: int
-    middle: int
-    last: int
-    rank: tuple[int, int, int]
-
-    def of(self, words: Words) -> Words:
-        """The words after the shift."""
-        first, middle, last = self.first, self.middle, self.last
-        return words[:first] + words[middle:last] + words[first:middle] + words[last:]
+Words = Sequence[str]
 
 
 def ter_statistics(
@@ -93,13 +47,13 @@ def ter_statistics(
     :returns: float64 ``[examples, 2]`` for each run
     """
     words_of = cache(lambda text: tuple(metric._preprocess_segment(text).split()))
-    wanted = {
+    pairs = {
         (words_of(hypothesis), words_of(reference)): 0
         for run in runs
         for hypothesis, example in zip(run, references, strict=True)
         for reference in example
     }
-    edits = dict(zip(wanted, count_edits(list(wanted)), strict=True))
+    edits = dict(zip(pairs, count_edits(list(pairs)), strict=True))
     statistics = []
     for run in runs:
         rows = [
@@ -113,250 +67,296 @@ def ter_statistics(
     return statistics
 
 
-def count_edits(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[int]:
+def count_edits(pairs: Sequence[tuple[Words, Words]]) -> list[int]:
     """The edits between each hypothesis and its reference, both split into words."""
-    numbers: dict[str, int] = {}
-    edits = [len(hypothesis) for hypothesis, _ in pairs]  # of those without a reference
-    numbered = {
-        index: Pair(
-            [numbers.setdefault(word, len(numbers)) for word in hypothesis],
-            [numbers.setdefault(word, len(numbers)) for word in reference],
-        )
-        for index, (hypothesis, reference) in enumerate(pairs)
-        if reference
-    }
-    if len(numbered) >= WORTH_COMPILED and find_spec("numba") is not None:
-        short = [index for index, pair in numbered.items() if pair.longest <= LONGEST_COMPILED]
-        for index, count in zip(short, compiled_edits([numbered[at] for at in short]), strict=True):
-            edits[index] = count
-            del numbered[index]
-    # Sentences of similar length go together.
-    order = sorted(
-        numbered,
-        key=lambda index: (len(numbered[index].hypothesis), len(numbered[index].reference)),
-    )
-    for start in range(0, len(order), TOGETHER):
-        batch = order[start : start + TOGETHER]
-        _shift_all([numbered[index] for index in batch])
-        for index in batch:
-            edits[index] = numbered[index].shifts + numbered[index].edits
-    return edits
-
-
-def compiled_edits(pairs: Sequence[Pair]) -> list[int]:
-    """The edits of each pair, by compiled code."""
-    from cgbench.benchmark.measure.metrics.ter_kernels import edits_of
-
-    texts = [words for pair in pairs for words in (pair.hypothesis, pair.reference)]
-    words = np.array([word for text in texts for word in text], np.int32)
-    starts = np.cumsum([0, *map(len, texts)])
-    size = 2 + max(map(len, texts))
-    memory = np.zeros((2 + 2 * size, size), np.int32)
-    edits = np.zeros(len(pairs), np.int64)
-    edits_of(words, starts, LIMITS, memory, edits)
+    # Without words on one side, the edits are the words of the other.
+    edits = np.array([max(map(len, pair)) for pair in pairs], np.int64)
+    indices = [index for index, pair in enumerate(pairs) if all(pair)]
+    outside_band: list[int] = []
+    for batch in _batches(pairs, indices):
+        outside_band += _count(batch, distances, edits)
+    for batch in _batches(pairs, outside_band):
+        _count(batch, distances_in_band, edits)
     return edits.tolist()
 
 
-def _shift_all(pairs: Sequence[Pair]) -> None:
-    """Make the best shift of each pair, round by round, until none helps."""
-    active = list(pairs)
-    while active:
-        # Align every hypothesis with its reference, and list the shifts that might help.
-        shifts = []
-        hypotheses = [pair.hypothesis for pair in active]
-        references = [pair.reference for pair in active]
-        distances = []
-        for block, matrices in _matrices(hypotheses, references):
-            for pair, matrix in zip(active[block], matrices, strict=True):
-                height, width = len(pair.hypothesis), len(pair.reference)
-                distance = matrix[: height + 1, : width + 1].tolist()
-                distances.append(distance[-1][-1])
-                shifts.append(_possible_shifts(pair, distance) if distance[-1][-1] else [])
-        # The distance after each of them.
-        shifted = [
-            shift.of(pair.hypothesis)
-            for pair, of_pair in zip(active, shifts, strict=True)
-            for shift in of_pair
-        ]
-        references = [
-            pair.reference for pair, of_pair in zip(active, shifts, strict=True) for _ in of_pair
-        ]
-        after = iter(_distances(shifted, references))
-        # The best one, if it helps.
-        remaining = []
-        for pair, before, of_pair in zip(active, distances, shifts, strict=True):
-            gains = [(before - next(after), shift.rank, shift) for shift in of_pair]
-            gain, _, best = max(gains, default=(0, (), None), key=lambda item: item[:2])
-            if best is None or gain <= 0 or pair.tried >= MOST_SHIFTS:
-                pair.edits = before
-                continue
-            pair.shifts += 1
-            pair.hypothesis = best.of(pair.hypothesis)
-            remaining.append(pair)
-        active = remaining
+@dataclass
+class Batch:
+    """Hypotheses with their references, the longest hypothesis first, while shifts are made.
 
-
-def _possible_shifts(pair: Pair, distance: Sequence[Sequence[int]]) -> list[Shift]:
-    """The shifts that Tercom would try, each result once; counts them.
-
-    :param distance: from the beginnings of the hypothesis to those of the reference.
+    ``[pairs]``: ``indices`` among all pairs, ``heights`` and ``widths`` (the words of both sides),
+    ``shifts`` (how many were made) and ``tried``. ``hypotheses`` ``[rows, pairs]`` and
+    ``references`` ``[columns, pairs]``: words as numbers, -1 and -2 after the last. ``equal``
+    ``[rows, blocks, pairs]``: which words of the reference a word equals, in bits.
     """
-    hypothesis, reference = pair.hypothesis, pair.reference
-    height, width = len(hypothesis), len(reference)
-    aligned, wrong_hypothesis, wrong_reference = _align(pair, distance)
-    ranks: dict[tuple[int, int, int], tuple[int, int, int]] = {}
-    for start in range(height):
-        for target in pair.positions.get(hypothesis[start], ()):
-            if abs(target - start) > FARTHEST_SHIFT:
-                continue
-            longest = min(LONGEST_SHIFT, height - start, width - target)
-            length = 0
-            while length < longest and hypothesis[start + length] == reference[target + length]:
-                length += 1
-                # Both sides have an error there, and the words would leave their place.
-                if wrong_hypothesis[start + length] == wrong_hypothesis[start]:
-                    continue
-                if wrong_reference[target + length] == wrong_reference[target]:
-                    continue
-                if start <= aligned[target] < start + length:
-                    continue
-                before = -1
-                for offset in range(target - 1, target + length):
-                    place = aligned[offset] + 1 if offset >= 0 else 0
-                    if place == before:
-                        continue
-                    before = place
-                    pair.tried += 1
-                    if place < start:
-                        result = (place, start, start + length)
-                    elif place > start + length:
-                        result = (start, start + length, place)
-                    else:
-                        result = (start, start + length, min(place + length, height))
-                    rank = (length, -start, -place)
-                    if rank > ranks.get(result, (0, 0, 0)):
-                        ranks[result] = rank
-                if pair.tried >= MOST_SHIFTS:
-                    return [Shift(*result, rank) for result, rank in ranks.items()]
-    return [Shift(*result, rank) for result, rank in ranks.items()]
+
+    indices: np.ndarray
+    heights: np.ndarray
+    widths: np.ndarray
+    hypotheses: np.ndarray
+    references: np.ndarray
+    equal: np.ndarray
+    shifts: np.ndarray
+    tried: np.ndarray
+
+    def of(self, pairs: np.ndarray) -> Batch:
+        """Some of the pairs, in their order."""
+        height, width = int(self.heights[pairs].max()), int(self.widths[pairs].max())
+        return Batch(
+            self.indices[pairs],
+            self.heights[pairs],
+            self.widths[pairs],
+            self.hypotheses[:height, pairs],
+            self.references[:, pairs],
+            self.equal[:height, : blocks_of(width), pairs],
+            self.shifts[pairs],
+            self.tried[pairs],
+        )
 
 
-def _align(pair: Pair, distance: Sequence[Sequence[int]]) -> tuple[Words, list[int], list[int]]:
-    """The place in the hypothesis of each reference word, and the errors before each place of both
-    sides.
+@dataclass
+class Alignment:
+    """How hypotheses are aligned with their references.
+
+    ``places`` int64 ``[columns + 1, pairs]``: the place in the hypothesis after the word that is
+    aligned with the reference word before each column. ``hypothesis_errors`` ``[rows + 1, pairs]``
+    and ``reference_errors`` ``[columns + 1, pairs]``: the errors before each place. ``is_in_band``
+    ``[pairs]``: sacrebleu computes all distances on the way.
     """
-    hypothesis, reference = pair.hypothesis, pair.reference
-    row, column = len(hypothesis), len(reference)
-    aligned = [-1] * column
-    hypothesis_errors, reference_errors = [0] * row, [0] * column
-    while row or column:
-        here = distance[row][column]
-        if row and column:
-            differs = int(hypothesis[row - 1] != reference[column - 1])
-            if distance[row - 1][column - 1] + differs == here:
-                row, column = row - 1, column - 1
-                aligned[column] = row
-                hypothesis_errors[row] = reference_errors[column] = differs
-                continue
-        if row and distance[row - 1][column] + 1 == here:
-            row -= 1
-            hypothesis_errors[row] = 1
-            continue
-        column -= 1
-        aligned[column] = row - 1
-        reference_errors[column] = 1
-    return (
-        aligned,
-        list(accumulate(hypothesis_errors, initial=0)),
-        list(accumulate(reference_errors, initial=0)),
+
+    places: np.ndarray
+    hypothesis_errors: np.ndarray
+    reference_errors: np.ndarray
+    is_in_band: np.ndarray
+
+
+@dataclass
+class Shifts:
+    """Possible shifts: the words ``[first, middle)`` and ``[middle, last)`` of the hypothesis of
+    ``pair`` change places; each int64 ``[shifts]``.
+
+    ``rank``: of equally good shifts, Tercom makes the one of the highest rank: the longest, then
+    the earliest, then that to the earliest place.
+    """
+
+    pair: np.ndarray
+    first: np.ndarray
+    middle: np.ndarray
+    last: np.ndarray
+    rank: np.ndarray
+
+    def of(self, shifts: np.ndarray) -> Shifts:
+        """Some of the shifts."""
+        return Shifts(
+            self.pair[shifts],
+            self.first[shifts],
+            self.middle[shifts],
+            self.last[shifts],
+            self.rank[shifts],
+        )
+
+    def order(self, height: int) -> np.ndarray:
+        """Where the words of the shifted hypotheses were, ``[height, shifts]``."""
+        rows = np.arange(height)[:, None]
+        forward, backward = self.middle - self.first, self.last - self.middle
+        changed = np.where(rows < self.first + backward, rows + forward, rows - backward)
+        return np.where((rows >= self.first) & (rows < self.last), changed, rows)
+
+
+def _batches(pairs: Sequence[tuple[Words, Words]], indices: Sequence[int]) -> Iterator[Batch]:
+    """Pairs with hypotheses of similar length, in batches of limited memory."""
+    by_blocks: dict[int, list[int]] = {}
+    for index in sorted(indices, key=lambda index: len(pairs[index][0]), reverse=True):
+        by_blocks.setdefault(blocks_of(len(pairs[index][1])), []).append(index)
+    for blocks, order in by_blocks.items():
+        start = 0
+        while start < len(order):
+            cells = blocks * len(pairs[order[start]][0])
+            end = start + min(TOGETHER, max(1, CELLS // cells))
+            yield _batch(order[start:end], [pairs[index] for index in order[start:end]])
+            start = end
+
+
+def _batch(indices: Sequence[int], pairs: Sequence[tuple[Words, Words]]) -> Batch:
+    numbers: dict[str, int] = {}
+    hypotheses, references = (
+        [[numbers.setdefault(word, len(numbers)) for word in pair[side]] for pair in pairs]
+        for side in (0, 1)
+    )
+    heights, widths = (
+        np.array([len(words) for words in texts]) for texts in (hypotheses, references)
+    )
+    blocks = blocks_of(int(widths.max()))
+    hypothesis_words = _filled(hypotheses, heights, int(heights[0]), -1)
+    reference_words = _filled(references, widths, blocks * BITS, -2)
+    equal = [packed(words[:, None] == reference_words) for words in hypothesis_words.T]
+    zeros = np.zeros(len(indices), np.int64)
+    return Batch(
+        np.array(indices),
+        heights,
+        widths,
+        np.ascontiguousarray(hypothesis_words.T),
+        np.ascontiguousarray(reference_words.T),
+        np.stack(equal),
+        shifts=zeros,
+        tried=zeros,
     )
 
 
-def _distances(hypotheses: Sequence[Words], references: Sequence[Words]) -> list[int]:
-    """The edit distance of each hypothesis from its reference."""
-    distances: list[int] = []
-    for _, batch in _batches(hypotheses, references):
-        last = np.zeros(len(batch.heights), np.int64)
-        for row, values in batch.rows():
-            ends = batch.heights == row
-            last[ends] = values[ends, batch.widths[ends]] + batch.widths[ends]
-        distances += last.tolist()
-    return distances
-
-
-def _matrices(
-    hypotheses: Sequence[Words], references: Sequence[Words]
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """The distances between all beginnings ``[pairs, rows, columns]``, block by block."""
-    for block, batch in _batches(hypotheses, references, keeps_rows=True):
-        rows = [values.copy() for _, values in batch.rows()]
-        matrices = np.stack(rows, axis=1).astype(np.int32)
-        yield block, matrices + np.arange(matrices.shape[2])
-
-
-def _batches(
-    hypotheses: Sequence[Words], references: Sequence[Words], keeps_rows: bool = False
-) -> Iterator[tuple[slice, Batch]]:
-    """Pairs in blocks of limited memory."""
-    if not hypotheses:
-        return
-    height = 1 + max(map(len, hypotheses)) if keeps_rows else 1
-    width = 1 + max(map(len, references))
-    block_size = max(1, CELLS // (height * width))
-    for start in range(0, len(hypotheses), block_size):
-        block = slice(start, start + block_size)
-        yield block, Batch(hypotheses[block], references[block])
-
-
-class Batch:
-    """Pairs as arrays ``[pairs, words]``, filled with -1 and -2, which equal no word."""
-
-    def __init__(self, hypotheses: Sequence[Words], references: Sequence[Words]) -> None:
-        self.heights = np.array([len(words) for words in hypotheses])
-        self.widths = np.array([len(words) for words in references])
-        self.hypotheses = _filled(hypotheses, int(self.heights.max()), -1)
-        self.references = _filled(references, int(self.widths.max()), -2)
-
-    def rows(self) -> Iterator[tuple[int, np.ndarray]]:
-        """The distances of the first 0, 1, 2, ... words of every hypothesis from all beginnings of
-        its reference, less the number of reference words, ``[pairs, columns]``; each array is
-        valid until the next.
-        """
-        height, width = self.hypotheses.shape[1], self.references.shape[1]
-        small = max(height, width) < FAR // 2
-        dtype, far = (np.int16, FAR) if small else (np.int32, 1 << 30)
-        before = np.zeros((len(self.heights), width + 1), dtype)
-        after = np.empty_like(before)
-        yield 0, before
-        # Less their column, distances never grow with a reference word that is left out.
-        banded = width >= BAND
-        for row in range(1, height + 1):
-            equal = self.hypotheses[:, row - 1, None] == self.references
-            after[:, 0] = before[:, 0] + 1
-            np.minimum(before[:, :-1] - equal, before[:, 1:] + dtype(1), out=after[:, 1:])
-            if banded:
-                low, high = self._band(row)
-                columns = np.arange(width + 1)
-                after[columns < low[:, None]] = far
-            np.minimum.accumulate(after, axis=1, out=after)
-            if banded:
-                after[columns >= high[:, None]] = far
-            before, after = after, before
-            yield row, before
-
-    def _band(self, row: int) -> tuple[np.ndarray, np.ndarray]:
-        """The first column of the band of each pair in a row, and the first after it."""
-        ratio = self.widths / np.maximum(self.heights, 1)
-        wide = ratio / 2 > BAND
-        beam = np.where(wide, np.ceil(ratio / 2 + BAND), BAND)
-        diagonal = np.floor(row * ratio)
-        low = np.maximum(0, diagonal - beam)
-        high = np.where(row == self.heights, self.widths + 1, diagonal + beam)
-        return low, np.minimum(high, self.widths + 1)
-
-
-def _filled(texts: Sequence[Words], width: int, filler: int) -> np.ndarray:
-    lengths = np.array([len(words) for words in texts])
-    array = np.full((len(texts), width), filler, np.int32)
-    array[np.arange(width) < lengths[:, None]] = [word for words in texts for word in words]
+def _filled(
+    texts: Sequence[Sequence[int]], lengths: np.ndarray, most: int, filler: int
+) -> np.ndarray:
+    """Words ``[texts, most]``, with a filler after the last."""
+    array = np.full((len(texts), most), filler, np.int32)
+    array[np.arange(most) < lengths[:, None]] = [word for words in texts for word in words]
     return array
+
+
+def _count(batch: Batch, distances_of: Callable[..., Distances], edits: np.ndarray) -> list[int]:
+    """Make the best shift of each pair, round by round, until none helps; fill in ``edits``.
+
+    :returns: the pairs whose alignment leaves the band, which have to be counted again
+    """
+    outside_band: list[int] = []
+    while True:
+        # Align every hypothesis with its reference.
+        now = distances_of(batch.equal, batch.heights, batch.widths, has_steps=True)
+        edits[batch.indices] = batch.shifts + now.whole
+        alignment = _align(batch, now)
+        outside_band += batch.indices[~alignment.is_in_band].tolist()
+        # List the shifts that might help, unless they are too many.
+        shifts = _possible_shifts(batch, alignment)
+        batch.tried = batch.tried + np.bincount(shifts.pair, minlength=len(batch.tried))
+        is_open = alignment.is_in_band & (batch.tried < MOST_SHIFTS)
+        shifts = shifts.of(is_open[shifts.pair])
+        # Make the best one of each pair, if it helps.
+        gains = now.whole[shifts.pair] - _distances_after(batch, shifts, distances_of)
+        best = _best_of_pairs(shifts, gains)
+        if not len(best.pair):
+            return outside_band
+        batch = batch.of(best.pair)
+        order = best.order(len(batch.hypotheses))
+        batch.hypotheses = np.take_along_axis(batch.hypotheses, order, axis=0)
+        batch.equal = np.take_along_axis(batch.equal, order[:, None], axis=0)
+        batch.shifts = batch.shifts + 1
+
+
+def _align(batch: Batch, of_batch: Distances) -> Alignment:
+    """Follow the distances back from the ends of both sides."""
+    assert of_batch.aligns is not None and of_batch.drops is not None
+    (height, pairs), width = batch.hypotheses.shape, len(batch.references)
+    places = np.zeros((width + 1, pairs), np.int64)
+    # What is not aligned with an equal word is an error.
+    hypothesis_errors, reference_errors = (
+        np.ones((words + 1, pairs), np.int64) for words in (height, width)
+    )
+    hypothesis_errors[0] = reference_errors[0] = 0
+    is_in_band = np.ones(pairs, bool)
+    pair, row, column = np.arange(pairs), batch.heights, batch.widths
+    while len(pair):
+        low, high = band(row, batch.heights[pair], batch.widths[pair])
+        is_in_band[pair[(row > 0) & ((column < low) | (column >= high))]] = False
+        is_inside = (row > 0) & (column > 0)
+        pair, row, column = pair[is_inside], row[is_inside], column[is_inside]
+        # The step that leads here, from the last word of each side.
+        block, bit = (column - 1) // BITS, ((column - 1) % BITS).astype(np.uint64)
+        aligns = (of_batch.aligns[row - 1, block, pair] >> bit & ONE).astype(bool)
+        drops = (of_batch.drops[row - 1, block, pair] >> bit & ONE).astype(bool)
+        of_reference = aligns | ~drops
+        places[column[of_reference], pair[of_reference]] = row[of_reference]
+        is_right = aligns & (batch.hypotheses[row - 1, pair] == batch.references[column - 1, pair])
+        hypothesis_errors[row[is_right], pair[is_right]] = 0
+        reference_errors[column[is_right], pair[is_right]] = 0
+        row, column = row - (aligns | drops), column - of_reference
+    return Alignment(
+        places, hypothesis_errors.cumsum(axis=0), reference_errors.cumsum(axis=0), is_in_band
+    )
+
+
+def _possible_shifts(batch: Batch, alignment: Alignment) -> Shifts:
+    """The shifts that Tercom would try, in no order; a shift may be there more than once."""
+    errors, reference_errors = alignment.hypothesis_errors, alignment.reference_errors
+    matches = _equal_words(batch.equal)
+    start, target, _ = matches
+    matches = matches[:, abs(start - target) <= FARTHEST_SHIFT]
+    moves: list[np.ndarray] = []
+    for length in range(1, LONGEST_SHIFT + 1):
+        # Do as many words match?
+        start, target, pair = matches
+        is_inside = (start + length <= batch.heights[pair]) & (
+            target + length <= batch.widths[pair]
+        )
+        matches = matches[:, is_inside]
+        start, target, pair = matches
+        last_word = batch.hypotheses[start + length - 1, pair]
+        matches = matches[:, last_word == batch.references[target + length - 1, pair]]
+        # Both sides have an error there, and the words would leave their place.
+        start, target, pair = matches
+        aligned = alignment.places[target + 1, pair] - 1
+        is_possible = (
+            (errors[start + length, pair] != errors[start, pair])
+            & (reference_errors[target + length, pair] != reference_errors[target, pair])
+            & ((aligned < start) | (aligned >= start + length))
+        )
+        moves += _moves(matches[:, is_possible], length, batch, alignment.places)
+    return Shifts(*np.concatenate(moves, axis=1))
+
+
+def _equal_words(equal: np.ndarray) -> np.ndarray:
+    """``[3, matches]``: the places of equal words in the hypothesis and the reference, the pair."""
+    row, block, pair = np.nonzero(equal)
+    match, bit = np.nonzero(unpacked(equal[row, block, pair][None]))
+    return np.stack((row[match], block[match] * BITS + bit, pair[match]))
+
+
+def _moves(
+    matches: np.ndarray, length: int, batch: Batch, places: np.ndarray
+) -> Iterator[np.ndarray]:
+    """The fields of shifts that move ``length`` words to where the reference words are aligned, or
+    the word before these: ``[5, moves]`` for each of the words.
+    """
+    start, target, pair = matches
+    size = len(batch.hypotheses) + 1
+    end, height = start + length, batch.heights[pair]
+    previous = np.full(len(pair), -1)
+    for offset in range(length + 1):
+        place = places[target + offset, pair]
+        is_backward = place < start
+        first = np.where(is_backward, place, start)
+        middle = np.where(is_backward, start, end)
+        # Words that move to a place within themselves move on by as many words.
+        forward = np.where(place > end, place, np.minimum(place + length, height))
+        last = np.where(is_backward, end, forward)
+        rank = (length * size - start) * size - place
+        yield np.stack((pair, first, middle, last, rank))[:, place != previous]
+        previous = place
+
+
+def _distances_after(
+    batch: Batch, shifts: Shifts, distances_of: Callable[..., Distances]
+) -> np.ndarray:
+    """The edit distances after each shift."""
+    after = np.empty(len(shifts.pair), np.int64)
+    order = np.argsort(shifts.pair, kind="stable")  # the longest hypothesis first
+    start = 0
+    while start < len(order):
+        height = int(batch.heights[shifts.pair[order[start]]])
+        cells = height * batch.equal.shape[1]
+        end = start + min(TOGETHER, max(1, CELLS // cells))
+        some = shifts.of(order[start:end])
+        equal = batch.equal[some.order(height), :, some.pair].transpose(0, 2, 1)
+        shifted = distances_of(
+            equal, batch.heights[some.pair], batch.widths[some.pair], has_steps=False
+        )
+        after[order[start:end]] = shifted.whole
+        start = end
+    return after
+
+
+def _best_of_pairs(shifts: Shifts, gains: np.ndarray) -> Shifts:
+    """The best shift of each pair that has one with a gain."""
+    helpful = np.flatnonzero(gains > 0)
+    pair = shifts.pair[helpful]
+    order = helpful[np.lexsort((shifts.rank[helpful], gains[helpful], pair))]
+    is_last = np.diff(shifts.pair[order], append=-1) != 0
+    return shifts.of(order[is_last])
