@@ -134,7 +134,7 @@ def _seed_counts(table: PublishedTable) -> str:
 
 
 def _details(table: PublishedTable) -> str:
-    """Every row of a table, with the number of its published scores."""
+    """Every row of a table, with its published scores."""
     lines = [f"{table.name}: {table.title}", table.paper]
     lines += [_seed_counts(table)] if table.benchmarks else []
     lines += [f"\n{remark}" for remark in table.notes]
@@ -144,12 +144,12 @@ def _details(table: PublishedTable) -> str:
         (
             row.benchmark,
             row.system,
-            str(len(row.figures)),
+            _published(row),
             f"not run: {row.why}" if row.why else _how(table, row),
         )
         for row in table.rows
     ]
-    lines += ["", render(("benchmark", "system", "scores", "runs"), rows, left=4)]
+    lines += ["", render(("benchmark", "system", "published", "runs"), rows, left=4)]
     known = [name for benchmark in table.benchmarks for name in all_benchmarks()[benchmark].systems]
     if extra_names := [
         name for name in dict.fromkeys(known) if name not in table.systems and name != "test set"
@@ -158,6 +158,19 @@ def _details(table: PublishedTable) -> str:
             f"  {name}" for name in extra_names
         ]
     return "\n".join(lines)
+
+
+def _published(row: TableRow) -> str:
+    """The published scores of a row; of more than three, their number."""
+    scores = [
+        figure.value + (f" ± {figure.spread}" if figure.spread else "") for figure in row.figures
+    ]
+    if len(scores) <= 1:
+        return "".join(scores)
+    if len(scores) > 3:
+        return counted(len(scores), "score")
+    metrics = [figure.metric for figure in row.figures]
+    return ", ".join(f"{metric} {score}" for metric, score in zip(metrics, scores, strict=True))
 
 
 def _how(table: PublishedTable, row: TableRow) -> str:

@@ -97,10 +97,17 @@ def test_tables_have_as_many_rows_as_in_the_paper_shared_ones_included():
 
 def test_a_table_is_listed_by_row(run):
     lines = [line.split() for line in run("reproduce", "list", "lexicon-8").stdout.splitlines()]
-    assert ["Colors", "SyntAtt", "10", "yes"] in lines
-    assert ["Colors", "Human", "10", "not", "run:", "human", "answers"] in lines
+    assert ["Colors", "SyntAtt", "10", "scores", "yes"] in lines
+    assert ["Colors", "Human", "10", "scores", "not", "run:", "human", "answers"] in lines
     assert ["LSTM+Lex", "Bayesian", "(learned)"] in lines  # by name
     assert "not run: examples" in run("reproduce", "list", "lexicon-1").stdout
+
+
+def test_rows_have_their_published_scores(run):
+    rows = run("reproduce", "list", "composition-2").stdout.splitlines()
+    assert ["CFQ", "MCD1", "CGPS", "13.2", "yes"] in [line.split() for line in rows]
+    rows = run("reproduce", "list", "lexicon-3").stdout.splitlines()
+    assert ["SCAN", "jump", "SyntAtt", "57", "±", "38", "yes"] in [line.split() for line in rows]
 
 
 def test_a_part_of_the_schedule_by_its_updates(run):
