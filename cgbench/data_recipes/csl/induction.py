@@ -10,12 +10,14 @@ Where the authors' code depends on the order of a set, this one takes the order 
 """
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, islice
 
 from cgbench.data_recipes.csl.parsing import derivable
-from cgbench.data_recipes.csl.rules import Rule, may_derive, rules_may_derive, slots_of
+from cgbench.data_recipes.csl.rules import SLOTS, Rule, may_derive, rules_may_derive, slots_of
 from cgbench.data_recipes.csl.unification import unifiers
 from cgbench.progress import track
 from cgbench.request import KW_ONLY, Request, option
@@ -106,6 +108,7 @@ class Objective:
         self.settings = settings
         self.allows = cache(allowed or (lambda target: True))
         self._examples = examples
+        self._rows = [WordIndex([set(pair[side]) for pair in examples]) for side in (0, 1)]
         self._matching: dict[tuple[int, str], frozenset[int]] = {}
         self._penalties: dict[Rule, float] = {}
 
@@ -144,8 +147,9 @@ class Objective:
         """The examples that a side may take part in."""
         key = side, text
         if key not in self._matching:
+            rows = self._rows[side].with_all(set(text) - set(SLOTS))
             self._matching[key] = frozenset(
-                row for row, pair in enumerate(self._examples) if may_derive(text, pair[side])
+                row for row in rows if may_derive(text, self._examples[row][side])
             )
         return self._matching[key]
 
@@ -230,18 +234,46 @@ def _superfluous(
     candidate: Rule, index: "RuleIndex", seeds: Collection[Rule], settings: InductionSettings
 ) -> list[Rule]:
     """Rules that the candidate and another rule of the grammar derive."""
-    related = sorted(
-        index.wholes_of(candidate),
-        key=lambda rule: (len(rule.source) + len(rule.target), rule),
-    )
     return [
         rule
-        for rule in related[:MOST_RELATED]
+        for rule in index.shortest_wholes_of(candidate, MOST_RELATED)
         if rule not in seeds
         and not index.members.isdisjoint(
             unifiers(rule, candidate, settings.slots, settings.words_in_targets)
         )
     ]
+
+
+class WordIndex:
+    """Texts, found by a word: each is listed under its rarest word, and under all its words.
+
+    :param texts: a word of a rule's target differs from that of a source, so a rule is indexed as
+        both sides, one after the other (:func:`_words_of`).
+    """
+
+    def __init__(self, texts: Sequence[Collection[str]]) -> None:
+        counts = Counter(word for words in texts for word in words)
+        self.under: dict[str, list[int]] = defaultdict(list)
+        self.under_rarest: dict[str, list[int]] = defaultdict(list)
+        self.wordless, self.size = [], len(texts)
+        for number, words in enumerate(texts):
+            for word in words:
+                self.under[word].append(number)
+            if words:
+                rarest = min(words, key=lambda word: (counts[word], word))
+                self.under_rarest[rarest].append(number)
+            else:
+                self.wordless.append(number)
+
+    def with_all(self, words: Collection[str]) -> Sequence[int]:
+        """The texts under the rarest of these words: no other has all of them, in order."""
+        lists = (self.under.get(word, []) for word in words)
+        return min(lists, key=len) if words else range(self.size)
+
+    def with_only(self, words: Collection[str]) -> list[int]:
+        """Texts whose rarest word is among these, in order: no other has only such words."""
+        lists = (self.under_rarest.get(word, []) for word in words)
+        return sorted(chain(self.wordless, *lists))
 
 
 class RuleIndex:
@@ -252,32 +284,23 @@ class RuleIndex:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules, self.members = rules, frozenset(rules)
-        self._numbers: dict[str, int] = {}
-        self._masks = [self._mask(rule) for rule in rules]
+        self._shortest = sorted(rules, key=lambda rule: (len(rule.source) + len(rule.target), rule))
+        self._parts = WordIndex([_words_of(rule) for rule in rules])
+        self._wholes = WordIndex([_words_of(rule) for rule in self._shortest])
 
     def parts_of(self, rule: Rule) -> list[Rule]:
         """The other rules that may take part in a derivation of a rule."""
-        mask = self._mask(rule)
-        return [
-            other
-            for other, other_mask in zip(self.rules, self._masks, strict=True)
-            if other_mask & mask == other_mask and other != rule and rules_may_derive(other, rule)
-        ]
+        others = map(self.rules.__getitem__, self._parts.with_only(_words_of(rule)))
+        return [other for other in others if other != rule and rules_may_derive(other, rule)]
 
-    def wholes_of(self, rule: Rule) -> list[Rule]:
-        """The rules in whose derivation a rule may take part."""
-        mask = self._mask(rule)
-        return [
-            other
-            for other, other_mask in zip(self.rules, self._masks, strict=True)
-            if mask & other_mask == mask and rules_may_derive(rule, other)
-        ]
+    def shortest_wholes_of(self, rule: Rule, most: int) -> list[Rule]:
+        """The shortest rules in whose derivation a rule may take part."""
+        others = map(self._shortest.__getitem__, self._wholes.with_all(_words_of(rule)))
+        return list(islice((other for other in others if rules_may_derive(rule, other)), most))
 
-    def _mask(self, rule: Rule) -> int:
-        """One bit per word of both sides."""
-        mask = 0
-        for side, text in enumerate(rule):
-            for word in set(text) - set(slots_of(text)):
-                number = self._numbers.setdefault(f"{side}{word}", len(self._numbers))
-                mask |= 1 << number
-        return mask
+
+def _words_of(rule: Rule) -> frozenset[str]:
+    """The words of both sides, with the number of the side."""
+    return frozenset(
+        f"{side}{word}" for side, text in enumerate(rule) for word in set(text) - set(SLOTS)
+    )
