@@ -1,14 +1,21 @@
 """The second real run (docs/lab/second-run-design.md): is it the composition?
 
-    python lab/second_run.py texts WORK [--shared ../shared/data]
-    python lab/second_run.py train WORK [--direction de-en]
-    python lab/second_run.py candidates WORK
-    python lab/second_run.py translate WORK
-    python lab/second_run.py effects WORK
+    python lab/second_run.py WORK [--shared ../shared/data] [--directions de-en en-de]
+    python lab/second_run.py WORK --steps judge report
 
-Each step resumes: run the same command again after an interruption. ``all`` runs one after another
-what is not done yet, in the order of the design. One process uses one core; several may train in
-the same folder. The analysis is in ``second_run_effects.py``.
+Runs the steps one after another, in the order of the design, and resumes: run the same command
+again after an interruption. Several processes may work in the same folder; each uses one core.
+
+========= ==========================================================================================
+step      result
+========= ==========================================================================================
+train     ``texts``, and ``runs/DIRECTION/MODEL``: two members, and five systems with three seeds
+build     ``builds/DIRECTION/POOL``: the release, and two halves of its candidates with probes
+translate ``outputs/MODEL`` of each build; also of the memory and, from English, of Apertium
+judge     ``judged/MODEL.npz`` of each build: chrF, which candidates are given, matched pairs
+scores    ``scores/*.txt`` of each build: the order of systems, and estimates from the sample
+report    the tables and pictures of docs/lab/second-run.md (second_run_report.py)
+========= ==========================================================================================
 """
 
 import argparse
@@ -16,16 +23,29 @@ import gzip
 import hashlib
 import itertools
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
+from second_run_effects import match
+from second_run_report import build_columns, print_report
+
+from cgbench.benchmark.candidates.uncertainty import candidate_lines
+from cgbench.benchmark.measure.metrics.bleu_chrf_ter import sentence_chrf
+from cgbench.benchmark.release.release import Release
 from cgbench.engines import Local
 from cgbench.locks import BusyError, locked
+from cgbench.studies.parts.by_outputs import judge_run, source_parts
+from cgbench.studies.parts.folder import PartsFolder
+from cgbench.studies.parts.residual import gate_of
 from cgbench.text.normalisation import Normalisation, normalise_pairs
+from cgbench.text.tokenizers import detokenizer
 
 LANGUAGES = ("de", "en")
 DIRECTIONS = ("de-en", "en-de")
@@ -63,6 +83,24 @@ MEMBERS = {"relative-101": RELATIVE, "lstm-201": LSTM}
 """They measure uncertainty and the likelihood of references, and are no systems."""
 UPDATES = 4_000
 SUBWORDS = "subwords-0"
+BUILD = (
+    "--preset=laptop",
+    "--control",
+    "--design=stratified",
+    "--device=cpu",
+    "--jobs=1",
+    "--set=candidates=1/1",
+    "--set=degree_side=source",
+    "--set=filter_sides=source",
+    "--set=max_length=30",
+    "--set=beam=1",
+)
+PARTS = ("--side=source", "--max-length=20")
+KNOWN, STRICT = 3, 4
+"""Of five probes, for a piece to be known; and for the stricter check."""
+CONTROLS = ("memory", "apertium")
+SEARCH = ("--device=cpu", "--beam=1", "--truncate")
+STEPS = ("train", "build", "translate", "judge", "scores", "report")
 
 
 def corpus_lines(path: Path) -> list[str]:
@@ -116,11 +154,10 @@ def groups_of(pairs: Sequence[Pair]) -> list[list[Pair]]:
     return sorted(groups.values(), key=rank)
 
 
-def write_pairs(folder: Path, name: str, pairs: Sequence[Pair]) -> None:
+def write_sides(folder: Path, name: str, pairs: Sequence[Pair], direction: str = "de-en") -> None:
     """Both sides of a text."""
-    for side, language in enumerate(LANGUAGES):
-        text = "".join(f"{pair[side]}\n" for pair in pairs)
-        (folder / f"{name}.{language}").write_text(text, encoding="utf-8")
+    for side, language in enumerate(direction.split("-")):
+        write_lines(folder / f"{name}.{language}", [pair[side] for pair in pairs])
 
 
 def write_texts(work: Path, shared: Path) -> None:
@@ -148,29 +185,34 @@ def write_texts(work: Path, shared: Path) -> None:
             if len(chosen) >= size:
                 break
         groups = itertools.chain(waiting, groups)
-        write_pairs(folder, name, chosen)
+        write_sides(folder, name, chosen)
         print(f"{name}: {len(chosen):,} pairs")
     for pool in POOLS[:3]:
         pairs = []
         for _, paths, is_tokenised in read_pool(shared, pool):
             sides = (corpus_lines(Path(path)) for path in paths)
             pairs += normalised(list(zip(*sides, strict=True)), is_tokenised)
-        write_pairs(folder, pool, pairs)
+        write_sides(folder, pool, pairs)
         print(f"{pool}: {len(pairs):,} pairs")
     (folder / "done").touch()
 
 
-def text_files(work: Path, name: str, direction: str) -> list[str]:
+def text_files(work: Path, name: str, direction: str) -> list[Path]:
     """Source and target of a text."""
-    return [str(work / "texts" / f"{name}.{language}") for language in direction.split("-")]
+    return [work / "texts" / f"{name}.{language}" for language in direction.split("-")]
 
 
-def runs_of() -> list[tuple[str, tuple[str, ...]]]:
-    """Name and settings of all models, in the order of training."""
-    systems = [
+def systems_of_runs() -> list[tuple[str, tuple[str, ...]]]:
+    """Name and settings of the runs of all systems, in the order of training."""
+    return [
         (f"{system}-{seed}", settings) for seed in SEEDS for system, settings in SYSTEMS.items()
     ]
-    return [*MEMBERS.items(), *systems]
+
+
+def cgbench(*words: str | Path) -> None:
+    """Run a command with one thread; stop if it fails."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-m", "cgbench", *words], check=True, env=environment)
 
 
 def train(work: Path, direction: str, name: str, settings: Sequence[str], updates: int) -> None:
@@ -178,27 +220,236 @@ def train(work: Path, direction: str, name: str, settings: Sequence[str], update
     folder = work / "runs" / direction
     if (folder / f"{name}.done").exists():
         return
-    command = [sys.executable, "-m", "cgbench", "train", *RULE, *settings]
-    command += ["--train", *text_files(work, "train", direction)]
-    command += ["--valid", *text_files(work, "valid", direction)]
-    command += [f"--seed={name.rsplit('-', 1)[1]}", f"--out={folder / name}"]
-    command += [f"--set=training.max_updates={updates}"]
+    corpora = ["--train", *text_files(work, "train", direction)]
+    corpora += ["--valid", *text_files(work, "valid", direction)]
+    run = [f"--seed={name.rsplit('-', 1)[1]}", f"--set=training.max_updates={updates}"]
     if name != SUBWORDS:
-        command += [f"--set=subwords={folder / SUBWORDS}"]
-    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        run.append(f"--set=subwords={folder / SUBWORDS}")
+    cgbench("train", *RULE, *settings, *corpora, *run, f"--out={folder / name}")
     (folder / f"{name}.done").touch()
 
 
-def train_all(work: Path, directions: Sequence[str]) -> None:
-    """Train every model that is not finished and that no other process trains."""
-    for direction in directions:
-        (work / "runs" / direction).mkdir(parents=True, exist_ok=True)
-        with locked(work / "runs" / direction / "lock", wait=True):
-            train(work, direction, SUBWORDS, RELATIVE, 1)
-        for name, settings in runs_of():
-            lock = work / "runs" / direction / f"{name}.lock"
+def build(work: Path, direction: str, pool: str) -> None:
+    """The release of a pool: candidates with degree and uncertainty, test set, control set, sample;
+    and the two halves of the candidates of high and of low degree, with their probes.
+    """
+    folder, models = work / "builds" / direction / pool, work / "runs" / direction
+    trained = all((models / f"{member}.done").exists() for member in MEMBERS)
+    if (folder / "done").exists() or not trained:
+        return
+    corpora = ["--train", *text_files(work, "train", direction)]
+    members = [f"--member={models / member}" for member in MEMBERS]
+    of_pool = ["--pool", *text_files(work, pool, direction)]
+    cgbench("build-react", *BUILD, *members, *corpora, *of_pool, f"--out={folder / 'release'}")
+    pairs = candidates_of(Release.open(folder / "release"))
+    files = [text_files(work, name, direction) for name in POOLS]
+    whole = {pair for both in files for pair in zip(*map(read_lines, both), strict=True)}
+    for number, rows in enumerate(halves(folder)):
+        chosen = [pairs[row] for row in rows.tolist()]
+        words: list[str | Path] = []
+        for option, texts in (("--test", chosen), ("--from", sorted(whole - set(chosen)))):
+            name = f"{option[2:]}-{number}"
+            write_sides(folder, name, texts, direction)
+            words += [option, *(folder / f"{name}.{side}" for side in direction.split("-"))]
+        cgbench("parts", *PARTS, *words, *corpora, f"--out={folder / f'parts-{number}'}")
+    (folder / "done").touch()
+
+
+def candidates_of(release: Release) -> list[Pair]:
+    """The candidates of a release, in the order of its table."""
+    step = release.step("candidates")
+    assert step is not None
+    return list(zip(*candidate_lines(step), strict=True))
+
+
+def halves(folder: Path) -> list[np.ndarray]:
+    """The candidates of high and of low degree in two halves, by the lowest bit of the hash of
+    their words.
+    """
+    columns, _ = build_columns(folder)
+    content = Release.open(folder / "release").table().to_pydict()["content"]
+    half = np.array([value % 2 for value in content])
+    return [np.flatnonzero((columns.high | columns.low) & (half == number)) for number in (0, 1)]
+
+
+def sentences_of(work: Path, direction: str) -> list[str]:
+    """Everything that a system of a direction translates: candidates and probes of all builds."""
+    lines: dict[str, None] = {}
+    for pool in POOLS:
+        folder = work / "builds" / direction / pool
+        lines |= dict.fromkeys(
+            source for source, _ in candidates_of(Release.open(folder / "release"))
+        )
+        for number in (0, 1):
+            probes = PartsFolder.open(folder / f"parts-{number}").probes
+            lines |= dict.fromkeys(source for source, _ in probes)
+    return list(lines)
+
+
+def translate(work: Path, direction: str, system: str) -> None:
+    """The outputs of a model, the memory or Apertium for the sentences of all builds."""
+    folder, model = work / "outputs" / direction, work / "runs" / direction / system
+    is_ready = system in CONTROLS or model.with_name(f"{system}.done").exists()
+    is_built = all((work / "builds" / direction / pool / "done").exists() for pool in POOLS)
+    out, source = folder / system, folder / "sentences"
+    if out.exists() or not is_ready or not is_built:
+        return
+    if not source.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_lines(source, sentences_of(work, direction))
+    if system == "apertium":
+        if direction.startswith("en"):
+            translate_by_rules(source, out)
+    elif system == "memory":
+        memory = f"memory:{','.join(map(str, text_files(work, 'train', direction)))}"
+        cgbench("translate", source, f"--system={memory}", f"--output={out}")
+    else:
+        cgbench("translate", source, f"--model={model}", *SEARCH, f"--output={out}")
+
+
+def outputs_of(work: Path, direction: str, system: str) -> dict[str, str] | None:
+    """The output for each sentence, if there are any."""
+    files = [work / "outputs" / direction / name for name in ("sentences", system)]
+    return dict(zip(*map(read_lines, files), strict=True)) if files[1].exists() else None
+
+
+def translate_by_rules(source: Path, out: Path) -> None:
+    """Apertium's Spanish for English sentences, which it needs as text."""
+    if not shutil.which("apertium"):
+        print("apertium is not installed: left out", file=sys.stderr)
+        return
+    as_text = detokenizer("en")
+    text = "".join(re.sub(r"\bi\b", "I", as_text(line)) + "\n" for line in read_lines(source))
+    command = ["apertium", "-u", "eng-spa"]
+    answer = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    write_lines(out, answer.stdout.split("\n")[:-1])
+
+
+def judge(work: Path, direction: str, pool: str, system: str) -> None:
+    """Which candidates are given to a run, what it misses in them, its chrF, and matched pairs."""
+    folder = work / "builds" / direction / pool
+    out, outputs = folder / "judged" / f"{system}.npz", outputs_of(work, direction, system)
+    if out.exists() or outputs is None:
+        return
+    pairs = candidates_of(Release.open(folder / "release"))
+    given, strict = (np.zeros(len(pairs), bool) for _ in range(2))
+    missing, chance, knowledge = (np.zeros(len(pairs)) for _ in range(3))
+    for number, rows in enumerate(halves(folder)):
+        parts = PartsFolder.open(folder / f"parts-{number}")
+        of_rows = [outputs[pairs[row][0]] for row in rows.tolist()]
+        of_probes = [outputs[source] for source, _ in parts.probes]
+        incidence = source_parts(parts, parts.rows)
+        outcomes = judge_run(parts, parts.rows, incidence, (of_probes, of_rows))
+        assert outcomes.chance is not None
+        for passed, least in ((given, KNOWN), (strict, STRICT)):
+            passed[rows] = gate_of(incidence, outcomes.probes, least).given
+        passed_probes = np.bincount(incidence.probes.piece, outcomes.probes, len(parts.pieces))
+        passes = passed_probes / np.maximum(incidence.counts, 1)
+        of_pieces = incidence.rows.piece, incidence.rows.sentence
+        words = np.array([len(piece.text.split(" ")) for piece in parts.pieces])[of_pieces[0]]
+        for values, weights, of_piece in (
+            (missing, np.ones(len(words)), ~outcomes.rows),
+            (chance, np.ones(len(words)), outcomes.chance),
+            (knowledge, words, passes[of_pieces[0]]),
+        ):
+            sums = np.bincount(of_pieces[1], weights * of_piece, len(rows))
+            values[rows] = sums / np.maximum(np.bincount(of_pieces[1], weights, len(rows)), 1)
+    references = [target for _, target in pairs]
+    score = np.array(sentence_chrf([outputs[source] for source, _ in pairs], references))
+    columns, _ = build_columns(folder)
+    out.parent.mkdir(exist_ok=True)
+    partial = out.with_suffix(".partial.npz")
+    np.savez(
+        partial,
+        score=score,
+        given=given,
+        strict=strict,
+        missing=missing,
+        chance=chance,
+        knowledge=knowledge,
+        pairs=match(columns, given),
+        without_reference=match(columns, given, (0, 1)),
+        strict_pairs=match(columns, strict),
+    )
+    partial.replace(out)
+
+
+def scores(work: Path, direction: str, pool: str) -> None:
+    """Whether the test set ranks the systems as all candidates do, and how far estimates from the
+    sample are from the scores of all candidates.
+    """
+    folder = work / "builds" / direction / pool
+    done = [name for name, _ in systems_of_runs() if (folder / "judged" / f"{name}.npz").exists()]
+    seeds = {system: [name for name in done if name.startswith(f"{system}-")] for system in SYSTEMS}
+    complete = min(map(len, seeds.values()))
+    out = folder / "scores" / f"{complete}-seeds"
+    if not complete or (out / "done").exists():
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    release = folder / "release"
+    candidates = [source for source, _ in candidates_of(Release.open(release))]
+    source = direction.split("-")[0]
+    samples = read_lines(release / f"sample.{source}")
+    hypotheses: dict[str, list[str]] = {"candidates": [], "sample": []}
+    for system, names in seeds.items():
+        for name in names[:complete]:
+            outputs = outputs_of(work, direction, name)
+            assert outputs is not None
+            for rows, sources in (("candidates", candidates), ("sample", samples)):
+                write_lines(out / f"{rows}.{name}", [outputs[source] for source in sources])
+        for rows, words in hypotheses.items():
+            files = ",".join(str(out / f"{rows}.{name}") for name in names[:complete])
+            words += ["--hyp", f"{system}={files}"]
+    answers = {
+        "ranking": ["validate", str(release), *hypotheses["candidates"], "--metric", "chrf"],
+        "estimates": ["score", "chrf", "--release", str(release), *hypotheses["sample"]],
+    }
+    answers["estimates"] += ["--estimate", "candidates"]
+    for name, words in answers.items():
+        with (out / f"{name}.txt").open("w") as file:
+            command = [sys.executable, "-m", "cgbench", *words]
+            subprocess.run(command, check=True, stdout=file)
+    (out / "done").touch()
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text."""
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    """Write a text, completely or not at all."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    partial.replace(path)
+
+
+def run_steps(work: Path, shared: Path, directions: Sequence[str], steps: Sequence[str]) -> None:
+    """Everything that is not done and that no other process does, in the order of the design."""
+
+    def do(step: str, name: str, task: Callable[..., None], *words: object) -> None:
+        if step in steps:
+            lock = work / "locks" / f"{name.replace('/', '.')}.{step}"
             with suppress(BusyError), locked(lock, wait=False):
-                train(work, direction, name, settings, UPDATES)
+                task(work, *words)
+
+    do("train", "texts", write_texts, shared)
+    for direction in directions:
+        do("train", f"{direction}/{SUBWORDS}", train, direction, SUBWORDS, RELATIVE, 1)
+        for name, settings in MEMBERS.items():
+            do("train", f"{direction}/{name}", train, direction, name, settings, UPDATES)
+        for pool in POOLS:
+            do("build", f"{direction}/{pool}", build, direction, pool)
+        for name, settings in systems_of_runs():
+            do("train", f"{direction}/{name}", train, direction, name, settings, UPDATES)
+            for system in (name, *CONTROLS):
+                do("translate", f"{direction}/{system}", translate, direction, system)
+                for pool in POOLS:
+                    do("judge", f"{direction}/{pool}/{system}", judge, direction, pool, system)
+        for pool in POOLS:
+            do("scores", f"{direction}/{pool}", scores, direction, pool)
+    if "report" in steps:
+        print_report(work, directions, POOLS, list(SYSTEMS), SEEDS)
 
 
 def main() -> None:
@@ -206,15 +457,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("step", choices=["texts", "train"])
     parser.add_argument("work", type=Path)
     parser.add_argument("--shared", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--directions", nargs="+", default=DIRECTIONS)
+    parser.add_argument("--directions", nargs="+", default=DIRECTIONS, choices=DIRECTIONS)
+    parser.add_argument("--steps", nargs="+", default=STEPS, choices=STEPS)
     options = parser.parse_args()
-    if options.step == "texts":
-        write_texts(options.work, options.shared)
-    elif options.step == "train":
-        train_all(options.work, options.directions)
+    run_steps(options.work, options.shared, options.directions, options.steps)
 
 
 if __name__ == "__main__":

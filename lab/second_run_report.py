@@ -1,0 +1,302 @@
+"""Tables and pictures of the second real run (docs/lab/second-run.md), from what
+``second_run.py`` judged.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from second_run_effects import (
+    Build,
+    answer,
+    build_of,
+    curve_of,
+    differences,
+    effect_of,
+    influences,
+    match,
+    missing_effect,
+    over_pools,
+)
+
+from cgbench.benchmark.release.release import Release
+
+HALF_OF_THE_LOSS = 1.1
+BINS = 6
+NORMAL = 1.96
+
+
+@dataclass(frozen=True)
+class Study:
+    """What there is: builds and runs by name. ``work`` is the folder of ``second_run.py``."""
+
+    work: Path
+    directions: Sequence[str]
+    pools: Sequence[str]
+    systems: Sequence[str]
+    seeds: Sequence[int]
+
+    def folder(self, direction: str, pool: str) -> Path:
+        """The folder of a build."""
+        return self.work / "builds" / direction / pool
+
+    def judged(self, direction: str, pool: str, run: str) -> dict[str, np.ndarray] | None:
+        """The result of a run, if it is finished."""
+        file = self.folder(direction, pool) / "judged" / f"{run}.npz"
+        return dict(np.load(file)) if file.exists() else None
+
+    def runs(self, direction: str, pool: str) -> dict[str, list[dict[str, np.ndarray]]]:
+        """The finished runs of each system, in the order of seeds."""
+        runs = {}
+        for system in self.systems:
+            results = (self.judged(direction, pool, f"{system}-{seed}") for seed in self.seeds)
+            runs[system] = [result for result in results if result is not None]
+        return runs
+
+
+def build_columns(folder: Path) -> tuple[Build, np.ndarray]:
+    """What the analysis needs to know of the candidates of a build; and their degrees."""
+    columns = Release.open(folder / "release").table().to_pydict()
+    names = ("degree", "rmi", "source_length", "source_rarest", "reference_pe_stu")
+    values = [np.array(columns[name], float) for name in names]
+    usable = np.array([not stage.startswith("dropped") for stage in columns["stage"]])
+    return build_of(*values, usable), values[0]
+
+
+class Variants(NamedTuple):
+    """Effects that decide nothing: without matching the likelihood of references; where four of
+    five probes must pass; without the regression on knowledge; and over all pairs, given or not.
+    """
+
+    without_reference: float
+    strict: float
+    without_knowledge: float
+    all_pairs: float
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """The effects of a build. ``effects`` float ``[systems, seeds]``, NaN where a run is not
+    finished; ``half_width`` is that of its own 95% interval, over sentences and seeds.
+    """
+
+    name: tuple[str, str]
+    candidates: int
+    given: float
+    pairs: float
+    lost: float
+    imbalance: float
+    effects: np.ndarray
+    half_width: float
+    variants: Variants
+    curves: np.ndarray
+    chrf: np.ndarray
+
+    @property
+    def finished(self) -> int:
+        """The number of finished runs."""
+        return int(np.isfinite(self.effects).sum())
+
+    @property
+    def effect(self) -> float:
+        """The mean over systems of their mean over seeds."""
+        return float(np.nanmean(np.nanmean(self.effects, axis=1)))
+
+
+def result_of(study: Study, direction: str, pool: str) -> BuildResult | None:
+    """The effects of a build, if any run is finished."""
+    folder, runs = study.folder(direction, pool), study.runs(direction, pool)
+    if not any(runs.values()):
+        return None
+    build, degree = build_columns(folder)
+    everything = np.ones(len(degree), bool)
+    every_pair = match(build, everything)
+    effects = np.full((len(study.systems), len(study.seeds)), np.nan)
+    chrf = np.full_like(effects, np.nan)
+    rows, moved, curves = [], [], []
+    for number, of_system in enumerate(runs.values()):
+        for seed, run in enumerate(of_system):
+            score, given = run["score"], run["given"]
+            knowledge = run["knowledge"]
+            effect = effect_of(build, given, score, pairs=run["pairs"], knowledge=knowledge)
+            effects[number, seed], chrf[number, seed] = effect.effect, score.mean()
+            others = [
+                effect_of(build, given, score, (0, 1), run["without_reference"], knowledge),
+                effect_of(build, run["strict"], score, (0, 1, 2), run["strict_pairs"], knowledge),
+                effect_of(build, given, score, pairs=run["pairs"]),
+            ]
+            raw = effect_of(build, everything, score, pairs=every_pair)
+            shares = [given.mean(), effect.pairs, effect.lost, effect.imbalance]
+            rows.append([*shares, *(other.effect for other in others), raw.effect])
+            moved.append(influences(build, given, score, run["pairs"]))
+            curves.append(
+                [curve_of(degree, build, inside, score, BINS) for inside in (given, everything)]
+            )
+    seeds = [values[np.isfinite(values)] for values in effects]
+    spreads = [values.var(ddof=1) for values in seeds if len(values) > 1]
+    variance = (np.mean(moved, axis=0) ** 2).sum() + np.mean(spreads or [0.0]) / len(rows)
+    given_share, pairs, lost, imbalance, *others = np.nanmean(rows, axis=0)
+    return BuildResult(
+        (direction, pool),
+        len(degree),
+        100 * given_share,
+        pairs,
+        lost,
+        imbalance,
+        effects,
+        NORMAL * float(np.sqrt(variance)),
+        Variants(*others),
+        np.nanmean(curves, axis=0),
+        chrf,
+    )
+
+
+def table(rows: Sequence[Sequence[Any]], head: Sequence[str]) -> str:
+    """Markdown; all but the first column to the right."""
+    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
+    return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows), ""])
+
+
+def print_builds(study: Study, results: Sequence[BuildResult]) -> None:
+    """The builds, and the effects of their systems."""
+    rows: list[list[str]] = []
+    of_systems = []
+    for result in results:
+        name = f"{result.name[1]}, {result.name[0]}"
+        low, high = (result.effect + sign * result.half_width for sign in (-1, 1))
+        rows.append([name, str(result.finished), f"{result.candidates:,}", f"{result.given:.1f}"])
+        rows[-1] += [f"{result.pairs:.0f}", f"{result.lost:.0f}", f"{result.imbalance:.2f}"]
+        rows[-1] += [f"{result.effect:.1f} [{low:.1f}, {high:.1f}]"]
+        rows[-1] += [f"{value:.1f}" for value in result.variants]
+        cells = [
+            " ".join(f"{value:.1f}" for value in values[np.isfinite(values)]) or "-"
+            for values in result.effects
+        ]
+        of_systems.append([name, *cells, f"{np.nanmean(result.chrf):.1f}"])
+    head = ["build", "runs", "candidates", "given, %", "pairs per run", "unmatched", "imbalance"]
+    print(table(rows, [*head, "effect", "no likelihood", "4 of 5", "no knowledge", "all pairs"]))
+    print(table(of_systems, ["effect by seed", *study.systems, "chrF"]))
+
+
+def print_answer(study: Study, results: Sequence[BuildResult]) -> None:
+    """The interval over pools, if every build is complete."""
+    runs = len(study.systems) * len(study.seeds)
+    expected = len(study.pools) * 2
+    complete = sum(result.finished == runs for result in results)
+    if complete < expected:
+        print(f"not decided: {complete} of {expected} builds are complete\n")
+        return
+    by_name = {result.name: result.effects for result in results}
+    effects = np.array(
+        [[by_name[direction, pool] for direction in study.directions] for pool in study.pools]
+    )
+    interval = over_pools(effects)
+    print(f"effect: {interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]")
+    print(f"answer: {answer(interval, HALF_OF_THE_LOSS)}\n")
+    of_systems = {system: effects[:, :, at] for at, system in enumerate(study.systems)}
+    rows = [
+        [f"{one} - {two}", f"{gap.mean:.2f} [{gap.low:.2f}, {gap.high:.2f}]", f"{p:.3f}"]
+        for one, two, gap, p in differences(of_systems)
+    ]
+    print(table(rows, ["difference", "95%", "p (Holm)"]))
+
+
+def print_controls(study: Study, results: Sequence[BuildResult]) -> None:
+    """The memory's effect in chrF, and the effects of all in missing parts."""
+    by_name = {result.name: result for result in results}
+    rows, missing = [], []
+    for direction in study.directions:
+        for pool in study.pools:
+            if (direction, pool) not in by_name:
+                continue
+            build, _ = build_columns(study.folder(direction, pool))
+            cells = []
+            for system in ("memory", "apertium", *study.systems):
+                names = [system] if system in ("memory", "apertium") else []
+                names = names or [f"{system}-{seed}" for seed in study.seeds]
+                judged = (study.judged(direction, pool, name) for name in names)
+                runs = [run for run in judged if run is not None]
+                shares = [
+                    100 * missing_effect(build, run["given"], run["missing"], run["chance"])
+                    for run in runs
+                ]
+                cells.append(f"{np.mean(shares):.1f}" if shares else "-")
+            name = f"{pool}, {direction}"
+            missing.append([name, *cells])
+            if (memory := study.judged(direction, pool, "memory")) is not None:
+                given, known = memory["given"], memory["knowledge"]
+                effect = effect_of(
+                    build, given, memory["score"], pairs=memory["pairs"], knowledge=known
+                )
+                largest = np.nanmax(np.nanmean(by_name[direction, pool].effects, axis=1))
+                rows.append(
+                    [name, f"{100 * given.mean():.1f}", effect.pairs, f"{effect.effect:.1f}"]
+                )
+                rows[-1].append(f"{largest:.1f}")
+    print(table(rows, ["memory", "given, %", "pairs", "effect", "largest of a system"]))
+    print(table(missing, ["missing parts, %", "memory", "apertium", *study.systems]))
+
+
+def draw(study: Study, results: Sequence[BuildResult]) -> None:
+    """The forest plot and the curve by degree, in ``figures``."""
+    from matplotlib.figure import Figure
+
+    folder = study.work / "figures"
+    folder.mkdir(exist_ok=True)
+    # The effect of each build.
+    axes = (
+        figure := Figure(figsize=(7, 0.45 * len(results) + 1.4), layout="constrained")
+    ).subplots()
+    places = np.arange(len(results))[::-1]
+    means = [result.effect for result in results]
+    axes.errorbar(means, places, xerr=[result.half_width for result in results], fmt="o", capsize=3)
+    raw = [result.variants.all_pairs for result in results]
+    axes.plot(raw, places, "x", color="grey", label="all pairs, parts known or not")
+    labels = [
+        f"{pool}, {direction} ({result.finished} runs)"
+        for result in results
+        for direction, pool in [result.name]
+    ]
+    axes.set_yticks(places, labels)
+    for value, style in ((0.0, "-"), (HALF_OF_THE_LOSS, ":")):
+        axes.axvline(value, color="grey", linestyle=style, linewidth=1)
+    axes.set(xlabel="chrF lost at high degree, parts known (95%: sentences and seeds)")
+    axes.legend(loc="best", frameon=False)
+    figure.savefig(folder / "second-run-forest.svg")
+    # chrF by degree.
+    grid = (figure := Figure(figsize=(7, 3.4), layout="constrained")).subplots(
+        1, len(study.pools), sharey=True
+    )
+    for axes, pool in zip(np.atleast_1d(grid), study.pools, strict=True):
+        for result in (result for result in results if result.name[1] == pool):
+            for values, style, group in zip(
+                result.curves, ("o-", "x--"), ("parts known", "all"), strict=True
+            ):
+                label = f"{result.name[0]}, {group}"
+                axes.plot(np.arange(1, BINS + 1), values, style, label=label, markersize=4)
+        axes.set(title=pool, xlabel="degree, sixths")
+    np.atleast_1d(grid)[0].set(ylabel="chrF at equal length, words, likelihood")
+    np.atleast_1d(grid)[-1].legend(frameon=False, fontsize="small")
+    figure.savefig(folder / "second-run-degree.svg")
+
+
+def print_report(
+    work: Path,
+    directions: Sequence[str],
+    pools: Sequence[str],
+    systems: Sequence[str],
+    seeds: Sequence[int],
+) -> None:
+    """Print all tables, and draw the pictures."""
+    study = Study(work, directions, pools, systems, seeds)
+    found = (result_of(study, direction, pool) for direction in directions for pool in pools)
+    results = [result for result in found if result is not None]
+    if not results:
+        print("no run is finished")
+        return
+    print_builds(study, results)
+    print_answer(study, results)
+    print_controls(study, results)
+    draw(study, results)
