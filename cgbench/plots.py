@@ -363,10 +363,10 @@ def _labels_fit(ax: Any, chart: Chart, names: Sequence[str]) -> bool:
     return LETTER * size * (max(map(len, texts)) + 1) * len(chart.labels) <= room
 
 
-def shorten(name: str) -> str:
+def shorten(name: str, letters: int = MOST_LETTERS) -> str:
     """A name as a chart has room for: cut in the middle."""
-    half = MOST_LETTERS // 2
-    return name if len(name) <= MOST_LETTERS else f"{name[: half - 1]}…{name[-half:]}"
+    half = letters // 2
+    return name if len(name) <= letters else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def short_names(names: Sequence[str]) -> list[str]:

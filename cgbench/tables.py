@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from cgbench.errors import printable
 
@@ -36,6 +36,8 @@ _TABULAR = re.compile(r"\\begin\{tabular\}.*?\\end\{tabular\}", re.DOTALL)
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~$&]")
 LEVELS = (0.05, 0.01)
 """p-values below these have stars, so none of them is printed as if it were not below."""
+BOLD = "Bold: best system, or not significantly worse than the best"
+"""What bold numbers mean in LaTeX."""
 MORE_DECIMALS = 2
 """The most further decimals of a difference that would look like zero."""
 
@@ -436,7 +438,10 @@ class OutputTable:
             return self.text()
         table = render(self.head, self.rows, form, keys=self.keys, starts=self.starts)
         if form == "latex":
-            return latex_table(table, self.caption, self.note.splitlines())
+            cells = chain.from_iterable(self.rows)
+            has_best = any(isinstance(cell, Cell) and cell.is_best for cell in cells)
+            notes = [*[BOLD] * has_best, *self.note.splitlines()]
+            return latex_table(table, self.caption, notes)
         between = "\n\n" if form == "markdown" else "\n"
         return f"{table}{between}{Note(self.note).render(form)}" if self.note else table
 

@@ -24,7 +24,8 @@ WIDTH = 340
 HISTOGRAM = 68  # its height
 RADIUS = {"dot": 3.2, "start": 4.0, "run": 2.4}
 LARGEST_DOT = 14.0  # radius of a dot for many points
-WIDTH_OF_LETTER = 7.2
+WIDTH_OF_LETTER = 7.6
+WIDTH_OF_LABEL = 6.0  # of a letter in the name of an axis
 ROOM_OF_TICK = 36  # of the text of a tick on an axis from left to right
 HALF_END = 3.5  # of the short line at an end of an interval
 STEPS = [factor * 10.0**power for power in range(-12, 300) for factor in (1, 2, 2.5, 5)]
@@ -116,7 +117,7 @@ def draw_lines(chart: Chart) -> Markup:
     y = Scale(*chart.scale(), 210, 20)
     elements, bottom = _labels(chart, x)
     elements += _y_axis(y, x.end, chart.value_name)
-    elements.append(_text(x.end, bottom + 14, chart.label_name, "label", text_anchor="end"))
+    elements.append(_name_of_axis(chart.label_name, x.end, bottom + 14))
     for index, (series, name, height) in enumerate(
         zip(chart.series, names, chart.name_heights(), strict=True)
     ):
@@ -258,7 +259,7 @@ def scatter(
     )
     if pair:
         low, high = bottom, top = min(low, bottom), max(high, top)
-    x, y = Scale(low, high, 44, WIDTH - 10), Scale(bottom, top, 270, 20)
+    x, y = Scale(low, high, 44, WIDTH - LARGEST_DOT - 2), Scale(bottom, top, 270, 20)
     elements = [*_y_axis(y, x.end, labels[1]), *_x_axis(x, y.end, y.start, labels[0])]
     # Cells in five shades.
     counts, xs, ys = np.histogram2d(*behind, bins=(48, 32), range=((low, high), (bottom, top)))
@@ -295,8 +296,8 @@ def scatter(
         "rect",
         x=44,
         y=20,
-        width=WIDTH - 54,
-        height=250,
+        width=x.end - x.start,
+        height=y.start - y.end,
         class_="plot",
         tabindex=0,
         role="application",
@@ -325,7 +326,17 @@ def _x_axis(x: Scale, top: float, bottom: float, label: str) -> list[Markup]:
     for tick in x.ticks():
         elements.append(_line([(x(tick), top), (x(tick), bottom)], "grid"))
         elements.append(_text(x(tick), bottom + 13, tick_text(tick), "tick", text_anchor="middle"))
-    return [*elements, _text(x.end, bottom + 28, label, "label", text_anchor="end")]
+    return [*elements, _name_of_axis(label, x.end, bottom + 28)]
+
+
+def _name_of_axis(name: str, end: float, y: float) -> Markup:
+    """The name of an axis from left to right: it ends with the axis, or with the chart if it needs
+    the room.
+    """
+    letters = int(end / WIDTH_OF_LABEL)
+    if len(name) > letters:
+        end, letters = WIDTH - 2, int((WIDTH - 2) / WIDTH_OF_LABEL)
+    return _text(end, y, shorten(name, letters), "label", name, text_anchor="end")
 
 
 def _y_axis(y: Scale, right: float, label: str) -> list[Markup]:

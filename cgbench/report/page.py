@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 from cgbench import __version__
 from cgbench.errors import printable
 from cgbench.report.names import with_meanings
-from cgbench.tables import Cell, Note, OutputTable, render, typeset
+from cgbench.tables import Cell, Note, OutputTable, typeset
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -91,20 +91,28 @@ def as_table(
     """The argument of ``table`` in ``parts.html``: rows of texts, or of texts with a shade after
     the first; a row of one text is the title of those after it.
 
-    :param latex: the table in LaTeX; by default made from the cells.
+    :param latex: the table in LaTeX; by default made from the cells, with the label as its caption.
     :param starts: where groups of columns start.
     """
-    latex = latex or render(
-        [_latex(cell) for cell in head], [[_latex(cell) for cell in row] for row in rows], "latex"
-    )
+    if not latex:
+        note = caption if caption != label else ""
+        cells = [[_latex(cell) for cell in row] for row in rows]
+        latex = OutputTable([_latex(cell) for cell in head], cells, title=label, note=note).render(
+            "latex"
+        )
     table = {"label": label, "caption": caption, "head": head, "rows": rows}
     return {**table, "latex": latex, "starts": starts}
 
 
-def page_table(table: OutputTable, label: str, caption: str = "") -> dict[str, Any]:
+def page_table(
+    table: OutputTable, label: str, caption: str = "", latex: str = ""
+) -> dict[str, Any]:
     """A table of the terminal on a page: without empty columns, with a dash for values that are
     missing.
+
+    :param latex: the table in LaTeX; by default as the table is written to a file.
     """
+    latex = latex or replace(table, title=table.title or label).render("latex")
     columns = [
         column
         for column in range(len(table.head))
@@ -116,7 +124,7 @@ def page_table(table: OutputTable, label: str, caption: str = "") -> dict[str, A
     ]
     starts = [columns.index(start) for start in table.starts if start in columns]
     head = [table.head[column] for column in columns]
-    return as_table(label, caption or label, head, rows, starts=starts)
+    return as_table(label, caption or label, head, rows, latex, starts)
 
 
 def page_tables(blocks: Iterable[OutputTable | Note], label: str = "") -> list[dict[str, Any]]:
@@ -193,6 +201,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
+    environment.globals["none_sign"] = NONE
     environment.filters["number"] = _with_minus
     environment.filters["count"] = lambda value: f"{value:,}"
     environment.filters["share"] = lambda value: NONE if value is None else f"{100 * value:.1f}%"

@@ -36,7 +36,7 @@ from cgbench.report.score_sections import (
     compounds_of,
     details_of,
     distributions,
-    drop_of,
+    drops_of,
     examples_data,
     forest,
     joint_table,
@@ -212,11 +212,9 @@ class ScorePage:
     # The control set, bins and analyses.
 
     @cached_property
-    def drops(self) -> list[tuple[dict[str, Any], Any]]:
-        """The drop from the control set, as a table and a chart for each score."""
-        if not self.scored.drops:
-            return []
-        return [drop_of(self.scored, figure) for figure in self.scored.metric.figures]
+    def drops(self) -> dict[str, Any] | None:
+        """The drop from the control set: a table, and a chart for each score."""
+        return drops_of(self._of_metrics) if self.scored.drops else None
 
     @cached_property
     def control_design(self) -> str:

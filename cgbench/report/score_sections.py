@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,15 @@ from cgbench.benchmark.score.comparison.tiers import compare_all
 from cgbench.benchmark.score.evaluation.features import unit_of
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs, score_chart
 from cgbench.benchmark.score.forms.columns import Decimals
-from cgbench.benchmark.score.forms.latex import STARS, bins_table, legend
+from cgbench.benchmark.score.forms.latex import STARS, legend
 from cgbench.benchmark.score.forms.rows import rows_of
 from cgbench.benchmark.score.forms.tables import (
     COLUMNS_OF_SCORE,
+    bins_of,
     drop_blocks,
+    first_table,
     reasons_table,
+    signatures,
     systems_table,
     without_equal_p,
 )
@@ -40,7 +44,7 @@ from cgbench.report.score_data import (
     never_right,
     outputs,
 )
-from cgbench.tables import Cell, OutputTable, fixed, joined
+from cgbench.tables import Cell, OutputTable, as_text, fixed, joined
 from cgbench.text.profile import is_unspaced
 
 FEW = 20
@@ -76,7 +80,19 @@ def joint_table(of_figures: Sequence[tuple[ScoredSystems, str]]) -> dict[str, An
         head += table.head[first:]
         rows = [[*row, *line[first:]] for row, line in zip(rows, table.rows, strict=True)]
     caption = _meaning_of_marks([cell for row in rows for cell in row], of_figures)
-    return page_table(OutputTable(head, rows, starts=starts), "Scores", caption)
+    of_metrics = list({scored.metric.name: scored for scored, _ in of_figures}.values())
+    table = OutputTable(head, rows, starts=starts)
+    return page_table(table, "Scores", caption, latex_of_systems(of_metrics))
+
+
+def latex_of_systems(of_metrics: Sequence[ScoredSystems]) -> str:
+    """The table of systems as ``--output FILE.tex`` writes it; its notes do not count all pairs."""
+    with_rows = [
+        (scored, [row for row in rows_of(scored) if row.analysis != "pairs"])
+        for scored in of_metrics
+    ]
+    width = max(scored.metric.width for scored in of_metrics)
+    return as_text([first_table(with_rows, width), signatures(with_rows)], "latex")
 
 
 def _meaning_of_marks(cells: Sequence[str], of_figures: Sequence[tuple[ScoredSystems, str]]) -> str:
@@ -105,7 +121,8 @@ def table_of_systems(scored: ScoredSystems, figure: str) -> dict[str, Any]:
     cells = [cell for row in rows for cell in row]
     caption = "; ".join(filter(None, [name, _meaning_of_marks(cells, [(scored, figure)])]))
     heads = ["seeds" if name == "runs" else name for name in head]
-    return page_table(OutputTable(heads, rows), f"{name}: all columns", caption)
+    latex = latex_of_systems([scored])
+    return page_table(OutputTable(heads, rows), f"{name}: all columns", caption, latex)
 
 
 def chart_of_systems(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
@@ -141,31 +158,55 @@ def forest(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
     return charts.draw(chart), f"Difference from {scored.baseline}"
 
 
-def drop_of(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
-    """What each system loses from the control set to the test set, as a table and as a chart."""
-    name, label = scored.metric.axis(figure), scored.metric.label(figure)
-    table, _ = drop_blocks(scored, list(rows_of(scored)), places(scored))
-    table = without_equal_p(table)
-    rows = [line[1:] for line in table.rows if line[0] == label]
+def drops_of(of_metrics: Sequence[ScoredSystems]) -> dict[str, Any]:
+    """What each system loses from the control set to the test set: a table of all scores, and a
+    chart for each.
+    """
+    of_figures = [(scored, figure) for scored in of_metrics for figure in scored.metric.figures]
+    head, lines_of_figures, latex = [], [], []
+    for scored in of_metrics:
+        table, _ = drop_blocks(scored, list(rows_of(scored)), places(scored))
+        head = ["system", *table.head[2:]]
+        for label in map(scored.metric.label, scored.metric.figures):
+            lines_of_figures.append([line[1:] for line in table.rows if line[0] == label])
+        written, _ = drop_blocks(scored, list(rows_of(scored)), scored.metric.width)
+        latex.append(without_equal_p(written).render("latex"))
+    names = [scored.metric.axis(figure) for scored, figure in of_figures]
     caption = (
-        f"{name}; drop: control set minus test set; Δ: difference from the drop of the baseline"
+        f"{joined(names)}; drop: control set minus test set; Δ: difference from the drop of the"
+        " baseline"
     )
-    title = f"{name} lost from the control set to the test set"
-    marks = [
+    table = without_equal_p(OutputTable(head, list(chain.from_iterable(lines_of_figures))))
+    on_page = page_table(table, "Control set", caption, "\n\n".join(latex))
+    if len(names) > 1:  # the lines of each score below its name
+        rows = iter(on_page["rows"])
+        on_page["rows"] = [
+            line
+            for name, lines in zip(names, lines_of_figures, strict=True)
+            for line in ([name], *islice(rows, len(lines)))
+        ]
+    return on_page | {"charts": [_chart_of_drops(*of_figure) for of_figure in of_figures]}
+
+
+def _chart_of_drops(scored: ScoredSystems, figure: str) -> tuple[Any, str]:
+    """The drop of each system as a chart, with its caption."""
+    name = scored.metric.axis(figure)
+    series = [
         Series.of(result.system, [scored.drops[result.system][figure]])
         for result in scored.results[:MOST_ROWS]
     ]
-    chart = Chart([""], marks, title, f"{name} lost", rows=True, decimals=places(scored))
-    return page_table(
-        OutputTable(table.head[1:], rows), f"{name}, control set", caption
-    ), charts.draw(chart)
+    title = f"{name} lost from the control set to the test set"
+    chart = Chart([""], series, title, f"{name} lost", rows=True, decimals=places(scored))
+    return charts.draw(chart), f"Drop in {name}"
 
 
 def matrix_of_pairs(scored: ScoredSystems) -> dict[str, Any] | None:
     """The differences of all pairs as a triangle, the best system first, with the tiers; None if a
-    system has no score.
+    system has no score, or if there is only the pair that is compared already.
     """
     names = [result.system for result in scored.results]
+    if len(names) == 2 and scored.baseline is not None:  # the pair is in the table of systems
+        return None
     pairs = compare_all(scored.metric, names, [result.whole for result in scored.results])
     if pairs is None:
         return None
@@ -225,8 +266,9 @@ def breakdown(
     :param feature_number: counted from 0; the heads of the table link to the examples of their
         bins.
     """
-    by = of_figures[0][0].by or ""
-    unit = unit_of(by, of_figures[0][0].metric)
+    first, _ = of_figures[0]
+    by = first.by_title
+    unit = unit_of(first.by or "", first.metric)
     label = f"{by} ({unit})" if unit else by
     drawn, latex = [], []
     rows: list[list[str]] = []
@@ -243,11 +285,12 @@ def breakdown(
             values = [None if math.isnan(value) else value for value in series.values]
             texts = [fixed(value, places(scored), none=NONE) for value in values]
             rows.append([series.name, *texts])
-        latex.append(bins_table(scored, figure, scored.metric.width))
+        table = bins_of(scored, list(rows_of(scored)), figure, scored.metric.width)
+        latex.append(table.render("latex"))
     names = [scored.metric.axis(figure) for scored, figure in of_figures]
     caption = f"{joined(names)} by {label}"
-    table = as_table(caption, caption, head, rows, "\n\n".join(latex))
-    return table | {"number": feature_number, "charts": drawn}
+    on_page = as_table(caption, caption, head, rows, "\n\n".join(latex))
+    return on_page | {"number": feature_number, "charts": drawn}
 
 
 def details_of(scored: ScoredSystems) -> dict[str, Any] | None:
@@ -284,14 +327,12 @@ def distributions(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
     if len(np.unique(means)) <= FEW:
         return []
     name, base, none = scored.metric.name, base_of(scored), (np.zeros(0), np.zeros(0))
-    title = f"{name} of single examples"
+    title = f"{name} per example"
     rounded = np.round(means, max(1, scored.metric.width)).tolist()
     series = [
         Series(shorten(system), values) for system, values in zip(names, rounded, strict=True)
     ]
-    pictures = [
-        (charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: median")
-    ]
+    pictures = [(charts.histograms(series, name, title, unit="examples"), title)]
     for index, system in enumerate(names):
         if index != base:
             points = (means[base], means[index])
@@ -358,7 +399,7 @@ def examples_data(
             (f"{feature_number}.{index}", bin)
             for index, (bin, _) in enumerate(of_feature.results[0].bins)
         ]
-        groups.append((of_feature.by, [(name, bin.label) for name, bin in bins]))
+        groups.append((of_feature.by_title, [(name, bin.label) for name, bin in bins]))
         for name, bin in bins:
             for index in bin.rows.tolist():
                 bins_of[index].append(name)

@@ -3,6 +3,7 @@ on paper. Each page is loaded once, and all widths are looked at.
 """
 
 import itertools
+import json
 import random
 import re
 import warnings
@@ -46,7 +47,7 @@ WORDS = [
     "brings",
 ]
 
-HIDDEN_CELLS = """() => [...document.querySelectorAll("table.cards td")].filter((cell) => {
+HIDDEN_CELLS = """() => [...document.querySelectorAll(".table td")].filter((cell) => {
   if (!cell.checkVisibility()) return false;
   const box = cell.getBoundingClientRect(), region = cell.closest(".scroll");
   return box.right > region.getBoundingClientRect().right + 1;
@@ -64,6 +65,35 @@ OVERLAPS = """() => [...document.querySelectorAll("svg.chart")].flatMap((chart) 
     .filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1
       && a.top < b.bottom - 3 && b.top < a.bottom - 3)
     .map(([other]) => `${text} | ${other}`));
+})"""
+CUT_TEXT = """() => [...document.querySelectorAll("svg.chart")].flatMap((chart) => {
+  const room = chart.getBoundingClientRect();
+  return [...chart.querySelectorAll("text, circle")].filter((mark) => {
+    const box = mark.getBoundingClientRect();
+    return box.width && (box.left < room.left - 1 || box.right > room.right + 1
+      || box.top < room.top - 1);
+  }).map((mark) => mark.textContent);
+})"""
+# Rows of charts with room for one more: neither a table or a text beside them, nor in the middle.
+GAPS = """() => [...document.querySelectorAll(".charts, .flow")].flatMap((group) => {
+  const parts = [...group.children].filter((part) => part.checkVisibility());
+  const rows = [];
+  let last = -Infinity;
+  for (const part of parts) {
+    const top = part.getBoundingClientRect().top;
+    if (top > last + 30) rows.push([]);
+    rows.at(-1).push(part);
+    last = top;
+  }
+  const figures = (row) => row.filter((part) => part.matches("figure")).length;
+  const most = Math.max(...rows.map(figures));
+  const middle = (part) => {
+    const box = part.getBoundingClientRect();
+    return (box.left + box.right) / 2;
+  };
+  return rows.filter((row) => row.length < most && figures(row) === row.length)
+    .filter((row) => Math.abs(middle(row[0]) + middle(row.at(-1)) - 2 * middle(group)) > 2)
+    .map((row) => row[0].textContent.slice(0, 60));
 })"""
 PALE_MARKS = """() => {
   const light = (colour) => {
@@ -87,7 +117,7 @@ def spoiled(text, share, seed):
     return " ".join(words)
 
 
-def written(path, metrics, names, seeds, examples=150):
+def written(path, metrics, names, seeds, examples=150, with_control=False, **options):
     generator = random.Random(1)
     references = [
         " ".join(generator.choices(WORDS, k=generator.randint(8, 22))) + " ."
@@ -110,12 +140,23 @@ def written(path, metrics, names, seeds, examples=150):
             systems,
             references,
             sources=references,
-            paired=True,
+            paired=len(names) > 1,
             accept_text=True,
-            comparison={"samples": 200},
+            comparison={"samples": 200} if len(names) > 1 else {},
+            **options,
+            control=control_of(systems, references) if with_control else {},
         )
     path.write_text(score_page(found), encoding="utf-8")
     return path
+
+
+def control_of(systems, references):
+    """A control set on which every system is half as bad."""
+    better = {
+        name: [references[: len(references) // 2] + run[len(references) // 2 :] for run in runs]
+        for name, runs in systems.items()
+    }
+    return {"control_systems": better, "control_references": references}
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +164,43 @@ def three_metrics(tmp_path_factory):
     """Three systems, three seeds, three metrics."""
     path = tmp_path_factory.mktemp("looks") / "three.html"
     return written(path, ["bleu", "chrf", "ter"], NAMES[:3], 3)
+
+
+@pytest.fixture(scope="module")
+def with_control(tmp_path_factory):
+    """Three metrics, a control set, and bins of a column of a table."""
+    folder = tmp_path_factory.mktemp("looks")
+    lines = ["number_of_clauses", *(f"{row % 4 + 1}" for row in range(150))]
+    (folder / "table.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = {"by": "column:number_of_clauses", "table": folder / "table.tsv"}
+    metrics = ["bleu", "chrf", "ter"]
+    return written(folder / "page.html", metrics, NAMES[:3], 2, with_control=True, **options)
+
+
+@pytest.fixture(scope="module")
+def one_system(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("looks") / "one.html", "bleu", NAMES[:1], 1)
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory):
+    """Scores with long names."""
+    path = tmp_path_factory.mktemp("looks") / "rules.html"
+    outputs = WORDS * 4
+    lines = [
+        json.dumps({"id": row, "rules": [{"type": "contains", "any": [word]}]})
+        for row, word in enumerate(outputs, 1)
+    ]
+    path.with_suffix(".jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    systems = {
+        "Transformer-base": [f"a {word}" for word in outputs],
+        "LSTM": ["a red dog"] * len(outputs),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = cgbench.rules(systems, path.with_suffix(".jsonl"), paired=True)
+    path.write_text(score_page(found), encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +216,60 @@ def seen(page):
         "cells that are out of sight": page.evaluate(HIDDEN_CELLS),
         "text that is too small": page.evaluate(SMALL_TEXT),
         "texts over one another": page.evaluate(OVERLAPS),
+        "marks and texts that are cut": page.evaluate(CUT_TEXT),
+        "rows of charts with a gap": page.evaluate(GAPS),
     }
+
+
+@pytest.mark.parametrize("name", ["with_control", "one_system", "rules"])
+def test_every_width_of_other_pages(opened, name, request):
+    page = opened(request.getfixturevalue(name))
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": SCREEN})
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        faults = {what: places for what, places in seen(page).items() if places}
+        assert not faults, (width, faults)
+
+
+def test_control_set_of_every_metric_and_a_column_by_its_title(opened, with_control):
+    page = opened(with_control, viewport={"width": 1440, "height": SCREEN})
+    table = page.locator("section[aria-labelledby=control] table")
+    assert table.count() == 1 and not table.evaluate("e => e.classList.contains('as-cards')")
+    assert table.locator("th[scope=rowgroup]").all_text_contents() == ["BLEU", "chrF2", "TER (%)"]
+    assert table.locator("th[scope=col]", has_text=re.compile("^p$")).is_visible()
+    assert page.locator("section[aria-labelledby=control] svg.chart").count() == 3
+    bins = page.locator("section[aria-labelledby=bins]")
+    assert (
+        "BLEU, chrF2 and TER (%) by number of clauses" in bins.locator("caption").first.inner_text()
+    )
+    assert "column:" not in page.locator("main").inner_text()
+    # The p-values of each metric are a click away.
+    for metric in ("BLEU", "chrF2", "TER (%)"):
+        page.locator("summary", has_text=f"{metric}: all columns").click()
+        heads = page.locator(f".scroll[aria-label='{metric}: all columns'] th[scope=col]")
+        assert heads.nth(heads.count() - 1).inner_text() in ("p", "p (Holm)")
+        assert heads.nth(heads.count() - 1).is_visible()
+
+
+def test_bins_of_a_narrow_table_are_still_links(opened, tmp_path):
+    path = written(
+        tmp_path / "bins.html", "bleu", NAMES[:2], 1, by="length", bins=[9, 11, 13, 15, 17, 19]
+    )
+    page = opened(path, viewport={"width": 390, "height": SCREEN})
+    table = page.locator("table:has(a[data-bin])").first
+    assert table.evaluate("table => table.classList.contains('as-cards')")
+    assert not {what: places for what, places in seen(page).items() if places}
+    link = table.locator("a[data-bin]").nth(1)
+    link.click()
+    assert "found of 150" in page.locator(".said").inner_text()
+    # A cell says of which bin it is.
+    names = (
+        table.locator("tbody tr")
+        .first.locator("td")
+        .evaluate_all("cells => cells.map((cell) => getComputedStyle(cell, '::before').content)")
+    )
+    labels = table.locator("a[data-bin]").all_text_contents()
+    assert [name.strip('" ') for name in names] == labels
 
 
 @pytest.mark.parametrize("name", ["three_metrics", "twelve_systems"])

@@ -98,10 +98,12 @@ def test_a_bin_lists_its_examples(opened, page_file):
 def test_a_table_is_copied_as_latex(new_page, page_file):
     page = new_page(permissions=["clipboard-read", "clipboard-write"])
     page.goto(page_file.as_uri())
-    button = page.locator("#systems ~ .table button.copy").first
+    button = page.locator("section[aria-labelledby=systems] button.copy").first
     button.click()
     expect(button).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()").startswith(r"\begin{tabular}{l")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("\\begin{table}[t]\n\\centering\n\\caption{exact (\\%)}")
+    assert "signature" in copied and copied.endswith("\\end{table}")
 
 
 def test_every_seed_with_another_output_is_shown(opened, tmp_path):

@@ -51,7 +51,7 @@
   document.querySelectorAll("svg.chart").forEach((chart) => {
     const figure = chart.closest("figure");
     if (!figure) return;
-    const button = make("button", { type: "button", class: "copy", text: "Save as SVG" });
+    const button = make("button", { type: "button", class: "copy", text: "Save SVG" });
     button.addEventListener("click", () => {
       const address = URL.createObjectURL(new Blob([standalone(chart)], { type: "image/svg+xml" }));
       const name = chart.getAttribute("aria-label").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
@@ -62,11 +62,16 @@
     if (caption) caption.append(" ", button); else figure.append(button);
   });
 
-  // ---- tables that do not fit
+  // ---- tables that do not fit: less room between columns, then a row of the page, then rows as cards
   const fit = new ResizeObserver((changes) => changes.forEach(({ target }) => {
-    const table = target.firstElementChild;
-    table.classList.remove("as-cards");
-    table.classList.toggle("as-cards", target.scrollWidth > target.clientWidth + 1);
+    const table = target.firstElementChild, place = target.parentElement;
+    const overflows = () => target.scrollWidth > target.clientWidth + 1;
+    table.classList.remove("tight", "as-cards", "narrow");
+    place.classList.remove("full");
+    if (overflows()) table.classList.add("tight");
+    if (overflows()) place.classList.add("full");
+    if (overflows()) table.classList.add("as-cards");
+    if (overflows()) table.classList.add("narrow");
   }));
   document.querySelectorAll(".scroll:has(> table.cards)").forEach((region) => fit.observe(region));
 

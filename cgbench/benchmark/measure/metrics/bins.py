@@ -16,10 +16,17 @@ from cgbench.text.plain_text import words_of
 
 LARGEST = 1e300  # so that differences are finite
 MOST = 1000  # bins
+COLUMN = "column:"
+"""How the name of a feature begins that is any column of a table."""
 QUARTILES = "quantiles:4"
 FEW, ENOUGH = 12, 10
 """By default, up to this many distinct whole numbers have one bin each, with at least ten examples.
 """
+
+
+def title_of(feature: str) -> str:
+    """A feature as people write it: ``number of clauses`` for ``column:number_of_clauses``."""
+    return feature.removeprefix(COLUMN).replace("_", " ")
 
 
 @dataclass(frozen=True)

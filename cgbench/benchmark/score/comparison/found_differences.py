@@ -36,7 +36,8 @@ class Differences:
     ``ngrams``: n-grams (out of ``tested``) with a q-value below the level, smallest first.
     ``shown``: the first in each direction, none part of another. ``examples``: the largest
     differences in each direction. ``seeds_tested``: the n-grams also differ by more than the chance
-    of seeds; otherwise their q-values hold for these outputs only.
+    of seeds; otherwise their q-values hold for these outputs only. ``kinds_by``: what ``kinds``
+    are bins of, in words.
     """
 
     system: str
@@ -48,3 +49,4 @@ class Differences:
     examples: tuple[Example, ...]
     shown: tuple[FoundDifference, ...] = ()
     seeds_tested: bool = False
+    kinds_by: str = ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgbench.benchmark.measure.metrics.bins import title_of
 from cgbench.benchmark.measure.metrics.metric import Metric, Signature
 from cgbench.benchmark.score.comparison.comparison import (
     Comparison,
@@ -68,6 +69,11 @@ class ScoredSystems:
             else check_requirement(requirement, self.metric, self.results, baseline, self.sampling)
             for requirement in self.require
         )
+
+    @property
+    def by_title(self) -> str:
+        """The feature of the bins in words; empty without bins."""
+        return title_of(self.by) if self.by else ""
 
     @property
     def star_test(self) -> str | None:

@@ -116,7 +116,16 @@ def find_differences(
         has_seeds = max(map(len, texts)) > 1
         differences.append(
             Differences(
-                name, names[base], tested, ngrams, words, of_kinds, examples, shown, has_seeds
+                name,
+                names[base],
+                tested,
+                ngrams,
+                words,
+                of_kinds,
+                examples,
+                shown,
+                has_seeds,
+                scored.by_title or "type of compound",
             )
         )
     return tuple(differences)

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cgbench.benchmark.measure.metrics.bins import Feature, feature_of_column, lengths
+from cgbench.benchmark.measure.metrics.bins import COLUMN, Feature, feature_of_column, lengths
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.measure.metrics.registry import metrics_with_feature
 from cgbench.errors import InputError, argument
@@ -27,9 +27,6 @@ from cgbench.text.inputs import AnyPath, Texts, as_column
 from cgbench.text.joins import NONE, Examples
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import form, split_name
-
-COLUMN = "column:"
-"""How the name of a feature begins that is any column of the table."""
 
 
 @dataclass(frozen=True)

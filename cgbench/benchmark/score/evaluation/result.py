@@ -349,7 +349,7 @@ class Evaluation:
             if self.inputs is not None:  # intervals, if only scores were asked for
                 (subsets,) = scored.on(None, self.inputs.comparison.without_tests)
                 subsets_of = [[subset] for subset in subsets]
-        label = f"{scored.by} (number of examples)" if scored.by else ""
+        label = f"{scored.by_title} (number of examples)" if scored.by else ""
         charts = [
             score_chart(scored, name, subsets_of, label, note=note) for name in metric.figures
         ]

@@ -12,7 +12,7 @@ from itertools import chain
 from cgbench.benchmark.score.comparison.results import Tested
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.significance import MARKS
-from cgbench.tables import Cell, Ready, fixed, latex_cell, latex_mark, latex_note, render
+from cgbench.tables import BOLD, Cell, Ready, fixed, latex_cell, latex_mark, latex_note, render
 
 STARS = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
 """What stars mean."""
@@ -24,7 +24,7 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     if all(score.value is None for scores in systems for score in scores[1:]):
         return ""
     labels = [
-        f"{scored.metric.label(figure)} by {scored.by}",
+        scored.by_title,
         "all",
         *(bin.label for bin, _ in scored.results[0].bins),
     ]
@@ -45,7 +45,7 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     scores = list(chain.from_iterable(systems))
     meanings = []
     if any(score.is_best for score in scores):
-        meanings.append("Bold: best system, or not significantly worse than the best.")
+        meanings.append(f"{BOLD}.")
     if any(score.stdev is not None for score in scores):
         meanings.append("±: standard deviation over seeds.")
     if scored.baseline:

@@ -60,20 +60,27 @@ def tables_of(
     of_metrics = [(metric, list(rows_of(metric))) for metric in (scored, *more)]
     rows = of_metrics[0][1]
     line = _one_line(scored, width) if one_line and not scored.people and not more else None
-    first = (
-        _people(scored, rows, max(width, 1))
-        if scored.people
-        else systems_table(scored, rows, width)
-    )
-    if more:
-        first = _side_by_side(of_metrics, width)
-    blocks: list[OutputTable | Note] = [Note(line) if line else first]
+    blocks: list[OutputTable | Note] = [Note(line) if line else first_table(of_metrics, width)]
     for metric, rows in of_metrics:
         blocks += _further_tables(metric, rows, width, reasons)
     blocks = [
         without_equal_p(block) if isinstance(block, OutputTable) else block for block in blocks
     ]
-    return blocks if line else [*blocks, _signatures(of_metrics)]
+    return blocks if line else [*blocks, signatures(of_metrics)]
+
+
+def first_table(of_metrics: Sequence[tuple[ScoredSystems, list[Row]]], width: int) -> OutputTable:
+    """The table of systems that an output begins with: by one metric with all columns, or by
+    several side by side.
+
+    :param of_metrics: the systems by each metric, with the rows of :func:`rows_of`.
+    """
+    scored, rows = of_metrics[0]
+    if len(of_metrics) > 1:
+        return _side_by_side(of_metrics, width)
+    if scored.people:
+        return _people(scored, rows, max(width, 1))
+    return without_equal_p(systems_table(scored, rows, width))
 
 
 def _side_by_side(of_metrics: Sequence[tuple[ScoredSystems, list[Row]]], width: int) -> OutputTable:
@@ -100,7 +107,7 @@ def _further_tables(
     """
     blocks: list[OutputTable | Note] = []
     blocks += (
-        [_bins(scored, rows, figure, width) for figure in scored.metric.figures]
+        [bins_of(scored, rows, figure, width) for figure in scored.metric.figures]
         if scored.by
         else []
     )
@@ -208,14 +215,14 @@ def systems_table(
     return OutputTable(["system", "n", "runs", *head], lines, title=title, starts=starts)
 
 
-def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
+def bins_of(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
     """One line per bin and system; in LaTeX, one column per bin."""
     rows = [row for row in rows if row.analysis == "bins" and row.figure == figure]
     if all(row.value is None for row in rows):
         return OutputTable([], [])  # CTER aggregate where the bins divide groups
     lines = lines_of(rows, ("bin", "n", "system"), _score_cells(rows, width), once=2)
-    head = [f"{scored.by}", "n", "system", scored.metric.label(figure), *heads(COLUMNS_OF_SCORE)]
-    title = f"{scored.metric.axis(figure)} by {scored.by}"
+    head = [scored.by_title, "n", "system", scored.metric.label(figure), *heads(COLUMNS_OF_SCORE)]
+    title = f"{scored.metric.axis(figure)} by {scored.by_title}"
     return OutputTable(head, lines, 3, title, latex=bins_table(scored, figure, width))
 
 
@@ -243,7 +250,8 @@ def drop_blocks(scored: ScoredSystems, rows: Sequence[Row], width: int) -> tuple
         "test / control",
         *heads(columns),
     ]
-    return OutputTable(head, lines, 2), Note("\n".join(words), in_latex=False)
+    title = f"{scored.metric.name}: from the control set to the test set"
+    return OutputTable(head, lines, 2, title), Note("\n".join(words), in_latex=False)
 
 
 def _drop_in_words(scored: ScoredSystems, row: Row, width: int) -> str:
@@ -270,7 +278,7 @@ def _pairs(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) 
     lines = lines_of(
         pairs, ("system", "baseline", "bin"), lambda row: texts(columns, row, decimals)
     )
-    head = [f"{scored.metric.label(figure)}: all pairs", "against", scored.by or ""]
+    head = [f"{scored.metric.label(figure)}: all pairs", "against", scored.by_title]
     return OutputTable([*head, *heads(columns)], lines, 3)
 
 
@@ -404,7 +412,8 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
     )
 
 
-def _signatures(of_metrics: Sequence[tuple[ScoredSystems, Iterable[Row]]]) -> Note:
+def signatures(of_metrics: Sequence[tuple[ScoredSystems, Iterable[Row]]]) -> Note:
+    """What the stars mean, and the signature of each metric."""
     lines = [legend(scored, rows) for scored, rows in of_metrics if scored.test]
     lines = list(dict.fromkeys(lines))
     if len(of_metrics) > 1:
@@ -471,10 +480,10 @@ def differences_tables(differences: Iterable[Differences], width: int) -> list[O
         )
         blocks.append(
             OutputTable(
-                [f"kinds: {names}", *head],
+                [f"by {pair.kinds_by}: {names}", *head],
                 _lines(pair.kinds, width),
-                title="Kinds of examples",
-                key="kind",
+                title=f"Scores by {pair.kinds_by}",
+                key=pair.kinds_by,
             )
         )
         lines = [
