@@ -34,7 +34,8 @@ from pathlib import Path
 
 import numpy as np
 from second_run_effects import match
-from second_run_report import build_columns, print_report
+from second_run_lexical import learn
+from second_run_report import LEXICAL_FILE, build_columns, print_report
 
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.measure.metrics.bleu_chrf_ter import sentence_chrf
@@ -272,6 +273,20 @@ def halves(folder: Path) -> list[np.ndarray]:
     return [np.flatnonzero((columns.high | columns.low) & (half == number)) for number in (0, 1)]
 
 
+def measure_lexical(work: Path, direction: str) -> None:
+    """The negative log-likelihood per word of each candidate's reference under IBM Model 1."""
+    model = None
+    for pool in POOLS:
+        folder = work / "builds" / direction / pool
+        if (folder / LEXICAL_FILE).exists() or not (folder / "done").exists():
+            continue
+        if model is None:
+            files = text_files(work, "train", direction)
+            model = learn(list(zip(*map(read_lines, files), strict=True)))
+        pairs = candidates_of(Release.open(folder / "release"))
+        np.save(folder / LEXICAL_FILE, -np.array([model.likelihood(pair) for pair in pairs]))
+
+
 def sentences_of(work: Path, direction: str) -> list[str]:
     """Everything that a system of a direction translates: candidates and probes of all builds."""
     lines: dict[str, None] = {}
@@ -368,8 +383,6 @@ def judge(work: Path, direction: str, pool: str, system: str) -> None:
         chance=chance,
         knowledge=knowledge,
         pairs=match(columns, given),
-        without_reference=match(columns, given, (0, 1)),
-        strict_pairs=match(columns, strict),
     )
     partial.replace(out)
 
@@ -440,6 +453,7 @@ def run_steps(work: Path, shared: Path, directions: Sequence[str], steps: Sequen
             do("train", f"{direction}/{name}", train, direction, name, settings, UPDATES)
         for pool in POOLS:
             do("build", f"{direction}/{pool}", build, direction, pool)
+        do("build", direction, measure_lexical, direction)
         for name, settings in systems_of_runs():
             do("train", f"{direction}/{name}", train, direction, name, settings, UPDATES)
             for system in (name, *CONTROLS):

@@ -15,6 +15,10 @@ from second_run_design import degrees_of_freedom
 
 from cgbench.benchmark.score.comparison.significance import holm
 
+MATCHED = (0, 1, 2)
+"""The covariates that pairs are matched in: length, rarest word, likelihood of the reference."""
+WITHOUT, LEXICAL = (0, 1), (0, 1, 3)
+"""Without the likelihood, and with that of Model 1 instead."""
 CALIPER = 0.5
 """Largest difference of a matched pair in each covariate, in standard deviations."""
 _FORBIDDEN = 1e4  # more than all distances within the calipers together
@@ -25,8 +29,8 @@ class Build(NamedTuple):
     """The candidates of a build, one row each.
 
     ``high``, ``low``: bool, those of high and of low degree; ``cell``: whether the uncertainty is
-    high; ``covariates`` float ``[n, 3]``, in standard deviations: length, rarest word, likelihood
-    of the reference given length.
+    high; ``covariates`` float ``[n, 3 or 4]``, in standard deviations: length, rarest word, and the
+    likelihood of the reference given length, by the two models and by Model 1.
     """
 
     high: np.ndarray
@@ -61,18 +65,18 @@ def build_of(
     uncertainty: np.ndarray,
     length: np.ndarray,
     rarest: np.ndarray,
-    reference: np.ndarray,
+    references: Sequence[np.ndarray],
     usable: np.ndarray,
 ) -> Build:
     """A build from the columns of its candidates, float ``[n]``.
 
     :param rarest: the training count of the rarest source word.
-    :param reference: the negative log-likelihood of the reference per token.
+    :param references: negative log-likelihoods of the reference per token.
     :param usable: bool, those that are not dropped as noise.
     """
     first, second = np.quantile(degree[usable], [1 / 3, 2 / 3])
-    given_length = reference - _mean_at(length, reference)
-    columns = np.stack([length, np.log(rarest), given_length], axis=1).astype(float)
+    given_length = [reference - _mean_at(length, reference) for reference in references]
+    columns = np.stack([length, np.log(rarest), *given_length], axis=1).astype(float)
     covariates = columns / np.maximum(columns[usable].std(axis=0), 1e-12)
     cell = uncertainty > np.median(uncertainty[usable])
     return Build((degree >= second) & usable, (degree <= first) & usable, cell, covariates)
@@ -94,7 +98,7 @@ def _mean_at(length: np.ndarray, values: np.ndarray) -> np.ndarray:
     return means
 
 
-def match(build: Build, given: np.ndarray, covariates: Sequence[int] = (0, 1, 2)) -> np.ndarray:
+def match(build: Build, given: np.ndarray, covariates: Sequence[int] = MATCHED) -> np.ndarray:
     """Matched pairs among the given candidates, int ``[pairs, 2]``: high, low.
 
     Within an uncertainty cell, of all assignments within the calipers the one with the most pairs,
@@ -118,7 +122,7 @@ def effect_of(
     build: Build,
     given: np.ndarray,
     score: np.ndarray,
-    covariates: Sequence[int] = (0, 1, 2),
+    covariates: Sequence[int] = MATCHED,
     pairs: np.ndarray | None = None,
     knowledge: np.ndarray | None = None,
 ) -> RunEffect:
@@ -156,7 +160,8 @@ def influences(build: Build, given: np.ndarray, score: np.ndarray, pairs: np.nda
     """How much each sentence moves the effect of a run, ``[n]``: the variance over sentences is the
     sum of squares. The slopes count as known.
     """
-    rest = score - build.covariates @ slopes(build, given, score, build.covariates)
+    columns = build.covariates[:, list(MATCHED)]
+    rest = score - columns @ slopes(build, given, score, columns)
     moved = np.zeros(len(score))
     for rows, sign in zip(pairs.T, (-1, 1), strict=True):
         moved[rows] += sign * (rest[rows] - rest[rows].mean()) / len(pairs)
@@ -172,7 +177,8 @@ def curve_of(
     :param inside: bool, the candidates that count.
     """
     edges = np.quantile(degree, np.linspace(0, 1, bins + 1)[1:-1])
-    columns = np.concatenate([build.covariates, build.cell[:, None]], axis=1)
+    matched = build.covariates[:, list(MATCHED)]
+    columns = np.concatenate([matched, build.cell[:, None]], axis=1)
     columns = columns - columns.mean(0)
     of_bins = np.eye(bins)[np.searchsorted(edges, degree, side="right")]
     inputs = np.concatenate([of_bins, columns], axis=1)[inside]

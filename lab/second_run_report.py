@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from second_run_effects import (
+    LEXICAL,
+    MATCHED,
+    WITHOUT,
     Build,
     answer,
     build_of,
@@ -23,6 +26,7 @@ from second_run_effects import (
 
 from cgbench.benchmark.release.release import Release
 
+LEXICAL_FILE = "lexical.npy"
 HALF_OF_THE_LOSS = 1.1
 BINS = 6
 NORMAL = 1.96
@@ -61,18 +65,26 @@ def build_columns(folder: Path) -> tuple[Build, np.ndarray]:
     columns = Release.open(folder / "release").table().to_pydict()
     names = ("degree", "rmi", "source_length", "source_rarest", "reference_pe_stu")
     values = [np.array(columns[name], float) for name in names]
+    references = [values.pop()]
+    if (folder / LEXICAL_FILE).exists():
+        references.append(np.load(folder / LEXICAL_FILE))
     usable = np.array([not stage.startswith("dropped") for stage in columns["stage"]])
-    return build_of(*values, usable), values[0]
+    return build_of(*values, references, usable), values[0]
 
 
 class Variants(NamedTuple):
-    """Effects that decide nothing: without matching the likelihood of references; where four of
-    five probes must pass; without the regression on knowledge; and over all pairs, given or not.
+    """Effects that decide nothing. ``strict``: four of five probes must pass; ``no_knowledge``:
+    without the regression on knowledge; the rest by what pairs are matched in beside length and
+    rarest word: nothing, the reference's likelihood by Model 1, or that of the estimate; over given
+    pairs or over all, given or not.
     """
 
-    without_reference: float
     strict: float
-    without_knowledge: float
+    no_knowledge: float
+    given_without: float
+    given_lexical: float
+    all_without: float
+    all_lexical: float
     all_pairs: float
 
 
@@ -102,7 +114,20 @@ class BuildResult:
     @property
     def effect(self) -> float:
         """The mean over systems of their mean over seeds."""
-        return float(np.nanmean(np.nanmean(self.effects, axis=1)))
+        return float(np.nanmean(self.of_systems))
+
+    @property
+    def of_systems(self) -> np.ndarray:
+        """The mean over seeds of each system, ``[systems]``; NaN for one without a finished run."""
+        return finite_mean(self.effects.T)
+
+
+def finite_mean(values: np.ndarray) -> np.ndarray:
+    """The mean over the first axis of values that are not NaN; NaN where all are."""
+    finite = np.isfinite(values)
+    counts = finite.sum(axis=0)
+    sums = np.where(finite, values, 0).sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def result_of(study: Study, direction: str, pool: str) -> BuildResult | None:
@@ -111,8 +136,11 @@ def result_of(study: Study, direction: str, pool: str) -> BuildResult | None:
     if not any(runs.values()):
         return None
     build, degree = build_columns(folder)
-    everything = np.ones(len(degree), bool)
-    every_pair = match(build, everything)
+    everything, sides = np.ones(len(degree), bool), build.high | build.low
+    every_pair = {
+        covariates: match(build, everything, covariates)
+        for covariates in (WITHOUT, LEXICAL, MATCHED)
+    }
     effects = np.full((len(study.systems), len(study.seeds)), np.nan)
     chrf = np.full_like(effects, np.nan)
     rows, moved, curves = [], [], []
@@ -122,14 +150,19 @@ def result_of(study: Study, direction: str, pool: str) -> BuildResult | None:
             knowledge = run["knowledge"]
             effect = effect_of(build, given, score, pairs=run["pairs"], knowledge=knowledge)
             effects[number, seed], chrf[number, seed] = effect.effect, score.mean()
+            strict = run["strict"]
             others = [
-                effect_of(build, given, score, (0, 1), run["without_reference"], knowledge),
-                effect_of(build, run["strict"], score, (0, 1, 2), run["strict_pairs"], knowledge),
+                effect_of(build, strict, score, knowledge=knowledge),
                 effect_of(build, given, score, pairs=run["pairs"]),
+                effect_of(build, given, score, WITHOUT, knowledge=knowledge),
+                effect_of(build, given, score, LEXICAL, knowledge=knowledge),
+                *(
+                    effect_of(build, everything, score, covariates, pairs)
+                    for covariates, pairs in every_pair.items()
+                ),
             ]
-            raw = effect_of(build, everything, score, pairs=every_pair)
-            shares = [given.mean(), effect.pairs, effect.lost, effect.imbalance]
-            rows.append([*shares, *(other.effect for other in others), raw.effect])
+            shares = [given[sides].mean(), effect.pairs, effect.lost, effect.imbalance]
+            rows.append([*shares, *(other.effect for other in others)])
             moved.append(influences(build, given, score, run["pairs"]))
             curves.append(
                 [curve_of(degree, build, inside, score, BINS) for inside in (given, everything)]
@@ -148,7 +181,7 @@ def result_of(study: Study, direction: str, pool: str) -> BuildResult | None:
         effects,
         NORMAL * float(np.sqrt(variance)),
         Variants(*others),
-        np.nanmean(curves, axis=0),
+        finite_mean(np.array(curves)),
         chrf,
     )
 
@@ -162,21 +195,27 @@ def table(rows: Sequence[Sequence[Any]], head: Sequence[str]) -> str:
 def print_builds(study: Study, results: Sequence[BuildResult]) -> None:
     """The builds, and the effects of their systems."""
     rows: list[list[str]] = []
-    of_systems = []
+    of_systems, of_variants = [], []
     for result in results:
         name = f"{result.name[1]}, {result.name[0]}"
         low, high = (result.effect + sign * result.half_width for sign in (-1, 1))
         rows.append([name, str(result.finished), f"{result.candidates:,}", f"{result.given:.1f}"])
         rows[-1] += [f"{result.pairs:.0f}", f"{result.lost:.0f}", f"{result.imbalance:.2f}"]
         rows[-1] += [f"{result.effect:.1f} [{low:.1f}, {high:.1f}]"]
-        rows[-1] += [f"{value:.1f}" for value in result.variants]
+        of_variants.append([name, *(f"{value:.1f}" for value in result.variants)])
         cells = [
             " ".join(f"{value:.1f}" for value in values[np.isfinite(values)]) or "-"
             for values in result.effects
         ]
         of_systems.append([name, *cells, f"{np.nanmean(result.chrf):.1f}"])
     head = ["build", "runs", "candidates", "given, %", "pairs per run", "unmatched", "imbalance"]
-    print(table(rows, [*head, "effect", "no likelihood", "4 of 5", "no knowledge", "all pairs"]))
+    print(table(rows, [*head, "effect"]))
+    print(
+        table(
+            of_variants,
+            ["effect, deciding nothing", *(name.replace("_", " ") for name in Variants._fields)],
+        )
+    )
     print(table(of_systems, ["effect by seed", *study.systems, "chrF"]))
 
 
@@ -230,7 +269,7 @@ def print_controls(study: Study, results: Sequence[BuildResult]) -> None:
                 effect = effect_of(
                     build, given, memory["score"], pairs=memory["pairs"], knowledge=known
                 )
-                largest = np.nanmax(np.nanmean(by_name[direction, pool].effects, axis=1))
+                largest = np.nanmax(by_name[direction, pool].of_systems)
                 rows.append(
                     [name, f"{100 * given.mean():.1f}", effect.pairs, f"{effect.effect:.1f}"]
                 )

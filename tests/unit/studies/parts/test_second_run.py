@@ -19,6 +19,9 @@ from second_run_effects import (  # noqa: E402
     missing_effect,
     over_pools,
 )
+from second_run_lexical import learn  # noqa: E402
+
+sys.path.remove(str(LAB))
 
 
 def flat_build(high, low, cell, covariates):
@@ -36,7 +39,7 @@ def simulated(seed, effect, rows=3000):
     rarest = np.round(np.exp(random.normal(5 - 1.5 * degree, 1.5, rows))) + 3
     reference = 1 + 0.05 * length + 0.5 * degree + random.normal(0, 0.5, rows)
     uncertainty = reference + random.normal(0, 1, rows)
-    build = build_of(degree, uncertainty, length, rarest, reference, np.ones(rows, bool))
+    build = build_of(degree, uncertainty, length, rarest, [reference], np.ones(rows, bool))
     score = 80 - 2 * length + 3 * np.log(rarest) - 8 * reference - effect * build.high
     return build, score + random.normal(0, 8, rows), random.random(rows) < 0.5
 
@@ -137,3 +140,12 @@ def test_differences_are_of_the_first_minus_the_second():
     results = {(one, two): (interval, p) for one, two, interval, p in differences(effects)}
     assert results["low", "high"][0].mean == pytest.approx(-3, abs=0.3)
     assert results["low", "high"][1] < 0.01 < results["low", "same"][1]
+
+
+def test_model_1_finds_the_words_whatever_their_order():
+    corpus = [("a b", "x y"), ("b c", "y z"), ("c a", "x z"), ("a", "x"), ("b", "y")] * 5
+    model = learn(corpus)
+    assert model.translations["a", "x"] > 0.9 > 0.1 > model.translations["a", "y"]
+    right, turned, wrong = (model.likelihood(("a b", target)) for target in ("x y", "y x", "x z"))
+    assert right == pytest.approx(turned)
+    assert right > wrong
