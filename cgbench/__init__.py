@@ -33,10 +33,10 @@ if (
     from cgbench.benchmark.score.evaluation.request import Breakdown as Breakdown
     from cgbench.benchmark.score.evaluation.request import Control as Control
     from cgbench.benchmark.score.evaluation.request import ExampleOptions as ExampleOptions
-    from cgbench.benchmark.score.imported.import_scores import HumanJudgements as HumanJudgements
-    from cgbench.benchmark.score.imported.import_scores import ImportedMetric as ImportedMetric
-    from cgbench.benchmark.score.imported.import_scores import ScoredTexts as ScoredTexts
     from cgbench.benchmark.score.imported.import_scores import import_scores as import_scores
+    from cgbench.benchmark.score.imported.request import HumanJudgements as HumanJudgements
+    from cgbench.benchmark.score.imported.request import ImportedMetric as ImportedMetric
+    from cgbench.benchmark.score.imported.request import ScoredTexts as ScoredTexts
     from cgbench.data_recipes.frames import load_data as load_data
     from cgbench.errors import InputError as InputError
     from cgbench.models.ensemble import Ensemble as Ensemble
@@ -62,7 +62,7 @@ _MODULES = {
     ),
     **dict.fromkeys(
         ("HumanJudgements", "ImportedMetric", "ScoredTexts"),
-        "cgbench.benchmark.score.imported.import_scores",
+        "cgbench.benchmark.score.imported.request",
     ),
     **dict.fromkeys(("RuleJudgements", "rules"), "cgbench.studies.rules.rule_scores"),
     "Comparison": "cgbench.benchmark.score.comparison.comparison",

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.score.imported.import_scores import ImportRequest, import_scores
+from cgbench.benchmark.score.imported.import_scores import import_scores
+from cgbench.benchmark.score.imported.request import ImportRequest
 from cgbench.commands.click_types import split_systems
 from cgbench.commands.metric_command import MetricCommand
 from cgbench.commands.options import takes

@@ -15,14 +15,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cgbench.text.damage import sampled
+from cgbench.text.form_sample import FormSample
 from cgbench.text.plain_text import words_of
 
 MOST = 0.5  # of the hypotheses have the string
+NEARLY_ALL = 0.9  # of the lines have a mark between fields equally often
+MOST_FIELD_MARKS = 4
+OPENED = 1 / 3  # of the references open with a mark where nearly all hypotheses do
 HARDLY_ANY = 0.1  # of that share of the references have it
 ELLIPSIS = 3  # points
 REPEATED_ENDS = 2  # marks that end a sentence, one after another
-LINES = 1024  # at most about twice as many are compared
 MOST_WORDS = 2  # of a string that no reference is compared with
 FEWEST = 3  # lines with the string
 VARIED = 0.5  # as many lines are distinct without it as among references; else a system repeats
@@ -36,7 +38,7 @@ _TOKENS = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?|.", re.DOTALL)
 _BLANK = re.compile(r"[^\S\t]")
 _WORD = re.compile(r"[^\W_]+")
 _MARKED_WORD = re.compile(r"\S*[^\w\s.,;'’-]")  # noqa: RUF001 - an apostrophe
-_FIELD_MARK = re.compile(r"[^\w\s]{2,4}|[|#~^=*/\\&@]")
+_FIELD_MARK = re.compile(r"[^\w\s]{2,4}|[|#~^=*/\\&@]|<\w{1,12}>|\[[^\w\s]?\w{0,12}\]")
 _ENDS = ".。．!！?？…।؟۔։።"  # noqa: RUF001 - other scripts
 _PUNCTUATION = _ENDS + "'’"  # noqa: RUF001 - an apostrophe
 _QUOTES = "\"'`\u00b4"
@@ -71,8 +73,8 @@ class Affix:
 
 
 def foreign_affix(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
+    hypotheses: FormSample,
+    references: FormSample,
     units: Callable[[str], Counter[str]],
     *,
     are_outputs: bool = True,
@@ -87,9 +89,7 @@ def foreign_affix(
     :param are_references: the others say the same, so that a string of words alone can be judged.
     """
     pairs = [
-        (hypotheses[row], references[row])
-        for row in sampled(len(hypotheses), LINES)
-        if hypotheses[row].strip()
+        pair for pair in zip(hypotheses.lines, references.lines, strict=True) if pair[0].strip()
     ]
     if len(pairs) < FEWEST:
         return None
@@ -98,16 +98,17 @@ def foreign_affix(
         or _labels(pairs)
         or (_ends_of_sentences(pairs) if are_outputs else None)
         or _after(pairs, are_references)
-        or _between(pairs, units)
+        or _between(hypotheses, references, units)
     )
 
 
-def _remedy(text: str) -> str:
+def remedy_of(text: str) -> str:
+    """What to do about a string."""
     remedy = next((remedy for sign, remedy in REMEDIES if sign.search(text)), None)
     return remedy or "remove it from every line"
 
 
-def _tokens(text: str, *, last: bool = False) -> list[str]:
+def tokens_of(text: str, *, last: bool = False) -> list[str]:
     """The characters of the beginning or the end of a line, with each number as ``0`` and other
     blanks as a blank.
     """
@@ -118,13 +119,18 @@ def _tokens(text: str, *, last: bool = False) -> list[str]:
 
 def _is_label(text: str) -> bool:
     """Whether a string is none that sentences of the same kind may share."""
-    return _has_mark(_unquoted(text)) and len(_WORD.findall(text)) <= MOST_WORDS
+    return _has_mark(_unquoted(text)) and len(words_in(text)) <= MOST_WORDS
 
 
-def _common_beginning(lines: Sequence[Sequence[str]]) -> list[str]:
-    """The longest beginning that :data:`MOST` of the lines share."""
+def words_in(text: str) -> list[str]:
+    """The runs of letters and digits of a text."""
+    return _WORD.findall(text)
+
+
+def common_beginning(lines: Sequence[Sequence[str]], least: float = MOST) -> list[str]:
+    """The longest beginning that ``least`` of the lines share."""
     beginning: list[str] = []
-    sharing, needed = list(lines), max(FEWEST, MOST * len(lines))
+    sharing, needed = list(lines), max(FEWEST, least * len(lines))
     while len(beginning) < LONGEST:
         position = len(beginning)
         counts = Counter(line[position] for line in sharing if len(line) > position)
@@ -138,13 +144,22 @@ def _common_beginning(lines: Sequence[Sequence[str]]) -> list[str]:
     return beginning
 
 
+def _foreign_part(beginning: list[str], of_references: Sequence[str]) -> list[str]:
+    """A beginning of hypotheses without the part at its end that references begin with."""
+    for length in range(1, len(beginning)):
+        inner = beginning[length:]
+        if inner == list(of_references[: len(inner)]):
+            return beginning[:length]
+    return beginning
+
+
 def _is_common(characters: Iterable[str]) -> bool:
     """Whether most of these characters are the same one, or digits."""
     counts = Counter("0" if character.isdigit() else character for character in characters)
     return 1 + counts.most_common(1)[0][1] >= MOST * counts.total()
 
 
-def _whole_words(beginning: list[str]) -> list[str]:
+def whole_words(beginning: list[str]) -> list[str]:
     """A beginning without the word that it breaks off in."""
     length = len(beginning)
     while length and _WORD.fullmatch(beginning[length - 1]):
@@ -170,10 +185,12 @@ def _before(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
     """A string before the text."""
     if not _is_common(hypothesis[0] for hypothesis, _ in pairs):
         return None  # fast: most texts end here
-    beginning = _whole_words(_common_beginning([_tokens(hypothesis) for hypothesis, _ in pairs]))
+    common = whole_words(common_beginning([tokens_of(hypothesis) for hypothesis, _ in pairs]))
+    of_references = common_beginning([tokens_of(reference) for _, reference in pairs])
+    beginning = _foreign_part(common, of_references)
     text = "".join(beginning)
     rests = _without(pairs, beginning)
-    if not text.strip() or not _is_foreign(pairs, rests, beginning):
+    if not text.strip() or not _is_foreign(pairs, rests, common):
         return None
     if not are_references and not _is_label(text):
         return None
@@ -188,15 +205,17 @@ def _before(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
         closed = sum(_is_class(rest.rstrip()[-1:], _CLOSING) for rest in rests.values())
         are_closed = closed >= MOST * len(rests)
         opened = sum(
-            _is_class(reference[:1], _OPENING)
-            and (not are_closed or _is_class(reference.rstrip()[-1:], _CLOSING))
-            for _, reference in pairs
+            _is_class(pairs[row][1][:1], _OPENING)
+            and not rest.lstrip().startswith(pairs[row][1][:1])
+            and (not are_closed or _is_class(pairs[row][1].rstrip()[-1:], _CLOSING))
+            for row, rest in rests.items()
         )
-        if opened > HARDLY_ANY * len(rests):
+        of_all = len(rests) >= NEARLY_ALL * len(pairs)
+        if opened > (OPENED if of_all else HARDLY_ANY) * len(rests):
             return None
     row = next(iter(rests))
     shown = pairs[row][0][: len(pairs[row][0]) - len(rests[row])]
-    return Affix(shown, "before", len(rests), _remedy(shown))
+    return Affix(shown, "before", len(rests), remedy_of(shown))
 
 
 def _labels(pairs: Sequence[Pair]) -> Affix | None:
@@ -204,10 +223,10 @@ def _labels(pairs: Sequence[Pair]) -> Affix | None:
     marked = sum(_MARKED_WORD.match(hypothesis) is not None for hypothesis, _ in pairs)
     if marked < MOST * len(pairs):
         return None  # fast: most texts end here
-    shapes = Counter(_first_shape(hypothesis) for hypothesis, _ in pairs)
+    shapes = Counter(first_shape(hypothesis) for hypothesis, _ in pairs)
     shape, count = shapes.most_common(1)[0]
     in_references = sum(
-        _first_shape(reference) == shape
+        first_shape(reference) == shape
         or _plain(reference).startswith(_plain(hypothesis.split()[0]))
         for hypothesis, reference in pairs
     )
@@ -217,29 +236,35 @@ def _labels(pairs: Sequence[Pair]) -> Affix | None:
         or in_references > HARDLY_ANY * count
     ):
         return None
-    with_it = [hypothesis for hypothesis, _ in pairs if _first_shape(hypothesis) == shape]
+    with_it = [hypothesis for hypothesis, _ in pairs if first_shape(hypothesis) == shape]
     if not _varies(with_it, [reference for _, reference in pairs]):
         return None
     example = with_it[0]
     shown = re.split(r"\s", example, maxsplit=1)[0]
-    return Affix(shown, "before", count, _remedy(shown))
+    return Affix(shown, "before", count, remedy_of(shown))
 
 
 def _after(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
     """A string after the text."""
     if not _is_common(hypothesis.rstrip(_END_OF_TEXT)[-1:] for hypothesis, _ in pairs):
         return None
-    ending = _common_beginning([_tokens(hypothesis, last=True) for hypothesis, _ in pairs])
-    end_of_text: list[str] = []
-    while ending and ending[-1] in _END_OF_TEXT:
-        end_of_text.append(ending.pop())
-    ending = _whole_words(ending + end_of_text[-1:] * (end_of_text[-1:] == [" "]))
+    common = common_beginning([tokens_of(hypothesis, last=True) for hypothesis, _ in pairs])
+    ending = _foreign_part(
+        common,
+        common_beginning([tokens_of(reference.rstrip(), last=True) for _, reference in pairs]),
+    )
+    if ending == common:
+        # The end of a sentence before the string is text.
+        end_of_text: list[str] = []
+        while ending and ending[-1] in _END_OF_TEXT:
+            end_of_text.append(ending.pop())
+        common = ending = whole_words(ending + end_of_text[-1:] * (end_of_text[-1:] == [" "]))
     text = "".join(reversed(ending))
     rests = _without(pairs, ending, last=True)
     is_punctuation = all(_is_class(mark, _CLOSING) or mark.isspace() for mark in text)
     if is_punctuation and not _closes_nothing(text, rests.values()):
         return None
-    if not _is_foreign(pairs, rests, ending, last=True):
+    if not _is_foreign(pairs, rests, common, last=True):
         return None
     if not are_references and not _is_label(text):
         return None
@@ -249,7 +274,7 @@ def _after(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
             return None
     row = next(iter(rests))
     shown = pairs[row][0].rstrip()[len(rests[row]) :]
-    return Affix(shown, "after", len(rests), _remedy(shown))
+    return Affix(shown, "after", len(rests), remedy_of(shown))
 
 
 def _closes_nothing(text: str, rests: Iterable[str]) -> bool:
@@ -298,12 +323,16 @@ def _without(pairs: Sequence[Pair], affix: Sequence[str], *, last: bool = False)
     rests = {}
     for row, (hypothesis, _) in enumerate(pairs):
         line = hypothesis.rstrip() if last else hypothesis
-        if affix and _begins(_tokens(line, last=last), affix):
-            tokens = _TOKENS.findall(line[-LONGEST:] if last else line[:LONGEST])
-            chosen = tokens[len(tokens) - len(affix) :] if last else tokens[: len(affix)]
-            size = sum(map(len, chosen))
-            rests[row] = line[: len(line) - size] if last else line[size:]
+        if affix and _begins(tokens_of(line, last=last), affix):
+            rests[row] = without(line, len(affix), last=last)
     return rests
+
+
+def without(line: str, count: int, *, last: bool = False) -> str:
+    """A line without its first or last tokens (:func:`tokens_of`)."""
+    tokens = _TOKENS.findall(line[-LONGEST:] if last else line[:LONGEST])
+    size = sum(map(len, tokens[len(tokens) - count :] if last else tokens[:count]))
+    return line[: len(line) - size] if last else line[size:]
 
 
 def _is_foreign(
@@ -311,11 +340,13 @@ def _is_foreign(
 ) -> bool:
     """Whether most hypotheses and hardly any reference have these tokens, in whatever form, and a
     text besides.
+
+    :param rests: the hypotheses that have them, without the part of them that is no text.
     """
     if len(rests) < max(FEWEST, MOST * len(pairs)):
         return False
     text = _plain("".join(affix))
-    references = [_plain("".join(_tokens(reference, last=last))) for _, reference in pairs]
+    references = [_plain("".join(tokens_of(reference, last=last))) for _, reference in pairs]
     full = [reference for reference in references if reference]
     with_it = sum(reference.startswith(text) for reference in full) if text else 0
     share = len(rests) / len(pairs)
@@ -349,15 +380,20 @@ def _same_word(text: str, other: str, index: int) -> bool:
     return words[index] == others[index]
 
 
-def _between(pairs: Sequence[Pair], units: Callable[[str], Counter[str]]) -> Affix | None:
+def _between(
+    hypotheses: FormSample, references: FormSample, units: Callable[[str], Counter[str]]
+) -> Affix | None:
     """A mark that separates fields, of which one alone is the text."""
-    counts, in_references = (_field_marks([pair[side] for pair in pairs]) for side in (0, 1))
-    for mark, count in counts.most_common(4):
-        if count < max(FEWEST, MOST * len(pairs)) or in_references[mark] > HARDLY_ANY * count:
+    n = len(hypotheses.lines)
+    for mark in field_marks(hypotheses):
+        count = hypotheses.lines_with(mark)
+        if count < max(FEWEST, MOST * n) or references.lines_with(mark) > HARDLY_ANY * count:
             continue
+        if separates_all(mark, hypotheses.lines):
+            return Affix(mark, "between", count, remedy_of(mark))
         fields = [
             ([field.strip() for field in hypothesis.split(mark)], reference)
-            for hypothesis, reference in pairs
+            for hypothesis, reference in zip(hypotheses.lines, references.lines, strict=True)
             if mark in hypothesis
         ]
         whole = sum((units(" ".join(texts)) for texts, _ in fields), Counter[str]()).total()
@@ -375,16 +411,26 @@ def _between(pairs: Sequence[Pair], units: Callable[[str], Counter[str]]) -> Aff
                 and in_field <= (1 - LEAST_LESS) * whole
                 and matches_in_field >= (1 - MOST_LOST) * matches
             ):
-                return Affix(mark, "between", count, _remedy(mark))
+                return Affix(mark, "between", count, remedy_of(mark))
     return None
 
 
-def _field_marks(lines: Sequence[str]) -> Counter[str]:
-    """What may separate fields: words of a few marks, and tabs; with the number of lines."""
-    words = {word for word in "\n".join(lines).split() if not word.isalnum()}
-    marks = [word for word in words if _FIELD_MARK.fullmatch(word)] + ["\t"]
-    counts = Counter({mark: sum(mark in line for line in lines) for mark in marks[-20:]})
-    return +counts
+def separates_all(mark: str, lines: Sequence[str]) -> bool:
+    """Whether nearly all lines have a mark equally often, between texts that differ."""
+    full = [line for line in lines if line.strip()]
+    times = Counter(line.count(mark) for line in full)
+    ((most_times, count),) = times.most_common(1)
+    firsts = [line.partition(mark)[0] for line in full]
+    return most_times > 0 and count >= NEARLY_ALL * len(full) and _varies(firsts, full)
+
+
+def field_marks(text: FormSample) -> list[str]:
+    """What may separate fields: words of a few marks, the most frequent first, and tabs."""
+    counts = Counter(
+        {word: count for word, count in text.marked_counts.items() if _FIELD_MARK.fullmatch(word)}
+    )
+    tabs = ["\t"] * ("\t" in text.characters)
+    return tabs + [mark for mark, _ in counts.most_common(MOST_FIELD_MARKS)]
 
 
 def _is_class(character: str, categories: tuple[str, ...]) -> bool:
@@ -400,6 +446,6 @@ def _unquoted(text: str) -> str:
     )
 
 
-def _first_shape(text: str) -> str:
+def first_shape(text: str) -> str:
     """The first field of a line, with each word as ``w``."""
     return _WORD.sub("w", re.split(r"\s", text, maxsplit=1)[0])

@@ -30,6 +30,11 @@ _SPLIT = r"!\"#$%&()*+,./:;<=>?@\[\\\]^_`{|}~"  # as 13a does, which leaves othe
 _MARKS = f"[{_UNSPACED}]|[^\\s{_UNSPACED}{_SPLIT}]+|[{_SPLIT}]"  # slow to compile
 
 
+def has_unspaced(text: str) -> bool:
+    """Whether a text has characters of a script whose words are not (always) separated."""
+    return not text.isascii() and re.search(f"[{_UNSPACED}]", text) is not None
+
+
 class Damage(NamedTuple):
     """A form that programs give a text: what to look for, how to undo it, and how to say so."""
 
@@ -69,7 +74,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 _ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[ntr\"'])")
 _ESCAPE = re.compile("&(?:[a-zA-Z]{2,6}|#[0-9]{1,5}|#x[0-9a-fA-F]{1,4});")
-_END = re.compile(r"\s*<(?:/?s|pad|eos|bos|\|endoftext\||\|im_end\|)>\s*")
+_END = re.compile(r"<(?:/?s|pad|eos|bos|\|endoftext\||\|im_end\|)>")
 _ZERO_WIDTH = re.compile("[\u200b-\u200f\u2060\ufeff]")
 _BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _NUMBER = re.compile(r"\"?\d+\"?[,;:.)] ?(?=\S)")
@@ -126,7 +131,7 @@ FORMS = (
     ),
     Damage(
         "hyphens split off as Moses does (@-@)",
-        re.compile("(?:^| )@[^\\w\\s]@(?: |$)", re.M),
+        re.compile(r"@[^\w\s]@"),
         lambda line: re.sub(" ?@([^\\w\\s])@ ?", r"\1", line),
         "join them (sed 's/ @-@ /-/g')",
         adds=True,
@@ -140,7 +145,7 @@ FORMS = (
     Damage(
         "marks such as </s>",
         _END,
-        lambda line: _END.sub(" ", line).strip(),
+        lambda line: " ".join(_END.sub(" ", line).split()),
         "remove them",
         adds=True,
     ),
@@ -171,7 +176,7 @@ FORMS = (
     ),
     Damage(
         "escapes of addresses (such as %20)",
-        re.compile("(?:%[0-9A-Fa-f]{2})+"),
+        re.compile("%[0-9A-Fa-f]{2}"),
         urllib.parse.unquote,
         "decode them (urllib.parse.unquote in Python)",
     ),

@@ -11,7 +11,7 @@ is a law, not a list of errors:
   keep them from matching (:mod:`cgbench.text.pieces`);
 - lines fit their own references better than others (:mod:`cgbench.text.line_order`);
 - case, tokenisation, blanks and escapes are those of the references
-  (:mod:`cgbench.text.profile`, only with enough evidence).
+  (:mod:`cgbench.text.profile` and :mod:`cgbench.text.pair_contrasts`, only with enough evidence).
 
 Known errors (:mod:`cgbench.text.damage`) give better words for the remedy, and are recognised in
 a single line, because undoing them makes the hypotheses match.
@@ -27,8 +27,10 @@ from dataclasses import dataclass
 from cgbench.errors import argument
 from cgbench.text.affixes import foreign_affix
 from cgbench.text.damage import FORM_LINES, LONGEST, forms_of, sampled, units_of
+from cgbench.text.form_sample import FormSample
 from cgbench.text.line_order import displacement
-from cgbench.text.markup_check import JSON, are_counted, format_of
+from cgbench.text.markup_check import JSON, are_counted, format_of, wrapper_of_both
+from cgbench.text.pair_contrasts import lack_blanks, other_case, written_twice
 from cgbench.text.pieces import FEWEST_OF_BOTH, foreign_symbol, piece_marks
 from cgbench.text.profile import CASE, Profile, contrasts, lacks_escapes
 
@@ -97,10 +99,12 @@ def damages(
     """
     rows = sampled(len(hypotheses), FORM_LINES)
     texts, others = (
-        [
-            _both_ends(lines[row].partition(reading.end)[0] if reading.end else lines[row])
-            for row in rows
-        ]
+        FormSample(
+            [
+                _both_ends(lines[row].partition(reading.end)[0] if reading.end else lines[row])
+                for row in rows
+            ]
+        )
         for lines in (hypotheses, references)
     )
     checks = (
@@ -109,9 +113,38 @@ def damages(
         lambda: _affixes(texts, others, reading, are_references),
         lambda: _pieces(texts, others, reading),
         lambda: _symbols(texts, others, reading),
+        lambda: _wrappers_of_both(texts, others, reading) if are_references else [],
         lambda: _order(hypotheses, references) if are_references else [],
     )
     return next((problems for check in checks if (problems := check())), [])
+
+
+def pair_contrasts(
+    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+) -> list[Difference]:
+    """What pairs of lines tell that profiles do not: a text written twice, without blanks, or in
+    another case.
+    """
+    rows = sampled(len(hypotheses), FORM_LINES)
+    texts, others = (
+        FormSample([_both_ends(lines[row]) for row in rows]) for lines in (hypotheses, references)
+    )
+    n = f"of {texts.size:,} hypotheses"
+    if count := written_twice(texts, others):
+        return _stop(f"the text is written twice in {count:,} {n}", "write it once")
+    if reading.words != CHARACTERS and lack_blanks(texts, others):
+        text = "no blanks between words, unlike the references"
+        return _stop(text, "write the hypotheses with blanks")
+    if reading.case and (count := other_case(texts, others)):
+        text = f"{count:,} words differ from those of the references in case alone"
+        return _stop(text, _same_case(reading))
+    return []
+
+
+def _same_case(reading: Reading) -> str:
+    if reading.lowercase:
+        return f"{argument('lowercase')} ignores case"
+    return "put both texts in the same case"
 
 
 def _both_ends(line: str) -> str:
@@ -124,12 +157,10 @@ def _stop(text: str, remedy: str) -> list[Difference]:
     return [Difference(text, remedy, stops=True, normalises=False)]
 
 
-def _formats(
-    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
-) -> list[Difference]:
+def _formats(hypotheses: FormSample, references: FormSample, reading: Reading) -> list[Difference]:
     """Lines of a format on one side or on both."""
-    of_hypotheses, of_references = format_of(hypotheses), format_of(references)
-    if not reading.whole and are_counted(hypotheses) and are_counted(references):
+    of_hypotheses, of_references = format_of(hypotheses.lines), format_of(references.lines)
+    if not reading.whole and are_counted(hypotheses.lines) and are_counted(references.lines):
         return _stop(
             "the lines of both texts begin with their numbers, and are records and not text",
             "name the files .csv or .jsonl and the column, or remove the numbers",
@@ -176,7 +207,7 @@ def _units(reading: Reading) -> Callable[[str], Counter[str]]:
 
 
 def _affixes(
-    hypotheses: Sequence[str], references: Sequence[str], reading: Reading, are_references: bool
+    hypotheses: FormSample, references: FormSample, reading: Reading, are_references: bool
 ) -> list[Difference]:
     """A string before, after or between texts that only one side has."""
     for holder, sides in (
@@ -191,16 +222,25 @@ def _affixes(
             other = "reference" if holder == "hypotheses" else "hypothesis"
             other = other if are_references else "other text of the same examples"
             text = (
-                f"{affix.text!r} {affix.place} the text of {affix.lines:,} of {len(hypotheses):,}"
-                f" {holder}, and of hardly any {other}"
+                f"{affix.text!r} {affix.place} the text of {affix.lines:,} of"
+                f" {len(hypotheses.lines):,} {holder}, and of hardly any {other}"
             )
             return _stop(text, affix.remedy)
     return []
 
 
-def _pieces(
-    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+def _wrappers_of_both(
+    hypotheses: FormSample, references: FormSample, reading: Reading
 ) -> list[Difference]:
+    """Markup that is the same in both texts, which a score would compare."""
+    wrapper = None if reading.whole else wrapper_of_both(hypotheses, references)
+    if wrapper is None:
+        return []
+    text = f"{wrapper.text!r} {wrapper.place} the text of nearly all lines of both texts"
+    return _stop(f"{text} is markup and not text", wrapper.remedy)
+
+
+def _pieces(hypotheses: FormSample, references: FormSample, reading: Reading) -> list[Difference]:
     """Texts in pieces of words."""
     if reading.joins:
         return []
@@ -210,7 +250,8 @@ def _pieces(
         if reading.whole or is_rare:
             return []  # whole texts are also equal in pieces
     for mark, holder in zip(marks, ("hypotheses", "references"), strict=True):
-        if mark:
+        is_strange = holder == "references" and mark and mark.count < FEWEST_OF_BOTH
+        if mark and not is_strange:
             both = " of both texts" if all(marks) else f" of the {holder}"
             is_visible = mark.text.isprintable()
             kind = "pieces of words" if is_visible else "characters without width"
@@ -220,17 +261,14 @@ def _pieces(
     return []
 
 
-def _symbols(
-    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
-) -> list[Difference]:
+def _symbols(hypotheses: FormSample, references: FormSample, reading: Reading) -> list[Difference]:
     """A symbol that keeps hypotheses from matching."""
-    pairs = list(zip(hypotheses, references, strict=True))
-    mark = foreign_symbol(pairs, _units(reading)) if pairs else None
+    mark = foreign_symbol(hypotheses, references, _units(reading))
     if mark is None:
         return []
     text = (
-        f"{_visible(mark.text)} in {mark.count:,} of {len(pairs):,} hypotheses, which match better"
-        " without it, and in hardly any reference"
+        f"{_visible(mark.text)} in {mark.count:,} of {len(hypotheses.lines):,} hypotheses, which"
+        " match better without it, and in hardly any reference"
     )
     return _stop(text, "remove it, or decode the text")
 
@@ -307,11 +345,7 @@ def _contrasts(hypotheses: Profile, references: Profile, reading: Reading) -> It
         if contrast.name in CASE and reading.case:
             if contrast.name == "sentence_case":
                 text = f"{contrast.text}, unlike those of the references"
-            remedy = (
-                f"{argument('lowercase')} ignores case"
-                if reading.lowercase
-                else "put both texts in the same case"
-            )
+            remedy = _same_case(reading)
             yield Difference(
                 text,
                 remedy,

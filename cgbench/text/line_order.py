@@ -7,30 +7,28 @@ sentences are rarely equal.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
+from operator import ne
 
-from cgbench.text.damage import sampled
+from cgbench.text.damage import has_unspaced, sampled
 from cgbench.text.plain_text import words_of
 
-LINES, LINES_OF_ORDERS = 384, 128  # at most about twice as many are compared
+LINES = 128  # at most about twice as many are compared
 FEWEST_LINES = 3  # that tell an order
-FEWEST_WORDS = 3  # in a line that tells an order, without those in many lines
-COMMON = 0.05
 LEAST_LOST = 0.1  # of the lines: unlike their own reference
-LEAST_FITTING = 0.25  # of the lines: like their own reference, where only some are in another order
-MOST_SEARCHED = 200
-ALIKE, APART = (
-    0.4,
-    0.3,
-)  # likeness to the reference of another line, and how much less to that of its own
+APART = 0.3  # how much less a line that equals another reference is like its own
 FARTHEST = 3  # lines that texts may be shifted by
 SHIFTS = [shift for distance in range(1, FARTHEST + 1) for shift in (distance, -distance)]
 LONGEST_RUN, NEITHER = 20, 0.5
 """Lines that equal a neighbour's reference, minus those that equal their own and half of the
 rest.
 """
-MOST_JUDGED, RARE_UNITS = 64, 6  # lines, and units of a line, to find the best reference by
+BLIND = 3  # other references that a line is compared with
+MOST_JUDGED, RARE_UNITS, MOST_SEARCHED = 64, 6, 200
+"""Lines, their rarest units, and references with such a unit, to find the best reference among."""
+LEAST_FITTING = 0.45  # of the lines that do not fit their own reference fit another one
 CLEARLY = 0.1  # by how much a line fits the best reference better than the next
 LONGEST_WORD = 12  # characters per word, on average, in a line of words
 FEWEST_RIGHT = 0.5  # of the lines equal some reference of their own
@@ -38,67 +36,142 @@ LEAST_BETTER, DEVIATIONS = 0.05, 6.0
 """By how much lines are more alike in another order: on average, and in standard errors."""
 FEWEST_OF_SOME, LEAST_OF_SOME, DEVIATIONS_OF_SOME = 12, 0.1, 5.0
 """The same for the first or the last lines alone, and how many there must be."""
+OTHER_ORDER = "in another order than the references"
 
 
 def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
     """How hypotheses are out of step with the references: shifted or in another order; None if they
     are not.
     """
-    if len(hypotheses) < FEWEST_LINES:
+    n = len(hypotheses)
+    if n < FEWEST_LINES:
         return None
-    for check in (_by_equal_lines, _by_rare_words, _by_known_orders, _by_best_reference):
-        if order := check(hypotheses, references):
-            return order
-    return None
-
-
-OTHER_ORDER = "in another order than the references"
+    equal = _EqualLines(hypotheses, references)
+    if order := equal.order():
+        return order
+    likeness = _Likeness({row: hypotheses[row] for row in sampled(n, LINES)}, references)
+    if len(likeness.lost) < LEAST_LOST / 2 * len(likeness.hypotheses):
+        return None  # fast: most texts end here
+    return _by_known_orders(likeness) or equal.single() or _by_best_reference(likeness)
 
 
 def _units(line: str) -> list[str]:
     """The words of a line; pairs of characters where words are not separated."""
     words = words_of(line.lower())
-    if LONGEST_WORD * len(words) > len(line):
+    if LONGEST_WORD * len(words) > len(line) and not has_unspaced(line):
         return words
     letters = "".join(words)
     return [letters[start : start + 2] for start in range(len(letters) - 1)]
+
+
+def _bag(line: str) -> frozenset[str | tuple[str, int]]:
+    """The units of a line, the second *the* as ``("the", 1)``: sets are compared faster than
+    counts.
+    """
+    units = _units(line)
+    if len({*units}) == len(units):
+        return frozenset(units)
+    earlier: Counter[str] = Counter()
+    bag = list[str | tuple[str, int]]()
+    for unit in units:
+        bag.append((unit, earlier[unit]) if earlier[unit] else unit)
+        earlier[unit] += 1
+    return frozenset(bag)
+
+
+def _alike(bag: frozenset[str | tuple[str, int]], other: frozenset[str | tuple[str, int]]) -> float:
+    """The share of the units of two lines that they have in common."""
+    return 2 * len(bag & other) / ((len(bag) + len(other)) or 1)
 
 
 def _shifted(by: int, first: int) -> str:
     return f"shifted by {abs(by)} line{'s' * (abs(by) > 1)}, from line {first + 1} on"
 
 
-def _by_equal_lines(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
-    """Judge by lines that equal another reference and not their own."""
-    lines = [" ".join(words_of(line)) for line in hypotheses]
-    others = [" ".join(words_of(line)) for line in references]
-    n = len(lines)
-    wrong = [line != other for line, other in zip(lines, others, strict=True)]
-    if sum(wrong) < max(FEWEST_LINES, LEAST_LOST * n):
-        return None
-    # A run of lines that equal a neighbour's reference rather than their own.
-    least = min(LONGEST_RUN, max(FEWEST_LINES + 1, n // 2))
-    for distance in range(1, FARTHEST + 1):
-        for shift in (distance, -distance):
-            run, first, different = 0.0, 0, set[str]()
-            for row in range(max(0, -shift), min(n, n - shift)):
-                if wrong[row] and lines[row] == others[row + shift]:
-                    run += bool(lines[row])
-                    different.add(lines[row])
-                elif wrong[row] or lines[row] != others[row + shift]:
-                    run -= NEITHER if wrong[row] else 1
-                if run <= 0:
-                    run, first, different = 0.0, row + 1, set()
-                # A system that repeats a few outputs equals its neighbours by chance.
-                if run >= least and 2 * len(different) >= least:
+class _EqualLines:
+    """Lines that equal another reference and not their own; blanks do not matter."""
+
+    def __init__(self, hypotheses: Sequence[str], references: Sequence[str]) -> None:
+        self._texts = hypotheses, references
+        self.lines, self.others = (
+            [line.replace(" ", "") for line in text] for text in (hypotheses, references)
+        )
+        known = {*self.others}
+        self.wrong = list(map(ne, self.lines, self.others))
+        self.various = 2 * len(known) >= len(self.others) > 2 * FEWEST_LINES
+        self.elsewhere = [
+            row for row, line in enumerate(self.lines) if self.wrong[row] and line in known and line
+        ]
+
+    def order(self) -> str | None:
+        """Judge by a run of lines, and by most lines."""
+        n, right = len(self.lines), len(self.lines) - sum(self.wrong)
+        least = min(LONGEST_RUN, max(FEWEST_LINES + 1, n // 2))
+        if n - right < max(FEWEST_LINES, LEAST_LOST * n):
+            return None
+        # A run of lines that equal a neighbour's reference rather than their own.
+        if len(self.elsewhere) >= least:
+            for shift in SHIFTS:
+                first = self._first_of_run(shift, least)
+                if first is not None:
                     return _shifted(shift, first)
-    # Most lines are references, each of another line.
-    right = n - sum(wrong)
-    matched = (Counter(lines) & Counter(others)).total()
-    various = 2 * len({*others}) >= n and n > 2 * FEWEST_LINES
-    if various and matched >= FEWEST_RIGHT * n and right < matched / 4:
-        return OTHER_ORDER
-    return None
+        # Most lines are references, each of another line.
+        matched = len(self.elsewhere) + right
+        if self.various and matched >= FEWEST_RIGHT * n and right < matched / 4:
+            matched = (Counter(self.lines) & Counter(self.others)).total()
+            if matched >= FEWEST_RIGHT * n and right < matched / 4:
+                return OTHER_ORDER
+        return None
+
+    def _first_of_run(self, shift: int, least: int) -> int | None:
+        """The first line of a run that equals the references of lines further on."""
+        lines, others, wrong, n = self.lines, self.others, self.wrong, len(self.lines)
+        run, first, different = 0.0, 0, set[str]()
+        for row in range(max(0, -shift), min(n, n - shift)):
+            if wrong[row] and lines[row] == others[row + shift]:
+                run += bool(lines[row])
+                different.add(lines[row])
+            elif wrong[row] or lines[row] != others[row + shift]:
+                run -= NEITHER if wrong[row] else 1
+            if run <= 0:
+                run, first, different = 0.0, row + 1, set()
+            # A system that repeats a few outputs equals its neighbours by chance.
+            if run >= least and 2 * len(different) >= least:
+                return first
+        return None
+
+    def single(self) -> str | None:
+        """Judge by lines that are the reference of another line alone and unlike their own; those
+        of a system that confuses two lines are like their own.
+        """
+        fewest = max(FEWEST_LINES, LEAST_LOST * len(self.lines))
+        if len(self.elsewhere) < fewest:
+            return None
+        rows_of, others_of = map(_rows_of_single, (self.lines, self.others))
+        hypotheses, references = self._texts
+        apart = [
+            (row, others_of[line])
+            for line, row in rows_of.items()
+            if others_of.get(line, row) != row
+            and _alike(_bag(hypotheses[row]), _bag(references[row])) <= 1 - APART
+        ]
+        if len(apart) < fewest:
+            return None
+        return _common_shift(apart) or (OTHER_ORDER if len(apart) >= 2 * FEWEST_LINES else None)
+
+
+def _rows_of_single(lines: Sequence[str]) -> dict[str, int]:
+    """The rows of the lines that occur once."""
+    counts = Counter(lines)
+    return {line: row for row, line in enumerate(lines) if counts[line] == 1 and line}
+
+
+def _common_shift(pairs: Sequence[tuple[int, int]]) -> str | None:
+    """By how much most of the rows are shifted from their references."""
+    (shift, count), *_ = Counter(other - row for row, other in pairs).most_common(1)
+    if 2 * count < len(pairs):
+        return None
+    return _shifted(shift, min(row for row, other in pairs if other - row == shift))
 
 
 def _orders(n: int) -> Iterator[list[int]]:
@@ -108,14 +181,12 @@ def _orders(n: int) -> Iterator[list[int]]:
         yield sorted(range(n), key=lambda row: str(row + first))
 
 
-def _by_known_orders(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
+def _by_known_orders(likeness: "_Likeness") -> str | None:
     """Judge by the words that lines share in a few orders, with each line as its own comparison."""
-    n = len(hypotheses)
-    sample = {row: hypotheses[row] for row in sampled(n, LINES_OF_ORDERS)}
-    likeness = _Likeness(sample, references)
     if shift := _shift_of(likeness):
         return shift
-    if any(_are_better(likeness.gains(order.__getitem__)) for order in _orders(n)):
+    orders = _orders(len(likeness.references))
+    if any(_are_better(likeness.gains(order.__getitem__)) for order in orders):
         return OTHER_ORDER
     # A missing or a further line shifts all that follow it, or is made up for by another.
     for shift_by in SHIFTS:
@@ -144,26 +215,40 @@ class _Likeness:
     """The share of words that hypotheses have in common with their own references and others."""
 
     def __init__(self, hypotheses: Mapping[int, str], references: Sequence[str]) -> None:
+        self.hypotheses = hypotheses
         self.references = references
-        self.words = {row: Counter(_units(text.lower())) for row, text in hypotheses.items()}
-        self._of_references: dict[int, Counter[str]] = {}
-        self.in_place = {row: self._of(row, row) for row in self.words}
+        self._bags = {row: _bag(text) for row, text in hypotheses.items()}
+        self._of_references: dict[int, frozenset[str | tuple[str, int]]] = {}
+        self.in_place = {row: self.of(row, row) for row in hypotheses}
 
-    def _of(self, row: int, other: int) -> float:
-        if other not in self._of_references:
-            self._of_references[other] = Counter(_units(self.references[other].lower()))
-        words, others = self.words[row], self._of_references[other]
-        return 2 * (words & others).total() / ((words.total() + others.total()) or 1)
+    def of(self, row: int, other: int) -> float:
+        """Of the hypothesis of a row with the reference of another."""
+        bag = self._of_references.get(other)
+        if bag is None:
+            bag = self._of_references[other] = _bag(self.references[other])
+        return _alike(self._bags[row], bag)
 
     def rows(self, by: int) -> list[int]:
         """The rows that have a reference ``by`` lines further."""
-        return [row for row in self.words if 0 <= row + by < len(self.references)]
+        return [row for row in self.hypotheses if 0 <= row + by < len(self.references)]
 
     def gains(self, order: Callable[[int], int]) -> list[float]:
         """By how much each hypothesis is more like the reference of another row."""
-        pairs = ((row, order(row)) for row in self.words)
+        pairs = ((row, order(row)) for row in self.hypotheses)
         n = len(self.references)
-        return [self._of(row, other) - self.in_place[row] for row, other in pairs if 0 <= other < n]
+        return [self.of(row, other) - self.in_place[row] for row, other in pairs if 0 <= other < n]
+
+    @cached_property
+    def lost(self) -> list[int]:
+        """The rows whose hypothesis is hardly more like its own reference than like others."""
+        rows = list(self.hypotheses)
+        steps = [1 + len(rows) * k // (BLIND + 1) for k in range(1, BLIND + 1)]
+        return [
+            row
+            for index, row in enumerate(rows)
+            if self.in_place[row]
+            <= LEAST_BETTER + max(self.of(row, rows[(index + step) % len(rows)]) for step in steps)
+        ]
 
 
 def _are_better(gains: Sequence[float]) -> bool:
@@ -190,134 +275,64 @@ def _clearest(gains: Sequence[float]) -> int:
     return length
 
 
-def _by_rare_words(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
-    """Judge by the words of a line that tell it from most others."""
-    n = len(hypotheses)
-    sample = sampled(n, LINES)
-    spread_of = Counter(unit for row in sample for unit in set(_units(references[row].lower())))
-    common = {unit for unit, count in spread_of.items() if count > max(2, COMMON * len(sample))}
-
-    def content(line: str) -> Counter[str]:
-        """The words of a line that tell it from most others."""
-        return Counter(word for word in _units(line.lower()) if word not in common)
-
-    texts = {row: words for row in sample if len(words := content(hypotheses[row])) >= FEWEST_WORDS}
-    of_row: dict[int, Counter[str]] = {}
-
-    def likeness(row: int, candidate: int) -> float:
-        if not 0 <= candidate < n:
-            return 0.0
-        if candidate not in of_row:
-            of_row[candidate] = content(references[candidate])
-        shared = 2 * (texts[row] & of_row[candidate]).total()
-        return shared / (texts[row].total() + of_row[candidate].total() or 1)
-
-    # Lines that are unlike the reference in their place.
-    in_place = {row: likeness(row, row) for row in texts}
-    least = max(FEWEST_LINES - 1, LEAST_LOST * len(texts))
-    weak = [row for row in texts if in_place[row] < ALIKE]
-    if len(weak) < least:
-        return None
-    # Neighbours first, then any line that shares a rare word.
-    nearby = {
-        shift: [
-            row for row in weak if likeness(row, row + shift) > max(ALIKE, in_place[row] + APART)
-        ]
-        for shift in (1, -1, 2, -2)
-    }
-    for shift, near in sorted(
-        nearby.items(), key=lambda pair: -len(pair[1])
-    ):  # texts may repeat a line
-        if len(near) >= least:
-            return _shifted(shift, near[0])
-    lost = [row for row in weak if in_place[row] < ALIKE - APART]
-    # A part of the lines tells an order only if others are right.
-    fitting = sum(value >= ALIKE for value in in_place.values())
-    least_share = LEAST_LOST if fitting >= LEAST_FITTING * len(texts) else 0.5
-    if len(lost) < max(FEWEST_LINES - 1, least_share * len(texts)):
-        return None
-    rows_with: dict[str, list[int]] = defaultdict(list)
-    for row, reference in enumerate(references):
-        for word in set(_units(reference.lower())):
-            rows_with[word].append(row)
-    elsewhere = 0
-    for row in lost[:MOST_SEARCHED]:
-        rare = sorted(
-            (word for word in texts[row] if word in rows_with),
-            key=lambda word: len(rows_with[word]),
-        )[:3]
-        candidates = {candidate for word in rare for candidate in rows_with[word][:MOST_SEARCHED]}
-        elsewhere += any(likeness(row, candidate) > ALIKE for candidate in candidates)
-    is_mixed = elsewhere >= max(FEWEST_LINES - 1, len(lost[:MOST_SEARCHED]) / 2)
-    return OTHER_ORDER if is_mixed else None
-
-
-def _by_best_reference(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
+def _by_best_reference(likeness: _Likeness) -> str | None:
     """Judge by the reference that fits a line best, with rare words counting more; only lines that
     fit their own reference no better than any other are judged so.
     """
-    # Lines in order fit their own reference better than one chosen blindly.
-    n = len(hypotheses)
-    sample = sampled(n, LINES_OF_ORDERS)[:MOST_JUDGED]
-    own = sum(_shared(hypotheses[row], references[row]) for row in sample)
-    blind = sum(_shared(hypotheses[row], references[other]) for row, other in _blind_pairs(sample))
-    if own > blind + LEAST_BETTER * len(sample):
+    rows, lost = likeness.hypotheses, likeness.lost
+    fewest = max(FEWEST_LINES + 2, LEAST_LOST * len(rows))
+    if len(lost) < fewest:
         return None
-    texts = [Counter(_with_pairs(reference)) for reference in references]
-    frequency = Counter(unit for text in texts for unit in text)
-    weight = {unit: math.log(n / count) for unit, count in frequency.items()}
-    sizes = [sum(weight[unit] * count for unit, count in text.items()) for text in texts]
-    rows_with: dict[str, list[int]] = defaultdict(list)
+    judged = lost[:: -(-len(lost) // MOST_JUDGED)]
+    index = _Index(likeness.references)
+    best_of = {row: index.best(rows[row]) for row in judged}
+    elsewhere = [(row, best) for row, best in best_of.items() if best is not None and best != row]
+    if len(elsewhere) * len(lost) < fewest * len(judged):
+        return None
+    # A system that has learned nothing writes some lines that fit another reference by chance, but
+    # they are not all as far away.
+    different = {best for _, best in elsewhere}
+    is_other_order = len(different) >= LEAST_FITTING * len(judged)
+    return _common_shift(elsewhere) or (OTHER_ORDER if is_other_order else None)
 
-    def fits(row: int, candidates: Iterable[int]) -> dict[int, float]:
-        units = Counter(_with_pairs(hypotheses[row]))
-        size = sum(weight.get(unit, math.log(n)) * count for unit, count in units.items())
-        return {
-            other: 2
-            * sum(weight[unit] * count for unit, count in (units & texts[other]).items())
-            / ((size + sizes[other]) or 1)
-            for other in candidates
+
+class _Index:
+    """References by their words and pairs of neighbours, of which rare ones weigh more."""
+
+    def __init__(self, references: Sequence[str]) -> None:
+        self.references = references
+        self._texts = [Counter(_with_pairs(reference)) for reference in references]
+        self._rows_with: dict[str, list[int]] = defaultdict(list)
+        for row, text in enumerate(self._texts):
+            for unit in text:
+                self._rows_with[unit].append(row)
+        n = len(references)
+        self._weight = {unit: math.log(n / len(rows)) for unit, rows in self._rows_with.items()}
+        self._sizes = [self._size(text) for text in self._texts]
+
+    def _size(self, text: Mapping[str, int]) -> float:
+        unknown = math.log(len(self.references))
+        return sum(self._weight.get(unit, unknown) * count for unit, count in text.items())
+
+    def best(self, hypothesis: str) -> int | None:
+        """The row of the reference that fits a hypothesis clearly better than any other text."""
+        text = Counter(_with_pairs(hypothesis))
+        size = self._size(text)
+        known = sorted(text.keys() & self._weight.keys())
+        rare = sorted(known, key=lambda unit: len(self._rows_with[unit]))[:RARE_UNITS]
+        candidates = {row for unit in rare for row in self._rows_with[unit][:MOST_SEARCHED]}
+        fits = {
+            row: 2 * self._size(text & self._texts[row]) / ((size + self._sizes[row]) or 1)
+            for row in candidates
         }
-
-    for row, text in enumerate(texts):
-        for unit in text:
-            rows_with[unit].append(row)
-    # Lines out of order fit one other reference clearly better than the next.
-    best_rows = []
-    for row in sample:
-        rare = sorted(
-            (unit for unit in {*_with_pairs(hypotheses[row])} if unit in rows_with),
-            key=lambda unit: len(rows_with[unit]),
-        )[:RARE_UNITS]
-        candidates = {other for unit in rare for other in rows_with[unit][:MOST_SEARCHED]}
-        ranked = sorted(fits(row, candidates).items(), key=lambda fit: -fit[1])
-        others = [fit for other, fit in ranked if references[other] != references[ranked[0][0]]]
-        if ranked and ranked[0][1] >= CLEARLY + max(others, default=0.0):
-            best_rows.append((row, ranked[0][0]))
-    elsewhere = [(row, other) for row, other in best_rows if row != other]
-    if len(elsewhere) < max(FEWEST_LINES + 2, len(sample) / 3) or 2 * len(
-        {other for _, other in elsewhere}
-    ) < len(elsewhere):
-        return None
-    (shift, count), *_ = Counter(other - row for row, other in elsewhere).most_common(1)
-    if 2 * count >= len(elsewhere):
-        return _shifted(shift, min(row for row, other in elsewhere if other - row == shift))
-    return OTHER_ORDER
+        best = max(fits, key=lambda row: (fits[row], -row), default=None)
+        if best is None:
+            return None
+        others = [fit for row, fit in fits.items() if self.references[row] != self.references[best]]
+        return best if fits[best] >= CLEARLY + max(others, default=0.0) else None
 
 
 def _with_pairs(line: str) -> list[str]:
     """The words of a line, and pairs of neighbours, which tell templates apart."""
     units = _units(line)
     return units + [f"{first} {second}" for first, second in pairwise(units)]
-
-
-def _shared(text: str, other: str) -> float:
-    """The share of the words of two texts that they have in common."""
-    units, others = Counter(_units(text)), Counter(_units(other))
-    return 2 * (units & others).total() / ((units.total() + others.total()) or 1)
-
-
-def _blind_pairs(sample: Sequence[int]) -> list[tuple[int, int]]:
-    """Each row with another one of the sample."""
-    half = len(sample) // 2
-    return [(row, sample[index - half]) for index, row in enumerate(sample)]

@@ -14,7 +14,7 @@ import pytest
 import cgbench
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.benchmark.score.imported.import_scores import ImportRequest
+from cgbench.benchmark.score.imported.request import ImportRequest
 from cgbench.errors import InputError
 from cgbench.request import check
 

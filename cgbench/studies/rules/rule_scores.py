@@ -19,7 +19,7 @@ from cgbench.benchmark.score.evaluation.request import (
 from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.benchmark.score.evaluation.scored import score
 from cgbench.benchmark.score.forms.rows import Row, rows_of
-from cgbench.benchmark.score.imported.import_scores import human_means_of
+from cgbench.benchmark.score.imported.human_means import human_means_of
 from cgbench.benchmark.score.outputs.hypotheses import read_runs
 from cgbench.benchmark.score.outputs.score_files import ScoreColumn
 from cgbench.errors import InputError, argument

@@ -12,10 +12,8 @@ import click
 from cgbench.benchmark.score.evaluation.evaluate import evaluation_of
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.evaluation.result import Evaluation, ReportRequest
-from cgbench.benchmark.score.imported.import_scores import (
-    ImportRequest,
-    import_scores,
-)
+from cgbench.benchmark.score.imported.import_scores import import_scores
+from cgbench.benchmark.score.imported.request import ImportRequest
 from cgbench.commands.command import Command, grouped_option
 from cgbench.commands.options import takes, takes_values
 from cgbench.commands.score_import import scores_by_system

@@ -8,7 +8,8 @@ from changed_outputs import MARKUP, ORDERS, PIECES, WRAPPERS
 
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
 from cgbench.errors import InputError
-from cgbench.text.hypothesis_form import Reading, damages
+from cgbench.text.hypothesis_form import Reading, damages, pair_contrasts
+from cgbench.text.line_order import displacement
 
 RNG = random.Random(4)
 NAMES = ["Müller", "Jäger", "Köhler", "Anna", "Tom", "Kiew", "Oslo", "März", "Straße", "Übung"]
@@ -141,6 +142,82 @@ def test_records_on_both_sides_stop(change):
     )
     (text,) = told(hypotheses, references, words="marks")
     assert "not text" in text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda row, line: f'- text: "{line}"',
+        lambda row, line: f"\\item {line} \\\\",
+        lambda row, line: f"seg:{row * 7 % 60}=>{line}",
+        lambda row, line: f"Quelle {row * 13 % 89} ||| {line}",
+        lambda row, line: f"Quelle {row * 13 % 89}\t{line}",
+        lambda row, line: f"{line} ({row * 7 % 60})",
+    ],
+    ids=["YAML", "LaTeX", "keys", "pairs", "table", "numbers"],
+)
+def test_markup_that_both_sides_share_stops(change):
+    """A score would count it as right; whole lines are equal with it too."""
+    hypotheses, references = (
+        [change(row, line) for row, line in enumerate(texts)]
+        for texts in (list(map(translated, SENTENCES)), SENTENCES)
+    )
+    (text,) = told(hypotheses, references, words="marks")
+    assert "of both texts is markup and not text" in text
+    assert told(hypotheses, references, whole=True) == []
+
+
+FORMS = [
+    f"SELECT count ( * ) WHERE {{ ?x0 a ns:{kind}.{role} . ?x0 ns:p|ns:q M{row % 5} }}"
+    for row, (kind, role) in enumerate([("film", "actor"), ("book", "editor")] * 30)
+]
+
+
+def test_formal_languages_are_written_in_marks():
+    for words in ("marks", "blanks"):
+        assert told(FORMS, FORMS, words=words) == []
+        assert told(ACTIONS, ACTIONS, words=words) == []
+    for closed in ([f"{line} }}" for line in FORMS], [f"\u2013 {line}" for line in FORMS]):
+        assert told(closed, FORMS, whole=True) != []
+
+
+def test_forms_of_gender_are_no_pieces():
+    """Czech *byl/a* and German *Leser:innen*: *byla* and *Leserinnen* are words elsewhere."""
+    whole = [line.replace(" ", " byla ", 1) for line in SENTENCES]
+    for mark in "/:*":
+        parted = [line.replace("byla", f"byl{mark}a") for line in whole]
+        outputs = [whole[row] if row % 5 else line for row, line in enumerate(parted)]
+        assert told(outputs, whole, words="marks") == []
+
+
+def test_blanks_case_and_a_text_twice_are_told_by_pairs():
+    outputs = list(map(translated, SENTENCES))
+    for change, expected in (
+        (lambda line: line.replace(" ", ""), "no blanks between words, unlike the references"),
+        (str.title, "words differ from those of the references in case alone"),
+        (lambda line: f"{line} {line}", "the text is written twice in 60 of 60 hypotheses"),
+    ):
+        (difference,) = pair_contrasts(list(map(change, outputs)), SENTENCES, Reading())
+        assert difference.stops and expected in difference.text
+    assert pair_contrasts(outputs, SENTENCES, Reading()) == []
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        lambda n: [*range(n // 2), *range(n // 2, n)[::-1]],
+        lambda n: [*range(n // 4), *range(n // 4, 3 * n // 4)[::-1], *range(3 * n // 4, n)],
+        lambda n: [
+            row for block in (3, 0, 5, 1, 4, 2) for row in range(10 * block, 10 * block + 10)
+        ],
+        lambda n: [min(row + 9, n - 1) for row in range(n)],
+    ],
+    ids=["half backwards", "the middle backwards", "documents", "shifted by nine"],
+)
+def test_lines_of_which_some_are_in_another_order_stop(order):
+    outputs = list(map(translated, SENTENCES))
+    assert displacement([outputs[row] for row in order(60)], SENTENCES) is not None
+    assert displacement(outputs, SENTENCES) is None
 
 
 def test_numbers_as_the_task_and_in_texts_are_no_records():

@@ -15,7 +15,7 @@ from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
 from cgbench.text.columns import Column
 from cgbench.text.damage import sampled
-from cgbench.text.hypothesis_form import Reading, damages, differences
+from cgbench.text.hypothesis_form import Reading, damages, differences, pair_contrasts
 from cgbench.text.inputs import Texts, as_column
 from cgbench.text.output_checks import check_outputs
 from cgbench.text.plain_text import words_of
@@ -349,8 +349,10 @@ def check_form(
     lines: list[str] = []
     for system in systems:
         for run_number, run in enumerate(system.texts or system.runs):
-            differing = damages(run, first, reading) or differences(
-                _profile(run), reference_profile, reading
+            differing = (
+                damages(run, first, reading)
+                or differences(_profile(run), reference_profile, reading)
+                or pair_contrasts(run, first, reading)
             )
             for stops in (True, False):
                 if some := [difference for difference in differing if difference.stops is stops]:

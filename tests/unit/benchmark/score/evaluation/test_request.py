@@ -6,7 +6,7 @@ from request_yaml import to_yaml
 
 import cgbench
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.benchmark.score.imported.import_scores import ImportRequest
+from cgbench.benchmark.score.imported.request import ImportRequest
 from cgbench.request import changed, read_values
 from cgbench.studies.consistency.request import ConsistencyRequest
 

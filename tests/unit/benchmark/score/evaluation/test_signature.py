@@ -11,7 +11,7 @@ from cgbench.benchmark.measure.metrics import registry
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.measure.metrics.segment_scores import SegmentScores
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
-from cgbench.benchmark.score.imported.import_scores import ImportRequest
+from cgbench.benchmark.score.imported.request import ImportRequest
 from cgbench.request import leaves_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
