@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
+from cgbench.text.damage import has_unspaced
 from cgbench.text.form_sample import LAST_LATIN, FormSample
 from cgbench.text.formal import is_formal
 from cgbench.text.languages import OTHER, UNSPACED, letters_of
@@ -132,8 +133,9 @@ def _at_most_words(text: FormSample, mark: str, edge: int) -> bool:
     marked = sum(has_mark(word, mark) and word != mark for word in inner)
     if marked < max(FEWEST_WORDS, MOST_WORDS * len(inner)):
         return False
-    is_spaced = 2 * len(inner) >= text.counts.total()  # not clauses of Chinese with a few blanks
-    return is_spaced and not is_formal(word.replace(mark, "") for word in inner)
+    if 2 * sum(map(has_unspaced, inner)) > len(inner):
+        return False  # clauses, with a few blanks
+    return not is_formal(word.replace(mark, "") for word in inner)
 
 
 def _joined_at(
