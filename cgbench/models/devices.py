@@ -29,6 +29,13 @@ def batch_tokens_on(device: torch.device) -> int:
     return 1024 if device.type == "cpu" else 16384
 
 
+def batches_at_a_time(device: torch.device) -> int:
+    """How many batches a command searches at a time: on a CPU, one per thread of torch."""
+    import torch
+
+    return torch.get_num_threads() if device.type == "cpu" else 1
+
+
 @contextlib.contextmanager
 def one_thread(device: torch.device) -> Iterator[None]:
     """Use one thread on a CPU, because splitting sums among threads changes their rounding."""

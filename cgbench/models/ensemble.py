@@ -1,9 +1,9 @@
 """Ensembles: translate with the mean distribution of several models, and measure their
 disagreement.
 
-A result depends only on the arguments and the members. On a CPU one thread is used, because
-splitting sums among threads changes their rounding; worker processes open their own ensembles and
-divide the sentences.
+A result depends only on the arguments and the members. On a CPU, a batch is computed by one thread,
+because splitting sums among threads changes their rounding. Several batches may be searched at a
+time, in threads; worker processes open their own ensembles and divide the sentences.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from cgbench.errors import InputError, argument
+from cgbench.machine import in_threads
 from cgbench.models.checkpoints import load_checkpoint, member_folders
 from cgbench.models.devices import batch_tokens_on, one_thread
 from cgbench.models.lengths import check_positions
@@ -102,6 +103,7 @@ class Ensemble:
         length_penalty: float = 1.0,
         length_offset: float = 0.0,
         batch_tokens: int | None = None,
+        jobs: int = 1,
         progress: bool = False,
     ) -> list[list[Translation]]:
         """Translate by beam search (:func:`cgbench.models.search.beam_search`); a beam of 1 is
@@ -113,9 +115,10 @@ class Ensemble:
         :param length_offset: scores are log-probability / ((offset + tokens) / (offset + 1)) to the
             power of ``length_penalty``.
         :param batch_tokens: maximum source tokens per batch, with padding (default: by the device).
+        :param jobs: number of batches at a time, each on one thread, which changes no result.
         :returns: up to ``beam`` hypotheses of each line, best first.
         """
-        check(int, 1, beam=beam, longest=longest, batch_tokens=batch_tokens)
+        check(int, 1, beam=beam, longest=longest, batch_tokens=batch_tokens, jobs=jobs)
         check(int, 0, max_length_extra=max_length_extra)
         check(float, 0, max_length_ratio=max_length_ratio)
         check(float, length_penalty=length_penalty)
@@ -124,28 +127,37 @@ class Ensemble:
         search: Any = partial(beam_search, self.members)
         if len(self.members) == 1:
             search = getattr(self.members[0], "search", search)
+        search = partial(
+            search,
+            beam=beam,
+            max_length_ratio=max_length_ratio,
+            max_length_extra=max_length_extra,
+            length_penalty=length_penalty,
+            length_offset=length_offset,
+        )
         # Lines without tokens have a result already; the others are searched in batches.
         sources = self._sources(lines, longest)
         lengths = np.array([len(source) for source in sources], np.int64)
         rows = np.flatnonzero(lengths > 1)
         result = [[Translation("", np.array([EOS], np.int32), 0.0, 0.0)]] * len(lines)
         packed = Rows.pack(sources)
+        batches = make_batches(lengths, lengths, rows, batch_tokens or batch_tokens_on(self.device))
+
+        def search_batch(batch: np.ndarray) -> list[list[Translation]]:
+            with one_thread(self.device):  # OpenMP has a setting per thread, MKL one for all
+                nbest_lists: list[list[Translation]] = search(packed.take(batch, self.device))
+            return nbest_lists
+
         with (
             one_thread(self.device),
             bar(len(rows), "translating", "sentence", progress) as progress_bar,
         ):
-            for batch in make_batches(
-                lengths, lengths, rows, batch_tokens or batch_tokens_on(self.device)
-            ):
-                source = packed.take(batch, self.device)
-                nbest_lists = search(
-                    source,
-                    beam=beam,
-                    max_length_ratio=max_length_ratio,
-                    max_length_extra=max_length_extra,
-                    length_penalty=length_penalty,
-                    length_offset=length_offset,
-                )
+            results = (
+                map(search_batch, batches)
+                if jobs == 1
+                else in_threads(search_batch, batches, jobs, 2 * jobs)
+            )
+            for batch, nbest_lists in zip(batches, results, strict=True):
                 for row, hypotheses in zip(batch.tolist(), nbest_lists, strict=True):
                     result[row] = [
                         replace(best, text=self.subwords.decode_target(best.tokens.tolist()))

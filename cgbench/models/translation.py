@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cgbench.argument_types import as_path
 from cgbench.errors import InputError, argument, warn
 from cgbench.files import check_output, write_atomic
-from cgbench.models.devices import choose_device
+from cgbench.models.devices import batches_at_a_time, choose_device
 from cgbench.models.server_options import ServerOptions
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.request import accepts, changed, fields_of, given_values
@@ -200,7 +200,12 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
     decoding = request.decoding
     longest = ensemble.max_length if decoding.truncate else None
     nbest_lists = ensemble.search(
-        lines, **decoding.search, longest=longest, batch_tokens=decoding.batch_tokens, progress=True
+        lines,
+        **decoding.search,
+        longest=longest,
+        batch_tokens=decoding.batch_tokens,
+        jobs=batches_at_a_time(ensemble.device),
+        progress=True,
     )
     best = [hypotheses[0] for hypotheses in nbest_lists]
     if cut := sum(item.cut for item in best):

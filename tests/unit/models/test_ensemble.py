@@ -2,6 +2,8 @@
 the folder.
 """
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -64,6 +66,25 @@ def test_translations_come_in_the_order_of_the_lines(folder):
     assert same(found, ensemble.translate(LINES, beam=3))
     small = ensemble.translate(LINES, beam=3, batch_tokens=1)
     assert [t.tokens.tolist() for t in small] == [t.tokens.tolist() for t in found]
+
+
+def test_batches_at_a_time_change_nothing(folder, monkeypatch):
+    ensemble, threads = Ensemble.open(folder), set()
+    step = type(ensemble.members[0]).step
+
+    def watched(model, tokens, state):
+        assert torch.get_num_threads() == 1
+        threads.add(threading.get_ident())
+        return step(model, tokens, state)
+
+    monkeypatch.setattr(type(ensemble.members[0]), "step", watched)
+    before = torch.get_num_threads()
+    alone = ensemble.search(LINES, beam=3, batch_tokens=5)
+    assert threads == {threading.get_ident()}
+    together = ensemble.search(LINES, beam=3, batch_tokens=5, jobs=3)
+    assert len(threads) > 1
+    assert all(same(*pair) for pair in zip(alone, together, strict=True))
+    assert torch.get_num_threads() == before
 
 
 def test_scores_are_those_of_the_ensemble_that_translated(folder):
