@@ -6,6 +6,7 @@ where its target, each slot as any one nonterminal, can be derived. The authors'
 GeoQuery and SMCalFlow are made from the forms of their targets.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -18,6 +19,8 @@ ARROW = "=>"
 
 
 _Rule = tuple[str, list[tuple[str, bool]]]  # a name; symbols, and whether each is a name
+_Cell = dict[str, set[frozenset]]  # the names of a span, with the names of the slots inside
+_Ends = dict[int, dict[str, list[int]]]  # where parts end, by their first word and name
 
 
 @dataclass(frozen=True)
@@ -96,34 +99,37 @@ class TargetGrammar:
     def _shown(self, name: str) -> str:
         return ROOT if name == self.root else name
 
-    def chart(self, target: str) -> dict[tuple[int, int], dict[str, set[frozenset]]]:
+    def chart(self, target: str) -> dict[tuple[int, int], _Cell]:
         """For each span, its nonterminals with the nonterminals of the slots inside."""
-        chart: dict[tuple[int, int], dict[str, set[frozenset]]] = {}
+        chart: dict[tuple[int, int], _Cell] = {}
+        ends: _Ends = defaultdict(lambda: defaultdict(list))
+        by_words = {
+            key: fitting
+            for key, rules in self._by_words.items()
+            if (fitting := [rule for rule in rules if _has_words(target, rule)])
+        }
+        by_names = [rule for rule in self._by_names if _has_words(target, rule)]
         for width in range(1, len(target) + 1):
             for start in range(len(target) - width + 1):
-                span = start, start + width
-                cell: dict[str, set[frozenset]] = {}
-                chart[span] = cell
-                if width == 1 and target[start] in SLOTS:
+                first, last = target[start], target[start + width - 1]
+                rules = by_words.get((first, last), []) + by_words.get((first, ""), []) + by_names
+                cell: _Cell = {}
+                if width == 1 and first in SLOTS:
                     for name in self.names:
-                        cell[name] = {frozenset(((target[start], name),))}
-                self._fill(target, span, chart)
+                        cell[name] = {frozenset(((first, name),))}
+                for name, symbols in rules:
+                    span = start, start + width
+                    if matches := _matches(symbols, target, span, chart, ends):
+                        cell.setdefault(name, set()).update(matches)
+                if cell:
+                    self._rename(cell)
+                    chart[start, start + width] = cell
+                    for name in cell:
+                        ends[start][name].append(start + width)
         return chart
 
-    def _fill(
-        self,
-        target: str,
-        span: tuple[int, int],
-        chart: dict[tuple[int, int], dict[str, set[frozenset]]],
-    ) -> None:
-        """Apply all rules to a span. Those of one nonterminal may follow each other, so they are
-        applied until nothing is new.
-        """
-        cell, (first, last) = chart[span], (target[span[0]], target[span[1] - 1])
-        fitting = self._by_words.get((first, last), []) + self._by_words.get((first, ""), [])
-        for name, symbols in [*fitting, *self._by_names]:
-            if matches := self._matches(symbols, target, span, chart):
-                cell.setdefault(name, set()).update(matches)
+    def _rename(self, cell: _Cell) -> None:
+        """Apply the rules of one nonterminal, which may follow each other, until nothing is new."""
         changed = True
         while changed:
             changed = False
@@ -133,30 +139,39 @@ class TargetGrammar:
                     cell.setdefault(name, set()).update(fresh)
                     changed = True
 
-    def _matches(
-        self,
-        symbols: Sequence[tuple[str, bool]],
-        target: str,
-        span: tuple[int, int],
-        chart: dict[tuple[int, int], dict[str, set[frozenset]]],
-    ) -> set[frozenset]:
-        start, end = span
-        partial: list[tuple[int, frozenset]] = [(start, frozenset())]
-        for place, (symbol, is_name) in enumerate(symbols):
-            rest = len(symbols) - place - 1
-            following = set()
-            for position, assignment in partial:
-                if not is_name:
-                    if position < end and target[position] == symbol:
-                        following.add((position + 1, assignment))
+
+def _has_words(target: str, rule: _Rule) -> bool:
+    return all(is_name or symbol in target for symbol, is_name in rule[1])
+
+
+def _matches(
+    symbols: Sequence[tuple[str, bool]],
+    target: str,
+    span: tuple[int, int],
+    chart: dict[tuple[int, int], _Cell],
+    ends: _Ends,
+) -> set[frozenset]:
+    """The nonterminals of the slots for each way in which symbols cover a span."""
+    start, end = span
+    partial: set[tuple[int, frozenset]] = {(start, frozenset())}
+    for place, (symbol, is_name) in enumerate(symbols):
+        rest = len(symbols) - place - 1  # each later symbol covers at least one word
+        following = set()
+        for position, assignment in partial:
+            if not is_name:
+                if position < end and target[position] == symbol:
+                    following.add((position + 1, assignment))
+                continue
+            for stop in ends[position][symbol]:
+                if stop > end - rest or (stop < end and not rest):
                     continue
-                stops = range(position + 1, end - rest + 1) if rest else (end,)
-                for stop in stops:
-                    for more in chart.get((position, stop), {}).get(symbol, ()):
-                        if joined := _joined(assignment, more):
-                            following.add((stop, joined[0]))
-            partial = list(following)
-        return {assignment for position, assignment in partial if position == end}
+                for more in chart[position, stop][symbol]:
+                    if joined := _joined(assignment, more):
+                        following.add((stop, joined[0]))
+        partial = following
+        if not partial:
+            return set()
+    return {assignment for position, assignment in partial if position == end}
 
 
 def _joined(first: frozenset, second: frozenset) -> tuple[frozenset] | None:
