@@ -68,6 +68,10 @@ def write_deep(folder, seed):
     )
 
 
+OVER_ROBERTA = "RoBERTa", "RoBERTa Dangle", "RoBERTa+CReg", "RoBERTa COMPOSITION"
+OF_T5 = "T5-11B", "T5-11B-mod"
+
+
 def words(out, downloads, *more):
     return (
         *(
@@ -85,9 +89,21 @@ def words(out, downloads, *more):
     )
 
 
+def test_every_row_with_pretrained_weights_is_run_here():
+    rows = [row for name in ("composition-2", "lrf-2") for row in all_tables()[name].rows]
+    systems = {row.init: set() for row in rows if row.init}
+    for row in rows:
+        if row.init and not row.why:
+            systems[row.init].add(row.system)
+    assert systems == {
+        "FacebookAI/roberta-base": {*OVER_ROBERTA, "RoBERTa LRF"},
+        "google-t5/t5-11b": set(OF_T5),
+    }
+
+
 @pytest.mark.slow
 def test_rows_over_roberta_run_on_the_data_of_their_papers(run, tmp_path, downloads, roberta):
-    systems = ["RoBERTa", "RoBERTa Dangle", "RoBERTa+CReg", "RoBERTa COMPOSITION"]
+    systems = OVER_ROBERTA
     out = tmp_path / "out"
     chosen = ("--systems", ",".join(systems), "--init", roberta)
     said = run(*words(out, downloads, *chosen))
@@ -109,6 +125,9 @@ def test_rows_over_roberta_run_on_the_data_of_their_papers(run, tmp_path, downlo
         run("reproduce", "show", out, "--scale", "smoke").stdout.split()
     )  # lines break where they must
     assert "composition-2: CFQ" in shown and "lrf-2: CFQ" in shown and "from hf:roberta" in shown
+    # LRF is in another table.
+    lrf = ["lrf-2" if word == "composition-2" else word for word in words(out, downloads)]
+    assert "1 runs in" in run(*lrf, "--systems", "RoBERTa LRF", "--init", roberta).stdout
     # Other weights are another run.
     other = write_deep(tmp_path / "other", 1)
     again = words(out, downloads, "--systems", "RoBERTa", "--init")
@@ -121,7 +140,7 @@ def test_rows_of_t5_run_on_the_queries_that_it_can_write(run, tmp_path, download
     pieces = ["lb", "rb", "COUNT", "SELECT", "count", "(", "*", ")", "WHERE", "film.wrote"]
     t5 = write_model(tmp_path / "t5", "t5", words=(*WORDS, *pieces, "film.edited"))
     out = tmp_path / "out"
-    chosen = ("--systems", "T5-11B,T5-11B-mod", "--init", t5)
+    chosen = ("--systems", ",".join(OF_T5), "--init", t5)
     assert "2 runs in" in run(*words(out, downloads, *chosen)).stdout
     for path in (out / "runs").glob("*/*/result.json"):
         result = json.loads(path.read_text())

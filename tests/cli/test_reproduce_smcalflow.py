@@ -6,18 +6,21 @@ import re
 import pytest
 
 pytest.importorskip("transformers")
-from external_models import write_bert, write_model
+from external_models import write_bart, write_bert, write_model
 
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.errors import InputError
 from cgbench.models.lexicons.spans import read_spans
+from cgbench.reproduction.tables import all_tables
 from cgbench.reproduction.texts import augmented
 
 NAMES = ("Anna", "Bob", "Carla", "Dan")
 DAYS = ("monday", "friday")
 WORDS = ("meet", "with", "'", "s", "team", "on", *map(str.lower, NAMES), *DAYS)
 SYSTEMS = ("BERT2SEQ", "BERT2SEQ+SS", "C2F", "C2F+SS")
+OVER_BART = ("BART-large", "BART-large + R-Dangle_shr o=6")
+LARGE = {"encoder_layers": 12, "decoder_layers": 12, "max_position_embeddings": 1026}
 
 
 def request_of(number, is_compositional):
@@ -73,6 +76,32 @@ def test_compositional_rows_are_splits_and_alignments_are_spans(tmp_path, mirror
     path.write_text(re.sub("alignments", "spans", path.read_text(), count=1))
     with pytest.raises(InputError, match="row 1: not a record of alignments"):
         get(find_recipe("smcalflow-cs"), tmp_path / "more", mirror=str(mirror), offline=True)
+
+
+def test_every_row_is_run_here():
+    systems = {}
+    for row in all_tables()["r-dangle-6"].rows:
+        assert row.init and not row.why
+        systems.setdefault(row.init, set()).add(row.system)
+    assert systems == {
+        "google-bert/bert-base-uncased": set(SYSTEMS),
+        "google-t5/t5-base": {"T5", "T5+CSL"},
+        "facebook/bart-large": set(OVER_BART),
+    }
+
+
+@pytest.mark.slow
+def test_rows_over_bart(run, tmp_path, mirror):
+    bart = write_bart(tmp_path / "bart", words=WORDS, **LARGE)
+    out = tmp_path / "out"
+    words = (
+        *("reproduce", "run", "r-dangle-6", "--benchmarks", "SMCalFlow-CS 16-C"),
+        *("--scale", "smoke", "--seeds", "1", "--mirror", mirror, "--offline", "--jobs", "1"),
+        *("--device", "cpu", "--out", out, "--init", bart, "--systems", ",".join(OVER_BART)),
+    )
+    assert "2 runs in" in run(*words).stdout
+    for path in (out / "runs").glob("*/*/result.json"):
+        assert "exact match" in json.loads(path.read_text())["figures"]
 
 
 @pytest.mark.slow
