@@ -70,6 +70,8 @@ LSTM = ("--arch=lstm_lexicon", "--set=model.width=256")
 SYSTEMS = {
     "absolute": ("--set=model.positions=sinusoidal",),
     "relative": RELATIVE,
+    "lstm": LSTM,
+    "seqmix": (*RELATIVE, "--method=seqmix"),
     "rdangle": (
         "--arch=r_dangle",
         "--set=model.encoder_layers=1",
@@ -77,8 +79,6 @@ SYSTEMS = {
         "--set=model.interval=4",
         "--set=model.values=shared",
     ),
-    "lstm": LSTM,
-    "seqmix": (*RELATIVE, "--method=seqmix"),
 }
 MEMBERS = {"relative-101": RELATIVE, "lstm-201": LSTM}
 """They measure uncertainty and the likelihood of references, and are no systems."""
