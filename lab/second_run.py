@@ -23,6 +23,7 @@ import gzip
 import hashlib
 import itertools
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -99,6 +100,7 @@ BUILD = (
 PARTS = ("--side=source", "--max-length=20")
 KNOWN, STRICT = 3, 4
 """Of five probes, for a piece to be known; and for the stricter check."""
+EXAMPLES = 20
 CONTROLS = ("memory", "apertium")
 SEARCH = ("--device=cpu", "--beam=1", "--truncate")
 STEPS = ("train", "build", "translate", "judge", "scores", "report")
@@ -425,6 +427,27 @@ def scores(work: Path, direction: str, pool: str) -> None:
     (out / "done").touch()
 
 
+def write_examples(work: Path, direction: str, system: str) -> None:
+    """Matched pairs of Tatoeba, with their pieces and outputs, in ``examples.txt``."""
+    folder = work / "builds" / direction / "tatoeba"
+    file, outputs = folder / "judged" / f"{system}.npz", outputs_of(work, direction, system)
+    if not file.exists() or outputs is None:
+        return
+    run = np.load(file)
+    pairs = candidates_of(Release.open(folder / "release"))
+    covers = {}
+    for number, rows in enumerate(halves(folder)):
+        parts = PartsFolder.open(folder / f"parts-{number}")
+        for row, places in zip(rows.tolist(), parts.rows, strict=True):
+            covers[row] = " | ".join(parts.pieces[place.piece].text for place in places)
+    lines = []
+    for matched in random.Random(1).sample(run["pairs"].tolist(), min(EXAMPLES, len(run["pairs"]))):
+        for row, degree in zip(matched, ("high", "low"), strict=True):
+            source, reference = pairs[row]
+            lines.append(f"{degree}\t{covers[row]}\t{reference}\t{outputs[source]}")
+    write_lines(work / "examples.txt", lines)
+
+
 def read_lines(path: Path) -> list[str]:
     """The lines of a text."""
     return path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -464,6 +487,7 @@ def run_steps(work: Path, shared: Path, directions: Sequence[str], steps: Sequen
             do("scores", f"{direction}/{pool}", scores, direction, pool)
     if "report" in steps:
         print_report(work, directions, POOLS, list(SYSTEMS), SEEDS)
+        write_examples(work, directions[0], systems_of_runs()[0][0])
 
 
 def main() -> None:

@@ -169,19 +169,22 @@ def influences(build: Build, given: np.ndarray, score: np.ndarray, pairs: np.nda
 
 
 def curve_of(
-    degree: np.ndarray, build: Build, inside: np.ndarray, score: np.ndarray, bins: int
+    degree: np.ndarray,
+    build: Build,
+    inside: np.ndarray,
+    score: np.ndarray,
+    bins: int,
+    covariates: Sequence[int] = MATCHED,
 ) -> np.ndarray:
     """Mean chrF by degree at the mean of the covariates, ``[bins]``: bins of equally many
-    candidates, by linear regression.
+    candidates, by linear regression; NaN for a bin without candidates.
 
     :param inside: bool, the candidates that count.
     """
     edges = np.quantile(degree, np.linspace(0, 1, bins + 1)[1:-1])
-    matched = build.covariates[:, list(MATCHED)]
-    columns = np.concatenate([matched, build.cell[:, None]], axis=1)
-    columns = columns - columns.mean(0)
+    columns = np.stack([*build.covariates[:, list(covariates)].T, build.cell], axis=1)
     of_bins = np.eye(bins)[np.searchsorted(edges, degree, side="right")]
-    inputs = np.concatenate([of_bins, columns], axis=1)[inside]
+    inputs = np.concatenate([of_bins, columns - columns.mean(0)], axis=1)[inside]
     means = np.linalg.lstsq(inputs, score[inside], rcond=None)[0][:bins]
     return np.where(of_bins[inside].any(0), means, np.nan)
 

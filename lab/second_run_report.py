@@ -165,7 +165,14 @@ def result_of(study: Study, direction: str, pool: str) -> BuildResult | None:
             rows.append([*shares, *(other.effect for other in others)])
             moved.append(influences(build, given, score, run["pairs"]))
             curves.append(
-                [curve_of(degree, build, inside, score, BINS) for inside in (given, everything)]
+                [
+                    curve_of(degree, build, inside, score, BINS, covariates)
+                    for inside, covariates in (
+                        (given, MATCHED),
+                        (everything, MATCHED),
+                        (everything, WITHOUT),
+                    )
+                ]
             )
     seeds = [values[np.isfinite(values)] for values in effects]
     spreads = [values.var(ddof=1) for values in seeds if len(values) > 1]
@@ -209,6 +216,8 @@ def print_builds(study: Study, results: Sequence[BuildResult]) -> None:
         ]
         of_systems.append([name, *cells, f"{np.nanmean(result.chrf):.1f}"])
     head = ["build", "runs", "candidates", "given, %", "pairs per run", "unmatched", "imbalance"]
+    means = np.mean([result.variants for result in results], axis=0)
+    of_variants.append(["mean", *(f"{value:.1f}" for value in means)])
     print(table(rows, [*head, "effect"]))
     print(
         table(
@@ -284,40 +293,43 @@ def draw(study: Study, results: Sequence[BuildResult]) -> None:
 
     folder = study.work / "figures"
     folder.mkdir(exist_ok=True)
-    # The effect of each build.
-    axes = (
-        figure := Figure(figsize=(7, 0.45 * len(results) + 1.4), layout="constrained")
-    ).subplots()
-    places = np.arange(len(results))[::-1]
-    means = [result.effect for result in results]
-    axes.errorbar(means, places, xerr=[result.half_width for result in results], fmt="o", capsize=3)
-    raw = [result.variants.all_pairs for result in results]
-    axes.plot(raw, places, "x", color="grey", label="all pairs, parts known or not")
-    labels = [
-        f"{pool}, {direction} ({result.finished} runs)"
-        for result in results
-        for direction, pool in [result.name]
-    ]
-    axes.set_yticks(places, labels)
+    # The effect of each build, and its variants.
+    figure = Figure(figsize=(7, 0.5 * len(results) + 1.6), layout="constrained")
+    axes, rows = figure.subplots(), np.arange(len(results))[::-1]
+    errors = [result.half_width for result in results]
+    effects = [result.effect for result in results]
+    axes.errorbar(effects, rows, xerr=errors, fmt="o", capsize=3, label="estimate")
+    for name, mark, label in (
+        ("given_lexical", "s", "parts known, Model 1's likelihood"),
+        ("given_without", "D", "parts known, no likelihood"),
+        ("all_without", "x", "all pairs, no likelihood"),
+    ):
+        values = [getattr(result.variants, name) for result in results]
+        axes.plot(values, rows - 0.2, mark, color="grey", markersize=5, label=label)
+    axes.set_yticks(rows, [f"{result.name[1]}, {result.name[0]}" for result in results])
     for value, style in ((0.0, "-"), (HALF_OF_THE_LOSS, ":")):
         axes.axvline(value, color="grey", linestyle=style, linewidth=1)
-    axes.set(xlabel="chrF lost at high degree, parts known (95%: sentences and seeds)")
-    axes.legend(loc="best", frameon=False)
+    axes.set(xlabel="chrF lost at high degree")
+    figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize="small")
     figure.savefig(folder / "second-run-forest.svg")
-    # chrF by degree.
-    grid = (figure := Figure(figsize=(7, 3.4), layout="constrained")).subplots(
-        1, len(study.pools), sharey=True
-    )
-    for axes, pool in zip(np.atleast_1d(grid), study.pools, strict=True):
-        for result in (result for result in results if result.name[1] == pool):
-            for values, style, group in zip(
-                result.curves, ("o-", "x--"), ("parts known", "all"), strict=True
-            ):
-                label = f"{result.name[0]}, {group}"
-                axes.plot(np.arange(1, BINS + 1), values, style, label=label, markersize=4)
-        axes.set(title=pool, xlabel="degree, sixths")
-    np.atleast_1d(grid)[0].set(ylabel="chrF at equal length, words, likelihood")
-    np.atleast_1d(grid)[-1].legend(frameon=False, fontsize="small")
+    # chrF by degree, against the mean of all candidates.
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    grid = np.atleast_1d(figure.subplots(1, len(results), sharey=True))
+    for axes, result in zip(grid, results, strict=True):
+        for values, style, label in zip(
+            result.curves,
+            ("o-", "x--", "d:"),
+            ("parts known", "all", "all, no likelihood"),
+            strict=True,
+        ):
+            drawn = np.isfinite(values)
+            heights = (values - np.nanmean(result.chrf))[drawn]
+            axes.plot(np.arange(1, BINS + 1)[drawn], heights, style, label=label, markersize=4)
+        axes.axhline(0, color="grey", linewidth=0.5)
+        axes.set(title="\n".join(result.name[::-1]), xlabel="degree, sixths")
+        axes.title.set_fontsize("small")
+    grid[0].set(ylabel="chrF minus the mean")
+    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     figure.savefig(folder / "second-run-degree.svg")
 
 
