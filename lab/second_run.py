@@ -11,11 +11,13 @@ step      result
 ========= ==========================================================================================
 train     ``texts``, and ``runs/DIRECTION/MODEL``: two members, and five systems with three seeds
 build     ``builds/DIRECTION/POOL``: the release, and two halves of its candidates with probes
-translate ``outputs/MODEL`` of each build; also of the memory and, from English, of Apertium
+translate ``outputs/DIRECTION/MODEL``; also of the memory and, from English, of Apertium
 judge     ``judged/MODEL.npz`` of each build: chrF, which candidates are given, matched pairs
-scores    ``scores/*.txt`` of each build: the order of systems, and estimates from the sample
-report    the tables and pictures of docs/lab/second-run.md (second_run_report.py)
+scores    ``scores/*-seeds/*.txt`` of each build: the order of systems, estimates from the sample
+report    the tables of docs/lab/second-run.md, ``figures`` and ``examples.txt``
 ========= ==========================================================================================
+
+The estimate is in ``second_run_effects.py``, the tables and pictures in ``second_run_report.py``.
 """
 
 import argparse
@@ -29,7 +31,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -54,8 +56,23 @@ DIRECTIONS = ("de-en", "en-de")
 POOLS = ("multi30k", "wmt", "ted", "tatoeba")
 SEEDS = (1, 2, 3)
 VALID, TATOEBA_POOL = 1_000, 20_000
+LARGE_GROUP = 20
+"""Larger groups of Tatoeba pairs that share sentences go to the training text."""
 
 Pair = tuple[str, str]
+TATOEBA = "tatoeba-de-en/deu.txt.gz"
+POOL_FILES = {
+    "multi30k": [("multi30k/train.lc.norm.tok.de.gz", "multi30k/train.lc.norm.tok.en.gz", True)],
+    "wmt": [
+        ("wmt-20k/train.de.gz", "wmt-20k/train.en.gz", False),
+        ("wmt-opennmt/tgt-train.txt.gz", "wmt-opennmt/src-train.txt.gz", True),
+    ],
+    "ted": [
+        ("react/valid.de.gz", "react/valid.en.gz", True),
+        ("react/test.de.gz", "react/test.en.gz", True),
+    ],
+}
+"""German, English, and whether they are tokens."""
 
 RULE = (
     "--model=laptop",
@@ -71,8 +88,8 @@ LSTM = ("--arch=lstm_lexicon", "--set=model.width=256")
 SYSTEMS = {
     "absolute": ("--set=model.positions=sinusoidal",),
     "relative": RELATIVE,
-    "lstm": LSTM,
     "seqmix": (*RELATIVE, "--method=seqmix"),
+    "lstm": LSTM,
     "rdangle": (
         "--arch=r_dangle",
         "--set=model.encoder_layers=1",
@@ -112,21 +129,6 @@ def corpus_lines(path: Path) -> list[str]:
         return [line.rstrip("\n") for line in file]
 
 
-def read_pool(shared: Path, name: str) -> Iterator[tuple[str, Pair, bool]]:
-    """The files of a pool, ``{}`` for the language, German first; and whether they are tokens."""
-    files = {
-        "multi30k": [("multi30k/train.lc.norm.tok.{}.gz", LANGUAGES, True)],
-        "wmt": [
-            ("wmt-20k/train.{}.gz", LANGUAGES, False),
-            ("wmt-opennmt/{}-train.txt.gz", ("tgt", "src"), True),
-        ],
-        "ted": [("react/valid.{}.gz", LANGUAGES, True), ("react/test.{}.gz", LANGUAGES, True)],
-    }
-    for pattern, words, is_tokenised in files[name]:
-        paths = [str(shared / pattern.format(word)) for word in words]
-        yield name, (paths[0], paths[1]), is_tokenised
-
-
 def normalised(pairs: Sequence[Pair], is_tokenised: bool) -> list[Pair]:
     """German-English pairs in the form that everything reads: Moses tokens in lower case."""
     form = Normalisation("moses", True, LANGUAGES, is_tokenised)
@@ -135,7 +137,8 @@ def normalised(pairs: Sequence[Pair], is_tokenised: bool) -> list[Pair]:
 
 def groups_of(pairs: Sequence[Pair]) -> list[list[Pair]]:
     """Pairs that share a sentence, directly or by other pairs, together; groups in the order of a
-    hash."""
+    hash.
+    """
     parent: dict[tuple[int, str], tuple[int, str]] = {}
 
     def root(sentence: tuple[int, str]) -> tuple[int, str]:
@@ -169,10 +172,9 @@ def write_texts(work: Path, shared: Path) -> None:
     if (folder / "done").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    rows = (line.split("\t")[:2] for line in corpus_lines(shared / "tatoeba-de-en/deu.txt.gz"))
+    rows = (line.split("\t")[:2] for line in corpus_lines(shared / TATOEBA))
     tatoeba = normalised([(german, english) for english, german in rows], False)
     groups = iter(groups_of(tatoeba))
-    # A few very large groups (translations of translations) go to the training text.
     for name, size, one_each in (
         ("valid", VALID, True),
         ("tatoeba", TATOEBA_POOL, False),
@@ -181,7 +183,7 @@ def write_texts(work: Path, shared: Path) -> None:
         chosen: list[Pair] = []
         waiting = []
         for group in groups:
-            if name != "train" and len(group) > 20:
+            if name != "train" and len(group) > LARGE_GROUP:
                 waiting.append(group)
                 continue
             chosen += group[:1] if one_each else group
@@ -190,11 +192,11 @@ def write_texts(work: Path, shared: Path) -> None:
         groups = itertools.chain(waiting, groups)
         write_sides(folder, name, chosen)
         print(f"{name}: {len(chosen):,} pairs")
-    for pool in POOLS[:3]:
+    for pool, files in POOL_FILES.items():
         pairs = []
-        for _, paths, is_tokenised in read_pool(shared, pool):
-            sides = (corpus_lines(Path(path)) for path in paths)
-            pairs += normalised(list(zip(*sides, strict=True)), is_tokenised)
+        for *sides, is_tokenised in files:
+            texts = (corpus_lines(shared / side) for side in sides)
+            pairs += normalised(list(zip(*texts, strict=True)), is_tokenised)
         write_sides(folder, pool, pairs)
         print(f"{pool}: {len(pairs):,} pairs")
     (folder / "done").touch()
