@@ -38,7 +38,7 @@ from pathlib import Path
 import numpy as np
 from second_run_effects import match
 from second_run_lexical import learn
-from second_run_report import LEXICAL_FILE, build_columns, print_report
+from second_run_report import DIRECTIONS, LEXICAL_FILE, build_columns, print_report
 
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.measure.metrics.bleu_chrf_ter import sentence_chrf
@@ -52,7 +52,6 @@ from cgbench.text.normalisation import Normalisation, normalise_pairs
 from cgbench.text.tokenizers import detokenizer
 
 LANGUAGES = ("de", "en")
-DIRECTIONS = ("de-en", "en-de")
 POOLS = ("multi30k", "wmt", "ted", "tatoeba")
 SEEDS = (1, 2, 3)
 VALID, TATOEBA_POOL = 1_000, 20_000

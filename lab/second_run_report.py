@@ -28,6 +28,7 @@ from cgbench.benchmark.release.release import Release
 
 LEXICAL_FILE = "lexical.npy"
 HALF_OF_THE_LOSS = 1.1
+DIRECTIONS = ("de-en", "en-de")
 BINS = 6
 NORMAL = 1.96
 
@@ -91,7 +92,8 @@ class Variants(NamedTuple):
 @dataclass(frozen=True)
 class BuildResult:
     """The effects of a build. ``effects`` float ``[systems, seeds]``, NaN where a run is not
-    finished; ``half_width`` is that of its own 95% interval, over sentences and seeds.
+    finished; ``by_model_1``: the same for the second estimate, matched by Model 1's likelihood;
+    ``half_width`` is that of its own 95% interval, over sentences and seeds.
     """
 
     name: tuple[str, str]
@@ -101,6 +103,7 @@ class BuildResult:
     lost: float
     imbalance: float
     effects: np.ndarray
+    by_model_1: np.ndarray
     half_width: float
     variants: Variants
     curves: np.ndarray
@@ -142,7 +145,7 @@ def result_of(study: Study, direction: str, pool: str) -> BuildResult | None:
         for covariates in (WITHOUT, LEXICAL, MATCHED)
     }
     effects = np.full((len(study.systems), len(study.seeds)), np.nan)
-    chrf = np.full_like(effects, np.nan)
+    by_model_1, chrf = np.full_like(effects, np.nan), np.full_like(effects, np.nan)
     rows, moved, curves = [], [], []
     for number, of_system in enumerate(runs.values()):
         for seed, run in enumerate(of_system):
@@ -151,11 +154,13 @@ def result_of(study: Study, direction: str, pool: str) -> BuildResult | None:
             effect = effect_of(build, given, score, pairs=run["pairs"], knowledge=knowledge)
             effects[number, seed], chrf[number, seed] = effect.effect, score.mean()
             strict = run["strict"]
+            lexical = effect_of(build, given, score, LEXICAL, knowledge=knowledge)
+            by_model_1[number, seed] = lexical.effect
             others = [
                 effect_of(build, strict, score, knowledge=knowledge),
                 effect_of(build, given, score, pairs=run["pairs"]),
                 effect_of(build, given, score, WITHOUT, knowledge=knowledge),
-                effect_of(build, given, score, LEXICAL, knowledge=knowledge),
+                lexical,
                 *(
                     effect_of(build, everything, score, covariates, pairs)
                     for covariates, pairs in every_pair.items()
@@ -186,6 +191,7 @@ def result_of(study: Study, direction: str, pool: str) -> BuildResult | None:
         lost,
         imbalance,
         effects,
+        by_model_1,
         NORMAL * float(np.sqrt(variance)),
         Variants(*others),
         finite_mean(np.array(curves)),
@@ -229,26 +235,32 @@ def print_builds(study: Study, results: Sequence[BuildResult]) -> None:
 
 
 def print_answer(study: Study, results: Sequence[BuildResult]) -> None:
-    """The interval over pools, if every build is complete."""
+    """The interval over pools, if every build is complete; and that of the second estimate, if
+    every build from English is.
+    """
     runs = len(study.systems) * len(study.seeds)
-    expected = len(study.pools) * 2
-    complete = sum(result.finished == runs for result in results)
-    if complete < expected:
-        print(f"not decided: {complete} of {expected} builds are complete\n")
-        return
-    by_name = {result.name: result.effects for result in results}
-    effects = np.array(
-        [[by_name[direction, pool] for direction in study.directions] for pool in study.pools]
+    complete = {result.name: result for result in results if result.finished == runs}
+    estimates = (
+        ("estimate", DIRECTIONS, lambda result: result.effects),
+        ("second estimate, English to German", DIRECTIONS[1:], lambda result: result.by_model_1),
     )
-    interval = over_pools(effects)
-    print(f"effect: {interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]")
-    print(f"answer: {answer(interval, HALF_OF_THE_LOSS)}\n")
-    of_systems = {system: effects[:, :, at] for at, system in enumerate(study.systems)}
-    rows = [
-        [f"{one} - {two}", f"{gap.mean:.2f} [{gap.low:.2f}, {gap.high:.2f}]", f"{p:.3f}"]
-        for one, two, gap, p in differences(of_systems)
-    ]
-    print(table(rows, ["difference", "95%", "p (Holm)"]))
+    for title, directions, effects_of in estimates:
+        names = [[(direction, pool) for direction in directions] for pool in study.pools]
+        finished = sum(name in complete for of_pool in names for name in of_pool)
+        if finished < len(study.pools) * len(directions):
+            of_builds = len(study.pools) * len(directions)
+            print(f"{title}: not decided, {finished} of {of_builds} builds are complete\n")
+            continue
+        effects = np.array([[effects_of(complete[name]) for name in of_pool] for of_pool in names])
+        interval = over_pools(effects)
+        print(f"{title}: {interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]")
+        print(f"answer: {answer(interval, HALF_OF_THE_LOSS)}\n")
+        of_systems = {system: effects[:, :, at] for at, system in enumerate(study.systems)}
+        rows = [
+            [f"{one} - {two}", f"{gap.mean:.2f} [{gap.low:.2f}, {gap.high:.2f}]", f"{p:.3f}"]
+            for one, two, gap, p in differences(of_systems)
+        ]
+        print(table(rows, ["difference", "95%", "p (Holm)"]))
 
 
 def print_controls(study: Study, results: Sequence[BuildResult]) -> None:
@@ -282,8 +294,11 @@ def print_controls(study: Study, results: Sequence[BuildResult]) -> None:
                 rows.append(
                     [name, f"{100 * given.mean():.1f}", effect.pairs, f"{effect.effect:.1f}"]
                 )
-                rows[-1].append(f"{largest:.1f}")
-    print(table(rows, ["memory", "given, %", "pairs", "effect", "largest of a system"]))
+                by_words = effect_of(build, given, memory["score"], LEXICAL, knowledge=known)
+                rows[-1] += [f"{largest:.1f}", f"{by_words.effect:.1f}"]
+    print(
+        table(rows, ["memory", "given, %", "pairs", "effect", "largest of a system", "by Model 1"])
+    )
     print(table(missing, ["missing parts, %", "memory", "apertium", *study.systems]))
 
 
