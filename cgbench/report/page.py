@@ -32,6 +32,8 @@ MOST_EXAMPLES = 5_000
 """Maximum number of examples on a page; more are sampled."""
 NONE = "–"  # noqa: RUF001 - an empty cell of a table
 BEST = " ★"  # after the best values of a column, by the test
+SCRIPT = ("page", "charts", "tables", "data", "words", "rows", "examples", "brush")
+"""The parts of the script of pages, in their order."""
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
@@ -42,7 +44,7 @@ def render_page(template: str, context: dict[str, Any], data: dict[str, Any]) ->
     :param data: data of the script; its text passes through :func:`printable_values`.
     :raises KeyError: the context lacks a variable of the template.
     """
-    style, script = asset("report.css"), asset("report.js")
+    style, script = asset("report.css"), page_script()
     policy = (
         f"default-src 'none'; script-src '{_source(script)}'; style-src '{_source(style)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -163,10 +165,17 @@ def printable_values(value: Any) -> Any:
 
 @cache
 def asset(name: str) -> Any:
-    """The style or the script."""
+    """The style, or a part of the script."""
     text = (files("cgbench.report") / "templates" / name).read_text(encoding="utf-8")
     assert "</script" not in text and "</style" not in text
     return Markup(text)
+
+
+@cache
+def page_script() -> Any:
+    """The script: its parts within one function, since each uses those before it."""
+    parts = Markup("\n").join(asset(f"script/{name}.js") for name in SCRIPT)
+    return Markup('"use strict";\n(() => {\n') + parts + Markup("})();\n")
 
 
 def _source(text: str) -> str:

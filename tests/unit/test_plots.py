@@ -160,15 +160,21 @@ def test_names_of_files():
         check_picture(Path("x.gif"), "--out x.gif")
 
 
+@pytest.mark.parametrize("inches_wide", [3.3, 6.5, 12])
 @pytest.mark.parametrize("bins", [3, 6, 9])
-def test_labels_of_bins_never_stand_on_one_another(bins):
+def test_labels_of_bins_never_stand_on_one_another(bins, inches_wide):
     """Labels of degrees, with four digits: slanted, on one line with their counts."""
     pytest.importorskip("matplotlib")
     labels = ["< 0.5714", *(f"0.5{n}14 to < 0.5{n}33" for n in range(bins - 2)), ">= 0.6154"]
     series = [Series(name, [1.0] * bins) for name in ("Transformer-base", "LSTM")]
     for names in (labels, [f"{n}-{n + 9}" for n in range(10, 10 + bins)]):
-        figure = draw_charts([Chart(names, series, counts=[27] * bins)])
-        figure.canvas.draw()
+        figure = draw_charts([Chart(names, series, counts=[27] * bins)], inches_wide)
+        figure.draw_without_rendering()  # with its layout
+        # Nothing is cut at the edges, and the names of the lines are apart.
+        at_lines = [text.get_window_extent() for text in figure.axes[0].texts]
+        edge = figure.bbox.x1 + 1
+        assert all(box.x1 <= edge and box.x0 >= -1 for box in at_lines)
+        assert at_lines[0].y0 >= at_lines[1].y1 or at_lines[1].y0 >= at_lines[0].y1
         ticks = figure.axes[0].get_xticklabels()
         if ticks[0].get_rotation():
             # Slanted lines are as far apart as the font is high.

@@ -8,7 +8,7 @@ import re
 import pytest
 from hostile_text import HOSTILE
 
-from cgbench.report.page import as_script_data, asset, printable_values, render_page
+from cgbench.report.page import as_script_data, asset, page_script, printable_values, render_page
 
 
 def test_data_comes_back_as_it_was_and_ends_no_script():
@@ -57,7 +57,7 @@ def test_markup_in_what_a_template_shows_is_escaped():
 
 def test_nothing_that_the_policy_would_refuse_or_that_is_fetched():
     """No style attributes, no handlers, no eval, nothing from elsewhere."""
-    script, style = str(asset("report.js")), str(asset("report.css"))
+    script, style = str(page_script()), str(asset("report.css"))
     assert not re.search(
         r"\beval\b|new Function|innerHTML|outerHTML|insertAdjacentHTML|document\.write", script
     )

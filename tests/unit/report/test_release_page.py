@@ -20,6 +20,7 @@ from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
 from cgbench.files import write_json
 from cgbench.report import release_page as module
+from cgbench.report import release_sections as sections
 from cgbench.report.names import meaning, with_unit
 from cgbench.report.release_data import find_material, funnel, novelty_curves, numeric_columns
 from cgbench.report.release_page import release_page
@@ -173,7 +174,7 @@ def test_missing_texts_are_notes(candidates, tmp_path):
 
 
 def test_many_examples_are_sampled(candidates, monkeypatch):
-    monkeypatch.setattr(module, "MOST_EXAMPLES", 10)
+    monkeypatch.setattr(sections, "MOST_EXAMPLES", 10)
     html = release_page(candidates)
     rows = data_of(html)["rows"]
     assert len(rows) == 10 and [row[0] for row in rows] == sorted(row[0] for row in rows)
@@ -267,7 +268,7 @@ def test_noise_before_and_after_the_drop():
     measures = {"similar": None, "copies": 0.0, "copies_beyond_shuffled": 0.0, "scrambled": None}
     quality = {"candidates": {"shuffled": 5.0, "noise": measures}, "warnings": []}
     release = SimpleNamespace(manifest={"ensemble": quality}, configuration={"uncertainty": "rmi"})
-    noise = module._noise(release, columns)
+    noise = sections.noise_of_cut(release, columns)
     assert noise["shares"] == pytest.approx([100 * 4 / 40, 100 * 3 / 39])
     assert "all, 1: 100.00" in noise["chart"] and "all, 2: 0.00" in noise["chart"]
     assert "not dropped, 1: 100.00" in noise["chart"]
@@ -275,4 +276,4 @@ def test_noise_before_and_after_the_drop():
         release = SimpleNamespace(
             manifest={"ensemble": without}, configuration={"uncertainty": "rmi"}
         )
-        assert module._noise(release, columns) is None
+        assert sections.noise_of_cut(release, columns) is None
