@@ -2,6 +2,8 @@
 they need.
 """
 
+import importlib.util
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -10,15 +12,17 @@ from model_work import SOURCE_SIZE, TARGET_SIZE, Setting, in_turn, padded, sente
 
 from cgbench.models.config.architectures import build_model
 from cgbench.models.config.presets import load_preset
+from cgbench.models.ensemble import Ensemble
 from cgbench.models.parts.cpu import packed
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
 from cgbench.models.special_ids import EOS, PAD
 from cgbench.models.teacher_forcing import score_hypotheses
-from cgbench.models.text.batches import make_batches
+from cgbench.models.text.batches import Rows, make_batches
 
 LENGTH = 25
 CANDIDATES = 60_000
+MANY = 3000
 
 
 def decode(setting: Setting) -> list[tuple[str, str, str]]:
@@ -85,6 +89,83 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
             for name in others
             if name in ways
         ),
+    ]
+
+
+class _Ids:
+    """In place of subwords: sentences are numbers of rows, and translations stay ids."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = np.split(rows.ids, rows.offsets[1:-1])
+
+    def encode_source(self, lines: list[int]) -> list[np.ndarray]:
+        """The ids of rows."""
+        return [self.rows[line] for line in lines]
+
+    def decode_target(self, ids: list[int]) -> str:
+        """The ids as text."""
+        return " ".join(map(str, ids))
+
+
+def translate(setting: Setting) -> list[tuple[str, str, str]]:
+    """Beam search by an ensemble of three models of ``laptop``, a batch per thread, against three
+    models of MarianMT, and of CTranslate2 if it is installed, one after another.
+
+    Every translation is as long as its source; the peers pad their batches of like lengths.
+    """
+    from marian import build
+
+    config = load_preset("laptop").model
+    source, _ = sentences(MANY, seed=2, mean=12.0)
+    members, peers = [], []
+    for seed in range(3):
+        torch.manual_seed(seed)
+        members.append(build_model(config, SOURCE_SIZE, TARGET_SIZE).eval())
+        peers.append(build(config, "cpu").eval())
+        for embedding in (members[-1].target_embedding, peers[-1].get_decoder().embed_tokens):
+            with torch.no_grad():
+                embedding.weight[EOS] = 0
+    ensemble = Ensemble(tuple(members), _Ids(source), torch.device("cpu"), 1000)  # type: ignore[arg-type]
+    threads = torch.get_num_threads()
+    limit: dict[str, Any] = {"max_length_ratio": 1.0, "max_length_extra": 0}
+    batches = make_batches(source.lengths, source.lengths, np.arange(MANY), 1024)
+
+    def ours() -> None:
+        ensemble.search(range(MANY), **limit, jobs=threads)  # type: ignore[arg-type]
+
+    @torch.inference_mode()
+    def theirs() -> None:
+        for peer in peers:
+            for batch in batches:
+                ids = padded(source.take(batch), PAD)
+                peer.generate(
+                    input_ids=ids,
+                    attention_mask=(ids != PAD).long(),
+                    num_beams=5,
+                    max_new_tokens=int(source.lengths[batch].max()),
+                    do_sample=False,
+                    early_stopping=True,
+                )
+
+    some = list(range(0, MANY, MANY // 20))
+    alone = [ensemble.search([line], **limit)[0][0].text for line in some]  # type: ignore[list-item]
+    together = ensemble.search(some, **limit, jobs=threads)  # type: ignore[arg-type]
+    assert alone == [hypotheses[0].text for hypotheses in together]
+    ways = {"ours": ours, "MarianMT's `generate`": theirs}
+    if importlib.util.find_spec("ctranslate2"):
+        from ctranslate import translator
+
+        ways["CTranslate2"] = translator(peers, source, batches, threads)
+    series = in_turn(ways, setting, 1, warm=0)
+    what = f"three members of `laptop`, beam 5, {MANY:,} sentences, {threads} threads"
+    return [
+        (
+            f"{what}, against {name} one after another",
+            f"{series.median('ours'):.1f} s = {series.ratio(name, 'ours'):.2f} x {name}",
+            "1 x",
+        )
+        for name in ways
+        if name != "ours"
     ]
 
 

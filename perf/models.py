@@ -2,7 +2,7 @@
 
     pip install '.[perf]'                       # Hugging Face transformers, the peer
     python perf/models.py                             # everything on a CPU, with all cores
-    python perf/models.py train decode --repeat 9     # and: r-dangle, uncertainty, lstm
+    python perf/models.py train decode --repeat 9     # and the others
     python perf/models.py train --precision bfloat16  # on a CPU, which otherwise uses float32
     python perf/models.py --device cuda               # in bfloat16, under 8 minutes; also ensemble
 
@@ -23,7 +23,9 @@ from cgbench.models.training.reproducible import reproducible
 
 PARTS = {
     "train": ("model_training", "train"),
+    "laptop": ("model_training", "laptop"),
     "decode": ("model_inference", "decode"),
+    "translate": ("model_inference", "translate"),
     "r-dangle": ("model_training", "r_dangle"),
     "uncertainty": ("model_inference", "uncertainty"),
     "lstm": ("lstm", "lstm"),
