@@ -90,12 +90,14 @@ def damages(
     reading: Reading,
     *,
     are_references: bool = True,
+    order: Callable[[Sequence[str], Sequence[str]], list[Difference]] | None = None,
 ) -> list[Difference]:
     """What a program did to hypotheses that keeps them from matching, or to both texts; all of it
     stops but rare characters without width.
 
     :param references: one per hypothesis. Without references (``are_references``), other texts of
         the same examples: sources, or fragments that right hypotheses contain.
+    :param order: :func:`order_problems`, or what returns the same.
     """
     rows = sampled(len(hypotheses), FORM_LINES)
     texts, others = (
@@ -114,7 +116,7 @@ def damages(
         lambda: _pieces(texts, others, reading),
         lambda: _symbols(texts, others, reading),
         lambda: _wrappers_of_both(texts, others, reading) if are_references else [],
-        lambda: _order(hypotheses, references) if are_references else [],
+        lambda: (order or order_problems)(hypotheses, references) if are_references else [],
     )
     return next((problems for check in checks if (problems := check())), [])
 
@@ -278,7 +280,7 @@ def _visible(mark: str) -> str:
     return repr(mark) if mark.isprintable() else f"U+{ord(mark[0]):04X}"
 
 
-def _order(hypotheses: Sequence[str], references: Sequence[str]) -> list[Difference]:
+def order_problems(hypotheses: Sequence[str], references: Sequence[str]) -> list[Difference]:
     """Lines that are not in the order of the references."""
     order = displacement(hypotheses, references)
     remedy = (

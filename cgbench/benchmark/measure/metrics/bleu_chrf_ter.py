@@ -30,6 +30,7 @@ from cgbench.benchmark.measure.metrics.metric import Metric, Signature
 from cgbench.benchmark.measure.metrics.statistics_cache import StatisticsCache
 from cgbench.benchmark.measure.metrics.ter_edits import ter_statistics
 from cgbench.errors import InputError, argument
+from cgbench.kept import WORTH_KEEPING
 from cgbench.progress import bar
 from cgbench.settings import did_you_mean, read_value
 from cgbench.text.hypothesis_form import BLANKS, CHARACTERS, MARKS, Reading
@@ -49,8 +50,6 @@ WORTH_A_PROCESS = {"bleu": 100_000, "chrf": 4_000, "ter": 40_000}
 
 TOGETHER = {"bleu": 200_000, "chrf": 5_000, "ter": 20_000}
 """Number of sentences per task, after which the progress bar moves."""
-WORTH_KEEPING = 500
-"""Number of examples from which on statistics are kept for the next time."""
 OF_OTHER_PACKAGES = ("ja-mecab", "ko-mecab", "spm", "flores101", "flores200")
 """Tokenisers that may change without sacrebleu, so that their statistics are not kept."""
 

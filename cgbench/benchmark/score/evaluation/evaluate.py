@@ -30,7 +30,7 @@ from cgbench.benchmark.score.evaluation.features import (
     make_feature,
     signature_of,
 )
-from cgbench.benchmark.score.evaluation.hypothesis_checks import check_form, check_training
+from cgbench.benchmark.score.evaluation.hypothesis_checks import Once, check_form, check_training
 from cgbench.benchmark.score.evaluation.request import Breakdown, ScoreRequest
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.evaluation.sampling import sampling_of, unused_clusters
@@ -123,7 +123,7 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext, *, is_first: b
         control_sampling = context.once("control sampling", lambda: sampling_of(request, control))
         control_set = ControlSet(control.metric, control_sampling, control.systems)
     # Check the texts.
-    lines = [*test.warnings, *_warnings_of_texts(request, test, inputs)]
+    lines = [*test.warnings, *_warnings_of_texts(request, test, inputs, context.once)]
     # Score.
     scored = score(
         test.metric,
@@ -165,7 +165,9 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext, *, is_first: b
     return Evaluation(scored, test.systems, made_from, analyses, layouts=layouts)
 
 
-def _warnings_of_texts(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) -> list[str]:
+def _warnings_of_texts(
+    request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs, once: Once
+) -> list[str]:
     """Warnings about the form of outputs behind external scores, and about the training text.
 
     :raises InputError: the form would make scores of these outputs meaningless.
@@ -175,7 +177,9 @@ def _warnings_of_texts(request: ScoreRequest, test: ExampleSet, inputs: FeatureI
     if test.references and with_texts:
         # Only --differences compares the words behind external scores.
         accept = request.examples.accept_text or not request.breakdown.differences
-        lines += check_form(request, Reading(), with_texts, test.references, accept=accept)
+        lines += check_form(
+            request, Reading(), with_texts, test.references, accept=accept, once=once
+        )
     if inputs.train is not None and inputs.text is not None:
         lines += check_training(request, inputs.text, inputs.train)
     return lines

@@ -2,7 +2,7 @@
 normalise hypotheses.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -55,9 +55,9 @@ class MetricContext:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     control: Metric | None = None
     control_columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    shared: dict[str, Any] = field(default_factory=dict)
+    shared: dict[Hashable, Any] = field(default_factory=dict)
 
-    def once(self, name: str, read: Callable[[], Any]) -> Any:
+    def once(self, name: Hashable, read: Callable[[], Any]) -> Any:
         """What ``read`` returned the first time."""
         if name not in self.shared:
             self.shared[name] = read()
@@ -248,6 +248,7 @@ def _read(
         set_texts.references,
         sources=set_texts.sources.values if set_texts.sources else (),
         release_form=release_form,
+        once=context.once,
     )
     if given_metric is None:
         warnings += check_against_itself(

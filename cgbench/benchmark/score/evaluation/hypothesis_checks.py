@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from cgbench import __version__
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
+from cgbench.kept import WORTH_KEEPING, Kept, code_of
+from cgbench.text import hypothesis_form
 from cgbench.text.columns import Column
 from cgbench.text.damage import sampled
-from cgbench.text.hypothesis_form import Reading, damages, differences, pair_contrasts
+from cgbench.text.hypothesis_form import (
+    Difference,
+    Reading,
+    damages,
+    differences,
+    order_problems,
+    pair_contrasts,
+)
 from cgbench.text.inputs import Texts, as_column
 from cgbench.text.output_checks import check_outputs
 from cgbench.text.plain_text import words_of
@@ -26,6 +38,8 @@ from cgbench.text.sampling import sample_text, spread
 if TYPE_CHECKING:
     from cgbench.benchmark.release.release import Release
     from cgbench.text.normalisation import Normalisation
+
+Once = Callable[[Hashable, Callable[[], Any]], Any]
 
 RELEASE, DETOKENIZE = "release", "detokenize"
 MOST_INCOMPLETE = 0.02
@@ -45,11 +59,13 @@ def prepare(
     *,
     sources: Sequence[str] = (),
     release_form: bool = False,
+    once: Once,
 ) -> tuple[list[System], str | None, list[str]]:
     """The systems with normalised hypotheses, the normalisation for the signature, and warnings.
 
     :param release_form: the references are in the normalised form of the release.
     :param sources: compared with the hypotheses where there are no references.
+    :param once: for what several metrics of a request need once (``MetricContext.once``).
     :raises InputError: the form of hypotheses would make the score meaningless, or they cannot be
         normalised.
     """
@@ -76,9 +92,8 @@ def prepare(
         systems, warnings = normalise_systems(systems, normalisation, references)
         lines += warnings
         label = normalisation_label(normalisation)
-    lines += check_form(
-        request, metric.reading, systems, references, accept=request.examples.accept_text
-    )
+    accept = request.examples.accept_text
+    lines += check_form(request, metric.reading, systems, references, accept=accept, once=once)
     return systems, label, lines
 
 
@@ -336,24 +351,22 @@ def check_form(
     references: Sequence[Sequence[str]],
     *,
     accept: bool,
+    once: Once,
 ) -> list[str]:
     """Warnings about hypotheses in another form than their references.
 
     :param reading: how the metric reads text.
     :param accept: only warn if the score would be meaningless.
+    :param once: for what several metrics of a request need once (``MetricContext.once``).
     :raises InputError: the score would be meaningless, and ``accept`` is false.
     """
     first = [example[0] for example in references]
-    reference_profile = _profile(first)
     remedy = _remedy_of_release(request)
+    forms = _Forms(first, reading, once)
     lines: list[str] = []
     for system in systems:
         for run_number, run in enumerate(system.texts or system.runs):
-            differing = (
-                damages(run, first, reading)
-                or differences(_profile(run), reference_profile, reading)
-                or pair_contrasts(run, first, reading)
-            )
+            differing = forms.differences_of(run)
             for stops in (True, False):
                 if some := [difference for difference in differing if difference.stops is stops]:
                     do = dict.fromkeys(difference.remedy for difference in some)
@@ -366,6 +379,43 @@ def check_form(
                             f"{lines[-1]}; {argument('accept_text')} scores the text as it is"
                         )
     return lines
+
+
+class _Forms:
+    """Compares hypotheses with the same references; what was compared before is read again."""
+
+    def __init__(self, references: Sequence[str], reading: Reading, once: Once) -> None:
+        self.references, self.reading, self.once = references, reading, once
+        self.kept: Kept | None = None
+        if len(references) >= WORTH_KEEPING:
+            how = asdict(reading) | {"cuts": sorted(reading.cuts)}
+            code = code_of(Path(hypothesis_form.__file__).parent)
+            self.kept = Kept(["form", __version__, code, how, references])
+
+    def differences_of(self, run: Sequence[str]) -> list[Difference]:
+        """The differences in form between hypotheses and the references."""
+        known = self.kept.read_bytes(run) if self.kept else None
+        if known is not None:
+            return [Difference(**fields) for fields in json.loads(known)]
+        references, reading = self.references, self.reading
+        differing = (
+            damages(run, references, reading, order=self._order)
+            or differences(self._profile(run), self._profile(references), reading)
+            or pair_contrasts(run, references, reading)
+        )
+        if self.kept:
+            self.kept.write_bytes(run, json.dumps([asdict(each) for each in differing]).encode())
+        return differing
+
+    def _order(self, run: Sequence[str], references: Sequence[str]) -> list[Difference]:
+        problems: list[Difference] = self.once(
+            ("order", tuple(run), tuple(references)), lambda: order_problems(run, references)
+        )
+        return problems
+
+    def _profile(self, texts: Sequence[str]) -> Profile:
+        of_texts: Profile = self.once(("profile", tuple(texts)), lambda: _profile(texts))
+        return of_texts
 
 
 def _remedy_of_release(request: ScoreRequest) -> str | None:

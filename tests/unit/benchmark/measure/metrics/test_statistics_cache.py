@@ -8,7 +8,8 @@ import pytest
 
 from cgbench.benchmark.measure.metrics import bleu_chrf_ter
 from cgbench.benchmark.measure.metrics.bleu_chrf_ter import Bleu, ChrF, Ter
-from cgbench.benchmark.measure.metrics.statistics_cache import StatisticsCache, cache_folder
+from cgbench.benchmark.measure.metrics.statistics_cache import StatisticsCache
+from cgbench.kept import cache_folder
 
 REFERENCES = [[f"the small dog number {row} saw a cat"] for row in range(600)]
 HYPOTHESES = [texts[0].replace("small dog", "dog small") for texts in REFERENCES]
@@ -79,9 +80,9 @@ def test_a_pickle_is_never_opened(counted):
 
 
 def test_the_cache_stays_small_and_can_be_switched_off(counted, monkeypatch, tmp_path):
-    from cgbench.benchmark.measure.metrics import statistics_cache
+    from cgbench import kept
 
-    monkeypatch.setattr(statistics_cache, "MOST_FILES", 2)
+    monkeypatch.setattr(kept, "MOST_FILES", 2)
     for ending in "abc":
         Ter(REFERENCES).statistics([text + ending for text in HYPOTHESES])
     files = list(cache_folder().iterdir())
