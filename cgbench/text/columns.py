@@ -6,7 +6,7 @@ separate files or in one table. Compressed files (.gz, .zst) are read directly; 
 input.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -29,6 +29,13 @@ from cgbench.text.streams import (
 )
 
 
+def chosen_rows(
+    columns: Mapping[str, list[str]] | None, rows: Sequence[int]
+) -> Mapping[str, list[str]] | None:
+    """These rows of columns, in this order."""
+    return columns and {name: [values[row] for row in rows] for name, values in columns.items()}
+
+
 @dataclass(frozen=True)
 class Column:
     """The values of a column as text, with its ``name`` for messages (``file, row 3``).
@@ -36,7 +43,7 @@ class Column:
     ``path``: the file, if any. ``ids``: the example id of each row, if known, and ``ids_name``: the
     column that they are from. ``rows``: the row of
     the file (from 0) that each value is from, if they are in another order. ``table``: a table that
-    describes the rows.
+    describes the rows. ``metadata``: what a log says of each row, by name.
     """
 
     name: str
@@ -46,6 +53,7 @@ class Column:
     ids_name: str = field(default="index", kw_only=True)
     rows: Sequence[int] | None = field(default=None, kw_only=True)
     table: Path | None = field(default=None, kw_only=True)
+    metadata: Mapping[str, list[str]] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -70,6 +78,7 @@ class Column:
             values=values,
             ids=ids,
             rows=[self.rows[row] for row in rows] if self.rows else rows,
+            metadata=chosen_rows(self.metadata, rows),
         )
 
 

@@ -344,3 +344,53 @@ def test_reasoning_in_a_log_is_left_out_as_in_translate(run, texts, tmp_path):
             f"2 of {len(lines)} answers contain reasoning (<think>), which the harness scored"
             in result.stderr
         )
+
+
+@pytest.mark.parametrize("harness", ["lm-eval", "inspect"])
+def test_what_a_log_of_outputs_says_of_examples_makes_bins(run, tmp_path, harness):
+    """As for ``score import``: the same metadata, in the order of the test set."""
+    subjects = ["art", "maths", "art", "maths", "art", "art"]
+    answers = ["red", "two", "blue", "six", "green", "wrong"]
+    (tmp_path / "ref").write_text("".join(f"{text}\n" for text in [*answers[:5], "black"]))
+    order = (3, 0, 5, 1, 4, 2)
+    if harness == "lm-eval":
+        log = tmp_path / "samples_t_2026-01-01.jsonl"
+        rows = [
+            {
+                "doc_id": row,
+                "doc": {"subject": subjects[row]},
+                "doc_hash": str(row),
+                "filter": "none",
+                "resps": [[answers[row]]],
+                "filtered_resps": [answers[row]],
+                "metrics": ["exact_match"],
+                "exact_match": 1.0,
+            }
+            for row in order
+        ]
+        log.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    else:
+        log = tmp_path / "log.json"
+        samples = [
+            {
+                "id": row,
+                "epoch": 1,
+                "input": str(row),
+                "target": answers[row],
+                "output": {"completion": answers[row]},
+                "metadata": {"subject": subjects[row]},
+                "scores": {"match": {"value": "C", "answer": answers[row]}},
+            }
+            for row in order
+        ]
+        log.write_text(
+            json.dumps(
+                {"version": 2, "status": "success", "eval": {"task": "t"}, "samples": samples}
+            )
+        )
+    words = ("score", "exact", "--ref", tmp_path / "ref", "--hyp", f"a={log}")
+    table = run(*words, "--by", "column:subject", "--format", "tsv").stdout
+    rows = [line.split("\t") for line in table.splitlines()]
+    assert {row[4]: float(row[7]) for row in rows[2:]} == {"art": 75.0, "maths": 100.0}
+    error = run(*words, "--by", "column:subjects", status=2).stderr
+    assert "the scores or the log have no such column" in error and "subject" in error

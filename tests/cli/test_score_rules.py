@@ -282,7 +282,7 @@ def outputs_of(rows, kind):
 
 @pytest.mark.parametrize("kind", [
     "mojibake", "entities", "SentencePiece", "subword-nmt", "soft hyphens", "no width", "JSON",
-    "ID", "end", "reasoning",
+    "ID", "end",
 ])  # fmt: skip
 def test_outputs_that_are_not_text_stop(animals, run, kind):
     (animals / "a").write_text("".join(f"{line}\n" for line in outputs_of(ANIMALS, kind)))
@@ -290,6 +290,16 @@ def test_outputs_that_are_not_text_stop(animals, run, kind):
     error = run(*words, status=2).stderr
     assert "Remedy: " in error and "--accept-text takes the text as it is" in error
     assert "warning: a: " in run(*words, "--accept-text").stderr
+
+
+def test_reasoning_is_cut_as_in_logs(animals, run):
+    """In a file as in the answers of servers and in logs."""
+    for kind in ("as they are", "reasoning"):
+        (animals / kind).write_text("".join(f"{line}\n" for line in outputs_of(ANIMALS, kind)))
+    words = ("score", "rules", "--rules", animals / "rules.jsonl", "--format", "json", "--hyp")
+    plain, cut = (run(*words, f"a={animals / kind}") for kind in ("as they are", "reasoning"))
+    expected = "10 of 10 answers contain reasoning (<think>), which was left out"
+    assert expected in cut.stderr and json.loads(plain.stdout) == json.loads(cut.stdout)
 
 
 @pytest.mark.parametrize("order", [range(10), range(10)[::-1], [3, 1, 0, 2, *range(4, 10)]])

@@ -46,10 +46,10 @@ from cgbench.benchmark.score.evaluation.analysis import Analysis
 from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.evaluation.words import (
+    WordCounts,
     WordScores,
     groups_by_frequency,
     split_of,
-    word_statistics,
 )
 from cgbench.benchmark.score.forms import analyses
 from cgbench.benchmark.score.outputs.hypotheses import System, outputs_of
@@ -254,7 +254,8 @@ def _words(
         {ngram[0]: count for ngram, count in of_row.items() if len(ngram) == 1}
         for of_row in expected
     ]
-    systems = word_statistics(groups, unigrams, texts, split)
+    word_counts = WordCounts(groups, unigrams, split)
+    systems = word_counts.of_systems(texts)
     differences = []
     calibrated = replace(_calibrated(comparison), samples=comparison.count("bootstrap"))
     for group, label in enumerate(groups.labels):
@@ -262,7 +263,7 @@ def _words(
         pair = {str(number): system[:, :, columns] for number, system in enumerate(systems)}
         rows = np.flatnonzero(sum(matches.sum(axis=(0, 2)) for matches in pair.values()))
         if len(rows) > 1:
-            metric = WordScores("F1", [label])
+            metric = WordScores("F1", word_counts, [group])
             (scores,) = compare_statistics(metric, Sampling(), pair, calibrated, [rows])
             differences.append(_difference(label, scores, label))
     return _adjusted(differences)

@@ -274,8 +274,16 @@ def _read(
         warnings=warnings,
         control=control,
         normalised=normalised,
-        columns=context.control_columns if control else context.columns,
+        columns=_known_columns(runs, context.control_columns if control else context.columns),
     )
+
+
+def _known_columns(
+    runs: Mapping[str, Sequence[Column]], columns: Mapping[str, Sequence[str]]
+) -> Mapping[str, Sequence[str]]:
+    """What is known of each example: ``columns``, else what the first log of outputs says."""
+    metadata = (run.metadata for several in runs.values() for run in several if run.metadata)
+    return columns or next(metadata, {})
 
 
 def _options_of_metric(request: ScoreRequest, given_metric: Metric | None) -> dict[str, Any]:

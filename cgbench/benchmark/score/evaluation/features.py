@@ -380,7 +380,8 @@ def table_column(inputs: HasTable, asked: str, names: Sequence[str], n: int) -> 
         return Column(known, list(inputs.columns[known]))
     if inputs.table is None and inputs.columns:  # such as those of judgements
         raise InputError(
-            f"{asked}: the scores have no such column{did_you_mean(names[0], inputs.columns)}"
+            f"{asked}: the scores or the log have no such"
+            f" column{did_you_mean(names[0], inputs.columns)}"
         )
     if inputs.table is None:
         raise InputError(

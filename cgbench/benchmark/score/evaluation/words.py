@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -113,8 +114,39 @@ def _labels(path: Path) -> dict[str, str]:
     return labels
 
 
+@dataclass(frozen=True)
+class WordCounts:
+    """Counts the words of outputs by group, against the words ``expected`` of each example."""
+
+    groups: WordGroups
+    expected: Sequence[Mapping[str, int]]
+    split: Split = words_of
+
+    def of(self, lines: Sequence[str]) -> np.ndarray:
+        """Matches, output words and reference words of each group, float64 ``[n, 3 * groups]``."""
+        counts = self._of_references.copy()
+        for row, (line, expected) in enumerate(zip(lines, self.expected, strict=True)):
+            for word, count in Counter(self.split(line)).items():
+                matches = min(count, expected.get(word, 0))
+                counts[row, self.groups.group_of(word), :2] += (matches, count)
+        return counts.reshape(len(counts), -1)
+
+    def of_systems(self, texts: Sequence[Sequence[Sequence[str]]]) -> list[np.ndarray]:
+        """The same of each run of each system, ``[runs, n, 3 * groups]`` for each system."""
+        return [np.stack([self.of(lines) for lines in runs]) for runs in texts]
+
+    @cached_property
+    def _of_references(self) -> np.ndarray:
+        """The reference words of each group, ``[n, groups, 3]``."""
+        counts = np.zeros((len(self.expected), len(self.groups.labels), 3))
+        for row, expected in enumerate(self.expected):
+            for word, count in expected.items():
+                counts[row, self.groups.group_of(word), 2] += count
+        return counts
+
+
 class WordScores(Metric):
-    """Precision, recall or F1 of each group of words, in percent; 0 without a match.
+    """Precision, recall or F1 of some groups of words, in percent; 0 without a match.
 
     The statistics of an example are, for each group, the matches, the output words and the
     reference words.
@@ -123,10 +155,17 @@ class WordScores(Metric):
     name = "words"
     one_family = True
 
-    def __init__(self, measure: str, labels: Sequence[str]) -> None:
-        """The statistics are counted for all systems at once."""
+    def __init__(self, measure: str, counts: WordCounts, groups: Sequence[int]) -> None:
+        """``groups``: the indices of those that are scored."""
         self.measure = measure
-        self.figures = tuple(labels)
+        self.figures = tuple(counts.groups.labels[group] for group in groups)
+        self.columns = [3 * group + count for group in groups for count in range(3)]
+        self._counts = counts
+
+    @property
+    def n(self) -> int:
+        """The number of examples."""
+        return len(self._counts.expected)
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """The score of each group from sums ``[m, 3 * groups]``."""
@@ -139,34 +178,9 @@ class WordScores(Metric):
         return 100 * np.divide(matches, totals, out=np.zeros_like(totals), where=totals > 0)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """Not used."""
-        raise NotImplementedError
-
-
-def word_statistics(
-    groups: WordGroups,
-    expected: Sequence[Mapping[str, int]],
-    texts: Sequence[Sequence[Sequence[str]]],
-    split: Split = words_of,
-) -> list[np.ndarray]:
-    """Matches, output words and reference words of each group, float64
-    ``[runs, n, 3 * groups]`` for each system.
-
-    :param expected: the words of each reference with their counts.
-    :param texts: the outputs of each run of each system.
-    """
-    shape = (len(expected), len(groups.labels), 3)
-    systems = [np.zeros((len(runs), *shape)) for runs in texts]
-    for row, reference in enumerate(expected):
-        for system, runs in zip(systems, texts, strict=True):
-            for run, lines in enumerate(runs):
-                for word, count in Counter(split(lines[row])).items():
-                    matches = min(count, reference.get(word, 0))
-                    system[run, row, groups.group_of(word), :2] += (matches, count)
-        for word, count in reference.items():
-            for system in systems:
-                system[:, row, groups.group_of(word), 2] += count
-    return [system.reshape(*system.shape[:2], -1) for system in systems]
+        """The counts of each example, float64 ``[n, 3 * groups]``."""
+        self.check_hypotheses(hypotheses)
+        return self._counts.of(hypotheses)[:, self.columns]
 
 
 def expected_words(references: Sequence[Sequence[str]], split: Split) -> list[Counter[str]]:
@@ -201,31 +215,29 @@ def _rows(context: ScoringContext) -> list[Row]:
     training = None if context.inputs.train is None else context.inputs.training
     groups = groups_of(kind, training)
     split = split_of(references)
-    statistics = word_statistics(groups, expected_words(references, split), texts, split)
-    return list(_scored(context, kind.partition(":")[0], groups, statistics))
+    counts = WordCounts(groups, expected_words(references, split), split)
+    return list(_scored(context, kind.partition(":")[0], counts, counts.of_systems(texts)))
 
 
 def _scored(
-    context: ScoringContext, kind: str, groups: WordGroups, statistics: Sequence[np.ndarray]
+    context: ScoringContext, kind: str, counts: WordCounts, statistics: Sequence[np.ndarray]
 ) -> Iterator[Row]:
     """A row per group, measure and system; groups without a word are left out."""
     totals = sum(system.sum(axis=(0, 1)) for system in statistics).reshape(-1, 3)
-    used = np.flatnonzero(totals.any(axis=1))
+    used = np.flatnonzero(totals.any(axis=1)).tolist()
     reference_words = statistics[0][0].sum(axis=0).reshape(-1, 3)[:, 2]
-    columns = (3 * used[:, None] + np.arange(3)).ravel()
-    labels = [groups.labels[group] for group in used]
+    metrics = {measure: WordScores(measure, counts, used) for measure in MEASURES}
+    labels = [counts.groups.labels[group] for group in used]
     systems = {
-        system.name: runs[:, :, columns]
+        system.name: runs[:, :, metrics["F1"].columns]
         for system, runs in zip(context.systems, statistics, strict=True)
     }
     comparison = _comparison(context)
     blank = Row("words", "", "", by=f"word {kind}", baseline=context.scored.baseline)
     rows = []
-    for measure in MEASURES:
+    for measure, metric in metrics.items():
         everything = [np.arange(context.metric.n)]
-        (scores,) = compare_statistics(
-            WordScores(measure, labels), context.sampling, systems, comparison, everything
-        )
+        (scores,) = compare_statistics(metric, context.sampling, systems, comparison, everything)
         for (name, runs), subset in zip(systems.items(), scores, strict=True):
             shared = replace(blank, system=name, runs=len(runs))
             rows += [

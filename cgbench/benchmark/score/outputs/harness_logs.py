@@ -31,6 +31,7 @@ from cgbench.benchmark.score.outputs.score_files import (
 from cgbench.errors import InputError, warn
 from cgbench.models.servers.answers import START
 from cgbench.settings import did_you_mean
+from cgbench.tables import counted
 from cgbench.text.limits import Budget
 from cgbench.text.rows import Table
 from cgbench.text.streams import COMPRESSED, form
@@ -152,7 +153,7 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> SystemRuns:
                 row[1],
             )
         )
-    warn_of_reasoning(path, sum(is_reasoning(row[3]) for _, row in rows), len(rows), SCORED)
+    warn_of_reasoning(str(path), sum(is_reasoning(row[3]) for _, row in rows), len(rows), SCORED)
     field = f"{name}@{chosen}" if chosen else name
     version = _lm_eval_version(path)
     known = {chosen: [row[4] for _, row in rows]}
@@ -190,13 +191,13 @@ def _columns(
                 field=field,
                 prints=prints,
                 version=version,
-                metadata=_metadata(known.get(run, ())) or None,
+                metadata=metadata_of(known.get(run, ())) or None,
             )
         )
     return {"": columns}
 
 
-def _metadata(objects: Sequence[Any]) -> dict[str, list[str]]:
+def metadata_of(objects: Sequence[Any]) -> dict[str, list[str]]:
     """The fields of objects with short values, such as a category, as columns; empty for none."""
     objects = [item if isinstance(item, Mapping) else {} for item in objects]
     columns = {}
@@ -394,7 +395,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         raise InputError(f"{path}: no samples")
     if not scored:
         raise InputError(f"{path}: no sample has scores; score the log first (inspect score)")
-    warn_of_reasoning(path, reasoned, sum(map(len, epochs.values())), SCORED)
+    warn_of_reasoning(str(path), reasoned, sum(map(len, epochs.values())), SCORED)
     runs = dict(sorted(epochs.items()))
     return _columns(f"{path}:{name}", runs, "epoch", version, known=known)
 
@@ -412,10 +413,19 @@ def is_reasoning(answers: Any) -> bool:
     return isinstance(answer, str) and answer.lstrip().startswith(START)
 
 
-def warn_of_reasoning(path: Path, reasoned: int, answer_count: int, consequence: str) -> None:
-    """Warn if more than :data:`MOST_REASONED` of a log's answers contain reasoning."""
+def reasoning_remark(empty: int) -> str:
+    """What became of reasoning, of which ``empty`` answers had nothing else."""
+    return "which was left out" + (
+        f"; {counted(empty, 'answer')} had nothing else" if empty else ""
+    )
+
+
+def warn_of_reasoning(name: str, reasoned: int, answer_count: int, consequence: str) -> None:
+    """Warn if more than :data:`MOST_REASONED` of the answers of a log or a file contain
+    reasoning.
+    """
     if reasoned > MOST_REASONED * answer_count:
         warn(
-            f"{path}: {reasoned:,} of {answer_count:,} answers contain reasoning ({START}),"
+            f"{name}: {reasoned:,} of {answer_count:,} answers contain reasoning ({START}),"
             f" {consequence}"
         )

@@ -20,6 +20,8 @@ from cgbench.text.remote import local
 from cgbench.text.sidecar import read_sidecar
 
 CONTROL_SET = "control set"
+REASONING = "think>"
+"""In the marks around reasoning."""
 LOG_MARKS = ("json", ".eval")
 """What the name of every log contains."""
 Runs = Texts | Sequence[Texts]
@@ -186,11 +188,24 @@ def read_runs(
             label = "hypotheses" if len(outputs) == 1 else f"hypotheses of {name}"
             label += f", run {run_number}" if len(texts) > 1 else ""
             logged = _from_log(local(os.fspath(text)), ids, lines) if is_path(text) else None
-            systems.setdefault(str(name), []).extend(
-                logged
-                or [as_column(text, label, "hypothesis", "prediction", "translation", ids=ids)]
-            )
+            systems.setdefault(str(name), []).extend(logged or [_read_output(text, label, ids=ids)])
     return systems
+
+
+def _read_output(text: Texts, label: str, *, ids: str | None) -> Column:
+    """The hypotheses of a text, without reasoning, as in logs and in answers of servers."""
+    column = as_column(text, label, "hypothesis", "prediction", "translation", ids=ids)
+    if not any(REASONING in value for value in column.values):
+        return column
+    from cgbench.benchmark.score.outputs.harness_logs import reasoning_remark, warn_of_reasoning
+    from cgbench.models.servers.answers import cut_reasoning
+
+    answers = [cut_reasoning(value) or "" for value in column.values]
+    pairs = list(zip(answers, column.values, strict=True))
+    reasoned = [answer for answer, value in pairs if answer != value]
+    remark = reasoning_remark(sum(not answer for answer in reasoned))
+    warn_of_reasoning(column.name, len(reasoned), len(answers), remark)
+    return replace(column, values=answers)
 
 
 def _by_column(outputs: Any) -> Any:

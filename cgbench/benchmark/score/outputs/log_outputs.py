@@ -24,14 +24,15 @@ from cgbench.benchmark.score.outputs.harness_logs import (
     first_text,
     identity,
     lm_eval_rows,
+    metadata_of,
     read_inspect,
+    reasoning_remark,
     warn_of_reasoning,
 )
 from cgbench.benchmark.score.outputs.score_files import split_field
 from cgbench.errors import InputError, argument
 from cgbench.models.servers.answers import cut_reasoning
 from cgbench.settings import did_you_mean
-from cgbench.tables import counted
 from cgbench.text.columns import Column
 from cgbench.text.joins import rows_by_id
 from cgbench.text.rows import Table
@@ -40,8 +41,8 @@ from cgbench.text.streams import form
 C = TypeVar("C", bound=Column)
 WMT = frozenset(("doc_id", "hypothesis"))
 PART = "_###_"  # between the parts of an id of WMT
-_Runs = dict[Any, tuple[list[str], list[str]]]
-"""Hypotheses and ids by run."""
+_Runs = dict[Any, tuple[list[str], list[str], list[Any]]]
+"""Hypotheses, ids, and what the log says of each example, by run."""
 
 
 def read_outputs(text_name: str) -> list[Column] | None:
@@ -53,12 +54,14 @@ def read_outputs(text_name: str) -> list[Column] | None:
     runs: _Runs = {}
     reasoned = empty = 0
 
-    def add(run: Any, text: Any, known: Any, row_number: int, response: Any = None) -> None:
+    def add(
+        run: Any, text: Any, known: Any, row_number: int, response: Any = None, about: Any = None
+    ) -> None:
         nonlocal reasoned, empty
         of = f"{path}, row {row_number}"
         if not isinstance(text, str):
             raise InputError(f"{of}: the answer is not text")
-        texts, ids = runs.setdefault(run, ([], []))
+        texts, ids, descriptions = runs.setdefault(run, ([], [], []))
         full = response if isinstance(response, str) else text
         if (answer := cut_reasoning(full)) != full:
             reasoned, empty = reasoned + 1, empty + (not answer)
@@ -68,17 +71,19 @@ def read_outputs(text_name: str) -> list[Column] | None:
                 text = answer if text == full else next(iter(answer.splitlines()), "")
         texts.append(" ".join(filter(None, map(str.strip, text.split("\n")))))
         ids.append(identity(known, f"{of}: no id"))
+        descriptions.append(about)
 
     if form(path) == "jsonl":
         table = Table(path, named=True)
         if set(table.names) >= OF_DOC:
-            rows = lm_eval_rows(path, table, ("doc_id", "filtered_resps", "resps"), field, "")
-            for row_number, (known, answers, responses) in rows:
-                add("", first_text(answers), known, row_number, first_text(responses))
+            columns = ("doc_id", "filtered_resps", "resps", "doc")
+            for row_number, row in lm_eval_rows(path, table, columns, field, ""):
+                known, answers, responses, doc = row
+                add("", first_text(answers), known, row_number, first_text(responses), doc)
         elif set(table.names) >= WMT and field in (None, "hypothesis"):
             for row_number, (known, text) in table.read(("doc_id", "hypothesis")):
                 add("", text, known, row_number)
-            if any(len(set(ids)) < len(ids) for _, ids in runs.values()):
+            if any(len(set(ids)) < len(ids) for _, ids, _ in runs.values()):
                 return None  # a document has several rows: an ordinary table
         else:
             return None
@@ -86,14 +91,13 @@ def read_outputs(text_name: str) -> list[Column] | None:
         return None
     if not runs:
         raise InputError(f"{path}: no answers")
-    remark = (
-        f"which was left out; {counted(empty, 'answer')} had nothing else"
-        if empty
-        else "which was left out"
-    )
-    warn_of_reasoning(path, reasoned, sum(len(ids) for _, ids in runs.values()), remark)
+    remark = reasoning_remark(empty)
+    warn_of_reasoning(str(path), reasoned, sum(len(ids) for _, ids, _ in runs.values()), remark)
     names = {run: f"{path}, {run}" if len(runs) > 1 else str(path) for run in runs}
-    return [Column(names[run], texts, ids=ids) for run, (texts, ids) in sorted(runs.items())]
+    return [
+        Column(names[run], texts, ids=ids, metadata=metadata_of(descriptions) or None)
+        for run, (texts, ids, descriptions) in sorted(runs.items())
+    ]
 
 
 def _inspect(
@@ -118,6 +122,7 @@ def _inspect(
             fields.get("id"),
             sample_number,
             completion,
+            fields.get("metadata"),
         )
     return True
 

@@ -23,7 +23,7 @@ from cgbench.benchmark.measure.metrics.segment_scores import number_of, plain_nu
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
-from cgbench.text.columns import Column, read_table_column
+from cgbench.text.columns import Column, chosen_rows, read_table_column
 from cgbench.text.joins import Examples, is_identity, rows_by_id
 from cgbench.text.rows import Table, is_array
 from cgbench.text.streams import COMPRESSED, form, is_there, open_bytes, read_lines, split_name
@@ -44,8 +44,7 @@ class ScoreColumn(Column):
     example, if the file has them. ``version``: of the
     task. ``path``: the table of this column, if the rows are in its order. ``columns``: of human
     judgements, what is known of each row; ``by_judgement``: a row is a judgement, not an example.
-    ``metadata``: what a log says of each example, by name; of judgements, the documents by the name
-    of their column.
+    ``metadata`` of judgements: the documents by the name of their column.
     """
 
     field: str | None = None
@@ -53,7 +52,6 @@ class ScoreColumn(Column):
     version: str | None = None
     columns: Mapping[str, list[str]] | None = None
     by_judgement: bool = False
-    metadata: Mapping[str, list[str]] | None = None
 
     def row(self, index: int) -> str:
         """The name of row ``index`` (from 0) in messages."""
@@ -62,11 +60,7 @@ class ScoreColumn(Column):
     def at(self, rows: Sequence[int]) -> Self:
         """The column with these rows, in this order."""
         prints = self.prints and [self.prints[row] for row in rows]
-        columns, metadata = (
-            known and {name: [values[row] for row in rows] for name, values in known.items()}
-            for known in (self.columns, self.metadata)
-        )
-        return replace(super().at(rows), prints=prints, columns=columns, metadata=metadata)
+        return replace(super().at(rows), prints=prints, columns=chosen_rows(self.columns, rows))
 
 
 SystemRuns = dict[str, list[ScoreColumn]]

@@ -6,9 +6,10 @@ import pytest
 import cgbench
 from cgbench import InputError
 from cgbench.benchmark.score.evaluation.words import (
+    WordCounts,
+    WordScores,
     expected_words,
     groups_of,
-    word_statistics,
     words_of,
 )
 
@@ -27,10 +28,14 @@ FreqWordBucketer with the cutoffs 1, 2, 5, 10, 100 and 1000, and by LabelWordBuc
 """
 
 
-def counts_of(kind):
+def word_counts(kind):
     groups = groups_of(kind, lambda: TRAINING)
-    expected = expected_words([[text] for text in REFERENCES], words_of)
-    (system,) = word_statistics(groups, expected, [[OUTPUTS]])
+    return WordCounts(groups, expected_words([[text] for text in REFERENCES], words_of))
+
+
+def counts_of(kind):
+    groups = word_counts(kind).groups
+    (system,) = word_counts(kind).of_systems([[OUTPUTS]])
     cells = system.sum(axis=(0, 1)).reshape(-1, 3).astype(int).tolist()
     counts = {
         label: (matches, in_reference, in_output)
@@ -53,6 +58,17 @@ def test_counts_are_those_of_compare_mt(table):
     total = np.sum(list(COMPARE_MT["frequency"].values()), axis=0)
     assert np.sum(list(known.values()), axis=0).tolist() == total.tolist()
     assert np.sum(list(counts_of("length").values()), axis=0).tolist() == total.tolist()
+
+
+def test_scores_of_groups_are_a_metric(table):
+    """It computes its statistics itself, as every metric."""
+    counts = word_counts(table)
+    metric = WordScores("recall", counts, [0, 2])
+    statistics = metric.statistics(OUTPUTS)
+    assert statistics.shape == (metric.n, 6) and metric.figures == ("DET", "V")
+    assert metric.compute(statistics.sum(axis=0)[None])[0] == pytest.approx([80.0, 100.0])
+    with pytest.raises(InputError, match="hypotheses"):
+        metric.statistics(OUTPUTS[1:])
 
 
 def test_rows_have_precision_recall_and_f1(table):
