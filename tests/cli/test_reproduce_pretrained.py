@@ -127,7 +127,7 @@ def test_rows_over_roberta_run_on_the_data_of_their_papers(run, tmp_path, downlo
     assert "composition-2: CFQ" in shown and "lrf-2: CFQ" in shown and "from hf:roberta" in shown
     # LRF is in another table.
     lrf = ["lrf-2" if word == "composition-2" else word for word in words(out, downloads)]
-    assert "1 runs in" in run(*lrf, "--systems", "RoBERTa LRF", "--init", roberta).stdout
+    assert "1 run in" in run(*lrf, "--systems", "RoBERTa LRF", "--init", roberta).stdout
     # Other weights are another run.
     other = write_deep(tmp_path / "other", 1)
     again = words(out, downloads, "--systems", "RoBERTa", "--init")
