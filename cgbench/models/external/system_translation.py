@@ -1,5 +1,6 @@
 """Translate a text with an external model."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,8 +11,9 @@ from cgbench.locks import locked
 from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import parse_address
 from cgbench.models.external.ensemble_uncertainty import work_beside
-from cgbench.models.external.opening import plan_member
+from cgbench.models.external.opening import Planned, plan_member
 from cgbench.models.external.token_space import SHARD, read_shards, shard_path
+from cgbench.models.search import Translation
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.progress import bar
 from cgbench.steps import STEPS, Step, Workspace, hash_value
@@ -51,32 +53,7 @@ def translate_by_system(request: TranslateRequest, template: str | None) -> list
     workspace = Workspace(work_beside(output) / STEPS)
 
     def make(out: Path) -> None:
-        """Translate shard by shard; every finished shard is a file."""
-        starts = range(0, len(lines), SHARD)
-        waiting = [start for start in starts if not shard_path(out, start // SHARD).is_file()]
-        if not waiting:
-            return
-        finished = sum(
-            len(lines[start : start + SHARD]) for start in starts if start not in waiting
-        )
-        with bar(len(lines), "translating", "sentence", initial=finished) as progress:
-            member = system.open(device)
-            if request.prompting.examples:
-                member.give_shots(dict(zip(lines, request.prompting.examples, strict=True)))
-            search = {name: config[name] for name in ("nbest", "batch_tokens")} | config["search"]
-            for start in waiting:
-                translations = member.translate(
-                    lines[start : start + SHARD], **search, done=progress.update
-                )
-                rows = (
-                    {
-                        "nbest": [
-                            {**hypothesis.scores, "cut": hypothesis.cut} for hypothesis in nbest
-                        ]
-                    }
-                    for nbest in translations
-                )
-                write_json_lines(shard_path(out, start // SHARD), rows)
+        _translate_shards(out, lines, system, request, config)
 
     with locked(workspace.root / "lock", wait=False):
         folder = workspace.run(step, make, resumable=True)
@@ -87,3 +64,32 @@ def translate_by_system(request: TranslateRequest, template: str | None) -> list
     written = write_output(output, rows, nbest, request.format, record, packages)
     warn_of_cut(rows, argument("max_length_ratio"))
     return written
+
+
+def _translate_shards(
+    out: Path,
+    lines: Sequence[str],
+    system: Planned,
+    request: TranslateRequest,
+    config: dict[str, Any],
+) -> None:
+    """Translate shard by shard; every finished shard is a file."""
+    starts = range(0, len(lines), SHARD)
+    waiting = [start for start in starts if not shard_path(out, start // SHARD).is_file()]
+    if not waiting:
+        return
+    finished = sum(len(lines[start : start + SHARD]) for start in starts if start not in waiting)
+    with bar(len(lines), "translating", "sentence", initial=finished) as progress:
+        member = system.open(config["device"])
+        if request.prompting.examples:
+            member.give_shots(dict(zip(lines, request.prompting.examples, strict=True)))
+        search = {name: config[name] for name in ("nbest", "batch_tokens")} | config["search"]
+        for start in waiting:
+            shard = lines[start : start + SHARD]
+            translations = member.translate(shard, **search, done=progress.update)
+            rows = ({"nbest": list(map(_row_of, nbest))} for nbest in translations)
+            write_json_lines(shard_path(out, start // SHARD), rows)
+
+
+def _row_of(hypothesis: Translation) -> dict[str, Any]:
+    return {**hypothesis.scores, "cut": hypothesis.cut}

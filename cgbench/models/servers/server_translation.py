@@ -1,6 +1,6 @@
 """Translate a text with a server."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -56,12 +56,7 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     if request.server.dry_run:
         return _estimate(request, _client(request, server, journal), requests)
     with locked(journal, wait=False), _client(request, server, journal) as client:
-        for path in (
-            [request.server.batch_in]
-            if is_path(request.server.batch_in)
-            else request.server.batch_in
-        ):
-            read_batch(as_path(path), client, requests)
+        _read_batches(request, client, requests)
         if request.server.batch_out is not None:
             return _write_batch(as_path(request.server.batch_out), client.waiting(requests))
         if request.server.batch_in and (missing := len(client.waiting(requests))):
@@ -72,26 +67,51 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
             )
         answers = iter(client.answers(requests))
         spent = client.record(requests)
-    # Read the hypotheses in the answers, and write them with the record of the run.
-    rule, n = conversation.rule, conversation.n
+    # Read the hypotheses in the answers: of each line all samples, of which the first counts.
+    rule, blank = conversation.rule, [AnswerReading("")] * conversation.n
     samples = [
-        (
-            [read_choice(choice, rule, line) for choice in next(answers)]
-            if sent
-            else [AnswerReading("")] * n
-        )
+        [read_choice(choice, rule, line) for choice in next(answers)] if sent else blank
         for line, sent in zip(lines, by_line, strict=True)
     ]
     first = {
-        row: readings[0]
-        for row, (readings, sent) in enumerate(zip(samples, by_line, strict=True), 1)
+        number: readings[0]
+        for number, (readings, sent) in enumerate(zip(samples, by_line, strict=True), 1)
         if sent
     }
-    counts, empty = (
-        count(first.values()),
-        [row for row, reading in first.items() if not reading.text],
-    )
-    record = {"system": system, "nbest": n, "source": source, "server": spent, "answers": counts}
+    # Write them with the record of the run.
+    counts = count(first.values())
+    record = {
+        "system": system,
+        "nbest": conversation.n,
+        "source": source,
+        "server": spent,
+        "answers": counts,
+    }
+    rows = _rows_of(samples, bool(request.uncertainty))
+    written = write_output(output, rows, request.nbest, request.format, record)
+    # Warn of what a reader of the hypotheses should know.
+    empty = [number for number, reading in first.items() if not reading.text]
+    texts = [readings[0].text for readings in samples]
+    for note in (
+        *warnings_of(counts, rule, empty),
+        *_warnings_of_server(request, server, spent),
+        *check_outputs({server.text: [texts]}, lines, accept=True),
+    ):
+        warn(note)
+    return written
+
+
+def _read_batches(request: TranslateRequest, client: Client, requests: Sequence[Request]) -> None:
+    """Take the answers of batch files into the journal."""
+    files = request.server.batch_in
+    for path in [files] if is_path(files) else files:
+        read_batch(as_path(path), client, requests)
+
+
+def _rows_of(
+    samples: Sequence[Sequence[AnswerReading]], with_measures: bool
+) -> list[dict[str, Any]]:
+    """The rows of the output: the hypotheses of each line, and measures of how they differ."""
     rows: list[dict[str, Any]] = [
         {
             "nbest": [
@@ -100,24 +120,20 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
         }
         for readings in samples
     ]
-    if request.uncertainty:
-        measures = sample_measures([[reading.text for reading in readings] for readings in samples])
-        rows = [{**row, "measures": values} for row, values in zip(rows, measures, strict=True)]
-    written = write_output(output, rows, request.nbest, request.format, record)
-    # Warn of what a reader of the hypotheses should know.
-    notes = warnings_of(counts, rule, empty)
-    if spent["answers_without_usage"] and request.server.price is not None:
-        notes.append(
-            "the server did not count the tokens of"
-            f" {counted(spent['answers_without_usage'], 'answer')}"
-        )
+    if not with_measures:
+        return rows
+    measures = sample_measures([[reading.text for reading in readings] for readings in samples])
+    return [{**row, "measures": values} for row, values in zip(rows, measures, strict=True)]
+
+
+def _warnings_of_server(
+    request: TranslateRequest, server: Server, spent: dict[str, Any]
+) -> Iterator[str]:
+    uncounted = spent["answers_without_usage"]
+    if uncounted and request.server.price is not None:
+        yield f"the server did not count the tokens of {counted(uncounted, 'answer')}"
     if problem := other_model(spent["model"], server.model):
-        notes.append(f"{server.text}: {problem}")
-    texts = [readings[0].text for readings in samples]
-    notes += check_outputs({server.text: [texts]}, lines, accept=True)
-    for text in notes:
-        warn(text)
-    return written
+        yield f"{server.text}: {problem}"
 
 
 def budget_left(request: TranslateRequest) -> SpendingLimit:

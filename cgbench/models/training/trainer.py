@@ -91,19 +91,7 @@ def train_model(
         reproducible(config.threads, processes.device, seed),
     ):
         # The model, before the loop draws its first random number.
-        model: Any
-        if init and init.is_whole:
-            assert isinstance(preset.model, HuggingFaceConfig)
-            model, text = init.open(preset.model, config.max_length, processes.device)
-            subwords = cast("Subwords", text)
-        else:
-            assert subwords is not None
-            model = build_model(preset.model, subwords.source_size, subwords.target_size)
-            if init:
-                init.load_into(model, subwords.source_size)
-            load_lexicon(model, preset.model, subwords, lexicon)
-            if connect := getattr(model, "connect", None):
-                connect(subwords)
+        model, subwords = _first_model(preset, subwords, init, lexicon, processes.device)
         # The objective, the data, and what the checkpoint will record.
         objectives = build_objectives(
             model, config, preset.method, subwords.target_size, in_bfloat16
@@ -112,12 +100,8 @@ def train_model(
             torch.manual_seed((seed << 20) + processes.rank)  # models start equal, dropout differs
         data = Data(train, subwords, config, preset=preset)
         held_out = Data(valid, subwords, config, keep_lines=True) if valid else None
-        sets = {"training": data, "validation": held_out}
-        left_out = [
-            f"{name}: {texts.left_out}" for name, texts in sets.items() if texts and texts.left_out
-        ]
-        if left_out and processes.is_main:
-            warn(f"left out: {'; '.join(left_out)}")
+        if processes.is_main:
+            _warn_of_left_out({"training": data, "validation": held_out})
         checkpoint = CheckpointConfig(
             preset.model,
             config,
@@ -166,6 +150,37 @@ def train_model(
                 f" ({str(error).splitlines()[0]})"
             ) from None
         return finished
+
+
+def _first_model(
+    preset: Preset,
+    subwords: Subwords | None,
+    init: Start | None,
+    lexicon: Path | None,
+    device: str,
+) -> tuple[Any, Subwords]:
+    """The model before training, and the subwords that it reads."""
+    model: Any
+    if init and init.is_whole:
+        assert isinstance(preset.model, HuggingFaceConfig)
+        model, text = init.open(preset.model, preset.training.max_length, device)
+        return model, cast("Subwords", text)
+    assert subwords is not None
+    model = build_model(preset.model, subwords.source_size, subwords.target_size)
+    if init:
+        init.load_into(model, subwords.source_size)
+    load_lexicon(model, preset.model, subwords, lexicon)
+    if connect := getattr(model, "connect", None):
+        connect(subwords)
+    return model, subwords
+
+
+def _warn_of_left_out(sets: dict[str, Data | None]) -> None:
+    left_out = [
+        f"{name}: {texts.left_out}" for name, texts in sets.items() if texts and texts.left_out
+    ]
+    if left_out:
+        warn(f"left out: {'; '.join(left_out)}")
 
 
 def is_finished(out: Path, checkpoint: CheckpointConfig) -> bool:
