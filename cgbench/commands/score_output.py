@@ -120,9 +120,8 @@ class ScoreOutput(Request):
 
         :raises InputError: they cannot, or a file cannot be written there.
         """
-        for name in ("per_example", "every_eval_ever"):
-            if getattr(self, name):
-                check_one_metric(name, getattr(scored, "metrics", ()))
+        if self.every_eval_ever:
+            check_one_metric("every_eval_ever", getattr(scored, "metrics", ()))
         written = [*([Path(self.per_example)] if self.per_example else []), *self.paths]
         read = list(input_files(scored)) if written else []
         for path in written:

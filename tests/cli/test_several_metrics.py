@@ -1,5 +1,6 @@
 """``cgbench score bleu chrf ter``: one table, one page and one JSON; the texts are read once."""
 
+import csv
 import json
 import re
 import subprocess
@@ -152,10 +153,24 @@ def test_options_go_to_the_metrics_that_have_them():
     assert "nw:2" in plus.more[0].signature and "nw:" not in plus.signature
 
 
+def test_rows_per_example_name_their_metric(tmp_path):
+    cgbench.evaluate(["bleu", "exact"], SYSTEMS, REFERENCES).write_per_example(tmp_path / "rows")
+    with (tmp_path / "rows").open(newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert list(rows[0]) == ["metric", "row", "system", "run", "score", "correct"]
+    for name, column, other in (("BLEU", "score", "correct"), ("exact", "correct", "score")):
+        cgbench.evaluate(name.lower(), SYSTEMS, REFERENCES).write_per_example(tmp_path / "alone")
+        with (tmp_path / "alone").open(newline="") as file:
+            alone = list(csv.DictReader(file, delimiter="\t"))
+        of_metric = [row for row in rows if row["metric"] == name]
+        assert [row[column] for row in of_metric] == [row[column] for row in alone]
+        assert {row[other] for row in of_metric} == {""}
+
+
 @pytest.mark.parametrize(
     ("metrics", "more", "line"),
     [
-        (METRICS, ("--per-example", "x.tsv"), "--per-example is for one metric"),
+        (METRICS, ("--set", "every_eval_ever=records"), "--set every_eval_ever is for one metric"),
         (("bleu", "cter"), (), "cter has sources"),
         (("bleu", "chrf"), ("--set", "order=2"), "which of bleu and chrf has it is not known"),
     ],

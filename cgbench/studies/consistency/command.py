@@ -34,7 +34,7 @@ def make_command(request: ItemsRequest) -> None:
 
 @consistency_group.command("score", cls=Command, example=SCORE)
 @click.argument("items", metavar="ITEMS", type=click.Path(path_type=Path))
-@takes(ConsistencyRequest, ScoreOutput, but=("seed", "reasons", "require"))
+@takes(ConsistencyRequest, ScoreOutput, but=("seed", "reasons"))
 def score_command(request: ConsistencyRequest, output: ScoreOutput) -> None:
     """Score how consistently systems translate the words that the sentences of ITEMS share.
 

@@ -360,29 +360,37 @@ class Evaluation:
         ]
 
     def write_per_example(self, path: AnyPath) -> None:
-        """Write a tab-separated row for each example, system and run, with a header. Rows and runs
-        count from 1.
+        """Write a tab-separated row for each example, system, run and metric, with a header. Rows
+        and runs count from 1. Of several metrics, ``metric`` names that of the row, and a column
+        that it does not have is empty.
 
         Analyses may add columns (``parts``: ``determined``, whether the probes determine the
         answer).
 
-        :raises InputError: no file can be written there, or there are several metrics.
+        :raises InputError: no file can be written there.
         """
-        check_one_metric("per_example", [part.scored.metric.name for part in (self, *self.more)])
         check_output(Path(path), [])
-        rows = [
+        rows = []
+        for evaluation in self.by_metric:
+            labels = {"metric": evaluation.scored.metric.name} if self.more else {}
+            rows += [{**labels, **row} for row in evaluation._example_rows()]
+        for name, values in example_columns(self.analyses, self.layouts).items():
+            rows = [{**row, name: values[row["row"] - 1]} for row in rows]
+        head = list(dict.fromkeys(key for row in rows for key in row))
+        write_atomic(
+            Path(path),
+            render(head, [[str(row.get(key, "")) for key in head] for row in rows], "tsv") + "\n",
+        )
+
+    def _example_rows(self) -> list[dict[str, Any]]:
+        """The rows of all examples by this metric."""
+        metric = self.scored.metric
+        return [
             {"row": row_number, "system": system.name, "run": run, **row}
             for system, result in zip(self.systems, self.results, strict=True)
             for run, of_run in enumerate(zip(system.runs, result.statistics, strict=True), 1)
-            for row_number, row in enumerate(self.scored.metric.per_example(*of_run), 1)
+            for row_number, row in enumerate(metric.per_example(*of_run), 1)
         ]
-        for name, values in example_columns(self.analyses, self.layouts).items():
-            rows = [{**row, name: values[row["row"] - 1]} for row in rows]
-        head = list(rows[0])
-        write_atomic(
-            Path(path),
-            render(head, [[str(row[key]) for key in head] for row in rows], "tsv") + "\n",
-        )
 
     def __repr__(self) -> str:
         return self.report()

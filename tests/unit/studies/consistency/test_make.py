@@ -225,3 +225,6 @@ def test_the_commands_make_and_score(run, tmp_path):
     ).stdout
     assert printed.startswith("consistency|items:2|clusters:piece(2)|characters:1+2")
     assert table.read_text().splitlines()[0] == "row\tsystem\trun\tscore"
+    systems = ("--hyp", f"copy={hypotheses}", "--hyp", f"same={hypotheses}")
+    required = run("consistency", "score", out, *systems, "--require", "same=better", status=1)
+    assert "not shown: same is better than copy" in required.stderr
