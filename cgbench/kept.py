@@ -7,7 +7,6 @@ Only the newest files are kept.
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import zlib
@@ -36,6 +35,12 @@ def cache_folder() -> Path | None:
     return (Path(base) if base else Path.home() / ".cache") / "cgbench" / "statistics"
 
 
+def _sha256(data: bytes) -> Any:
+    import hashlib  # 2 ms of a start, which texts that are too short to be kept do without
+
+    return hashlib.sha256(data)
+
+
 class Kept:
     """Results that depend on a list of texts, and on what all these results share."""
 
@@ -44,7 +49,7 @@ class Kept:
         :param made_by: the shared inputs, with the versions of the code, as values of JSON.
         """
         self.folder = cache_folder()
-        self._shared = hashlib.sha256(_bytes(made_by))
+        self._shared = _sha256(_bytes(made_by))
 
     def read_bytes(self, texts: Sequence[str]) -> bytes | None:
         """The result for these texts; None if there is none."""
@@ -52,7 +57,7 @@ class Kept:
             return None
         try:
             data = self._path(texts).read_bytes()
-            if hashlib.sha256(data[CHECKSUM:]).digest() != data[:CHECKSUM]:
+            if _sha256(data[CHECKSUM:]).digest() != data[:CHECKSUM]:
                 return None
             return zlib.decompress(data[CHECKSUM:])
         except (OSError, zlib.error):
@@ -65,7 +70,7 @@ class Kept:
         data = zlib.compress(content)
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_atomic(self._path(texts), hashlib.sha256(data).digest() + data)
+            write_atomic(self._path(texts), _sha256(data).digest() + data)
             files = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
             for path in files[:-MOST_FILES]:
                 path.unlink(missing_ok=True)
