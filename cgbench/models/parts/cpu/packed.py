@@ -2,17 +2,15 @@
 slower on Intel's.
 
 :func:`onednn_linear` is for training: 1.8 to 2.9 times as fast as MKL on an AMD EPYC, 0.7 to 1.0
-times on an Intel Xeon. Products with small weights have the same bits as MKL's on an AMD EPYC with
-AVX512, so narrow models are trained to the same bytes. :func:`bfloat16_linear` is for training in
-bfloat16, where torch uses oneDNN and compiles kernels for each number of rows: with fewer numbers,
-a step of 2,048 tokens is 1.13 to 1.21 times as fast. :func:`packed_linear` is for decoding, with
-weights packed in the processor's preferred layout, which MKL packs again for every product: beam
-search is 1.17 to 1.84 times as fast (docs/lab/performance.md). The packed copy is an attribute of
-the parameter. It takes the same memory, and is made again after the parameter has changed.
+times on an Intel Xeon. :func:`bfloat16_linear` is for training in bfloat16, where torch uses oneDNN
+and compiles kernels for each number of rows: with fewer numbers, a step of 2,048 tokens is 1.13 to
+1.21 times as fast. :func:`packed_linear` is for decoding, with weights packed in the processor's
+preferred layout, which MKL packs again for every product: beam search is 1.17 to 1.84 times as fast
+(docs/lab/performance.md). The packed copy is an attribute of the parameter. It takes the same
+memory, and is made again after the parameter has changed.
 """
 
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +20,6 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 LEAST = 1 << 16  # minimum size of a weight; packing a smaller one does not pay
-LEAST_WORK = 1 << 20  # minimum size of a smaller weight times the number of rows
-LEAST_SUM = 1 << 15  # minimum size of a product that is added up from several
-BLOCK = 192  # terms that MKL adds up at a time on AMD processors
 STEPS = 8  # different numbers of rows between two powers of two
 
 
@@ -34,7 +29,7 @@ def packed_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | No
     :param x: [..., in]; ``weight``: a parameter or a part of one, [out, in].
     """
     if (
-        not _pays(x, weight)
+        weight.numel() < LEAST
         or x.dtype != torch.float32
         or weight.dtype != torch.float32
         or not onednn_is_faster()
@@ -44,15 +39,6 @@ def packed_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | No
     if not isinstance(parameter, nn.Parameter) or parameter.is_inference() or not x.numel():
         return None
     return _like(multiply(_padded(x), _packed(parameter, weight), bias), x)
-
-
-def _pays(x: Tensor, weight: Tensor) -> bool:
-    """Whether packing pays: for a large weight; for a smaller one if there are many rows, and only
-    if MKL adds up all terms at a time, which gives the same bits.
-    """
-    if weight.numel() >= LEAST:
-        return True
-    return weight.shape[1] <= BLOCK and x.shape[:-1].numel() * weight.numel() >= LEAST_WORK
 
 
 def bfloat16_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
@@ -91,62 +77,34 @@ def onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | No
 
     :param x: [..., in]; ``weight``: [out, in].
     """
-    if not (onednn_is_faster() and x.numel()):
+    if not (onednn_is_faster() and weight.numel() >= LEAST and x.numel()):
         return None
     if x.dtype != torch.float32 or weight.dtype != torch.float32:
         return None
-    rows = x.flatten(0, -2).contiguous()
-    is_small = weight.numel() < LEAST
-    if is_small and len(rows) * weight.numel() < LEAST_WORK:
-        return None
     # A part whose rows are apart is copied: on a processor with AVX2 only, it makes oneDNN 100
     # times as slow.
-    product = _Linear.apply(rows, weight.contiguous(), bias, is_small)
-    return product.unflatten(0, x.shape[:-1])
+    return _Linear.apply(x.flatten(0, -2).contiguous(), weight.contiguous(), bias).unflatten(
+        0, x.shape[:-1]
+    )
 
 
 class _Linear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, is_small: bool) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        ctx.multiply = _multiply_in_blocks if is_small else multiply
-        return ctx.multiply(x, weight, bias)
+        return multiply(x, weight, bias)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         gradient = gradient.contiguous()
-        of_x, of_weight, of_bias, _ = ctx.needs_input_grad
+        of_x, of_weight, of_bias = ctx.needs_input_grad
         return (
-            ctx.multiply(gradient, weight.T) if of_x else None,
-            ctx.multiply(gradient.T, x.T) if of_weight else None,
+            multiply(gradient, weight.T) if of_x else None,
+            multiply(gradient.T, x.T) if of_weight else None,
             gradient.sum(0) if of_bias else None,
-            None,
         )
-
-
-def _multiply_in_blocks(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """As :func:`multiply`, but adding up as MKL does on AMD processors, so with the same bits: at
-    most :data:`BLOCK` terms at a time, and the halves of up to twice as many.
-    """
-    count = rows.shape[1]
-    block = count // 2 if BLOCK < count < 2 * BLOCK else BLOCK
-    if count <= block:
-        return multiply(rows, weight, bias)
-    if bias is None and len(rows) * len(weight) < LEAST_SUM:
-        return rows @ weight.T
-    blocks = zip(_blocks(rows, block), _blocks(weight, block), strict=True)
-    total = multiply(*next(blocks), bias)
-    for block_of_rows, block_of_weight in blocks:
-        total += multiply(block_of_rows, block_of_weight)
-    return total
-
-
-def _blocks(matrix: Tensor, columns: int) -> Iterator[Tensor]:
-    """Every ``columns`` columns, copied where oneDNN would be slow."""
-    for block in matrix.split(columns, 1):
-        yield block if block.T.is_contiguous() else block.contiguous()
 
 
 def multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

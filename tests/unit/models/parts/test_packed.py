@@ -158,44 +158,6 @@ def test_a_copy_of_a_model_has_its_own(layer):
     assert set(layer.state_dict()) == {"weight", "bias"}
 
 
-@pytest.mark.parametrize(
-    ("rows", "width", "out"), [(763, 128, 384), (381, 96, 300), (40, 384, 128)]
-)
-@pytest.mark.parametrize("bias", [True, False])
-def test_small_weights_are_multiplied_in_blocks(rows, width, out, bias, monkeypatch):
-    sums = []
-    in_blocks = packed._multiply_in_blocks
-    monkeypatch.setattr(
-        packed, "_multiply_in_blocks", lambda *factors: sums.append(factors) or in_blocks(*factors)
-    )
-    torch.manual_seed(0)
-    layer, outputs = Linear(width, out, bias=bias), []
-    for plain in (False, True):
-        x = torch.randn(rows, width, generator=torch.Generator().manual_seed(1), requires_grad=True)
-        with plain_definitions() if plain else contextlib.nullcontext():
-            y = layer(x)
-        (y * torch.linspace(-1, 1, out)).sum().backward()
-        outputs.append([y, x.grad, *(parameter.grad.clone() for parameter in layer.parameters())])
-        layer.zero_grad()
-    assert len(sums) == 3
-    for fast, reference in zip(*outputs, strict=True):
-        if packed.is_amd() and torch.backends.cpu.get_cpu_capability() == "AVX512":
-            # The same bits as MKL, so that trained models are the same.
-            assert torch.equal(fast, reference)
-        torch.testing.assert_close(fast, reference, rtol=1e-4, atol=1e-4)
-
-
-def test_small_products_are_left_to_torch():
-    layer, x = Linear(64, 64), torch.randn(100, 64)
-    assert packed.onednn_linear(x, layer.weight, layer.bias) is None
-    with torch.inference_mode():
-        layer(x)
-        assert not hasattr(layer.weight, "packed")
-        many = torch.randn(300, 64)
-        near(layer(many), F.linear(many, layer.weight, layer.bias))
-        assert layer.weight.packed
-
-
 def test_few_numbers_of_rows_become_kernels():
     sizes = [packed.round_rows(count) for count in range(1, 5000)]
     assert all(count <= size <= 1.125 * count for count, size in enumerate(sizes, start=1))
