@@ -9,6 +9,7 @@ width is text only in the scripts that need it. A symbol that most hypotheses an
 reference have is not of the language if the hypotheses match their references better without it.
 """
 
+import html
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -42,7 +43,7 @@ _END = re.compile(r"(?<=.)(</?\w+>)$|(?<=[^\W_])([^\w\s]+|_+)$")
 _SPACED = f"[\\0-{LAST_LATIN}]"  # re compiles it four times as fast as all that follows
 _RUN = r"<\w{1,8}>|\[\w{1,8}\]|\{\w{1,8}\}|[^\w\s]+"
 _RUNS = re.compile(rf"&\w{{1,8}};|{_RUN}|_+")
-_WITHIN = re.compile(rf"(?<=[^\W_])(?<={_SPACED})({_RUN})(?=[^\W_])(?={_SPACED})")
+_WITHIN = re.compile(rf"(?<=[^\W_])(?<={_SPACED})(&\w{{1,8}};|{_RUN})(?=[^\W_])(?={_SPACED})")
 _ENTITY = re.compile(r"&\w{1,8};")
 _TAG = re.compile(r"</?\w+>")
 _OF_TEXT = {"Ps", "Pe", "Pi", "Pf", "Pd", "Sc"}
@@ -173,7 +174,7 @@ def _within_words(text: FormSample, known: Set[str]) -> Mark | None:
     counts: Counter[str] = Counter()
     joined: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for word, count in text.marked_counts.items():
-        for mark in {*_WITHIN.findall(_ENTITY.sub("", word))} - _IN_WORDS:
+        for mark in {*_WITHIN.findall(_ENTITY.sub(_unescaped, word))} - _IN_WORDS:
             is_unseen = unicodedata.category(mark[0]) == "Cf"  # _without_width counts these
             if not is_unseen and not _is_of_script(mark, word):
                 counts[mark] += count
@@ -190,6 +191,12 @@ def _within_words(text: FormSample, known: Set[str]) -> Mark | None:
         if of_most or is_sure:
             return Mark(mark, count, "words", is_sure)
     return None
+
+
+def _unescaped(entity: re.Match[str]) -> str:
+    """An escaped letter or apostrophe as one; other entities as they are."""
+    character = html.unescape(entity[0])
+    return character if character in _IN_WORDS or character.isalnum() else entity[0]
 
 
 def _without_width(text: FormSample) -> Mark | None:
