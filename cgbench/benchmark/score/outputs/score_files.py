@@ -12,6 +12,7 @@ plain text                     one number per line
 Logs of evaluation harnesses are read in ``harness_logs.py``, human judgements in ``judgements.py``.
 """
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
+from cgbench.benchmark.measure.metrics.registry import METRICS
 from cgbench.benchmark.measure.metrics.segment_scores import number_of, plain_numbers
 from cgbench.errors import InputError
 from cgbench.files import parse_json
@@ -126,6 +128,12 @@ def read_table(path: Path, chosen: str | None, ids: str | None) -> ScoreColumn:
     return ScoreColumn(f"{path}:{column}", values, path, keys)
 
 
+def _is_named_as_score(name: str) -> bool:
+    """Whether a word of a name is a usual name of scores or a metric of this program."""
+    usual = {*(role.lower() for role in ROLES), *METRICS}
+    return not usual.isdisjoint(re.split(r"[\W_]+", name.lower()))
+
+
 def _score_column(path: Path) -> str | None:
     """The column of a table with one of the usual names of scores, whatever its case, or the only
     one with numbers; None if the table has no header.
@@ -147,6 +155,8 @@ def _score_column(path: Path) -> str | None:
     lower = {role.lower() for role in ROLES}
     usual = [name for name in table.names if name.strip().lower() in lower]
     scores = [name for name in usual if name in numeric] or usual
+    if scores:  # such as bleu beside comet, or comet_score beside score
+        scores += [name for name in numeric if name not in scores and _is_named_as_score(name)]
     if len({name.lower() for name in scores}) > 1:
         raise InputError(
             f"{path}: which column has the scores? Write {path}:{scores[0]} or {path}:{scores[1]}"

@@ -115,6 +115,9 @@ def test_one_column_of_sentences_is_not_several(tmp_path):
 
 REFUSED = {
     "two scores": ("score\tCOMET\n1\t2\n", "which column has the scores. Write .*:score or .*:C"),
+    "another metric": ("id\tbleu\tcomet\n1\t2\t3\n", "Write .*:comet or .*:bleu"),
+    "a further score": ("score\tcomet_score\n1\t2\n", "Write .*:score or .*:comet_score"),
+    "a list": ('id\tscore\na\t[1, 2]\n', "is not a score; give a number"),
     "twice": ("score\tscore\n1\t2\n", "2 columns are named 'score'"),
     "swapped": ("id\tscore\n0.5\t1\n0.7\t2\n0.1\t3\n", "'score' counts the rows; is 'id' the"),
     "mean": ("id\tscore\na\t1\nb\t2\nc\t4.5\nmean\t2.5\n", "row 5: the mean of the rows before"),
