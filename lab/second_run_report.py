@@ -297,7 +297,10 @@ def print_controls(study: Study, results: Sequence[BuildResult]) -> None:
                 by_words = effect_of(build, given, memory["score"], LEXICAL, knowledge=known)
                 rows[-1] += [f"{largest:.1f}", f"{by_words.effect:.1f}"]
     print(
-        table(rows, ["memory", "given, %", "pairs", "effect", "largest of a system", "by Model 1"])
+        table(
+            rows,
+            ["memory", "given, %", "pairs", "effect", "largest of a system", "memory, by Model 1"],
+        )
     )
     print(table(missing, ["missing parts, %", "memory", "apertium", *study.systems]))
 
