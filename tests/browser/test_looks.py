@@ -88,7 +88,7 @@ GAPS = """() => [...document.querySelectorAll(".charts, .flow")].flatMap((group)
   const figures = (row) => row.filter((part) => part.matches("figure")).length;
   const most = Math.max(...rows.map(figures));
   const middle = (part) => {
-    const box = part.getBoundingClientRect();
+    const box = (part.querySelector(":scope > svg") || part).getBoundingClientRect();
     return (box.left + box.right) / 2;
   };
   return rows.filter((row) => row.length < most && figures(row) === row.length)

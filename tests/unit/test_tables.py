@@ -1,4 +1,4 @@
-from cgbench.tables import columns, folded, render
+from cgbench.tables import BOLD, Cell, OutputTable, columns, folded, latex_note, render
 
 HEAD = ("system", "empty", "score")
 ROWS = [("a_b", "", "1.5"), ("c|d <x>", "", "± 2")]
@@ -77,3 +77,9 @@ def test_folded_lines(monkeypatch):
         "           zzzzzzz|w",
     ]
     assert folded("short", 3) == "short" and folded("x" * 30, 3) == "x" * 30
+
+
+def test_a_table_in_latex_says_what_bold_means():
+    rows = [["a", Cell("1.0", is_best=True)], ["b", Cell("0.5")]]
+    assert latex_note(BOLD) in OutputTable(["system", "BLEU"], rows).render("latex")
+    assert BOLD not in OutputTable(["system", "BLEU"], rows[1:]).render("latex")
