@@ -26,6 +26,8 @@ RADIUS = {"dot": 3.2, "start": 4.0, "run": 2.4}
 LARGEST_DOT = 14.0  # radius of a dot for many points
 WIDTH_OF_LETTER = 7.6
 WIDTH_OF_LABEL = 6.0  # of a letter in the name of an axis
+WIDTH_OF_DIGIT = 7.2
+WIDTH_OF_HEAD = 6.6  # of a letter above a histogram
 ROOM_OF_TICK = 36  # of the text of a tick on an axis from left to right
 HALF_END = 3.5  # of the short line at an end of an interval
 STEPS = [factor * 10.0**power for power in range(-12, 300) for factor in (1, 2, 2.5, 5)]
@@ -193,8 +195,9 @@ def histograms(
             map(x, np.repeat(edges, 2)), map(y, [0, *np.repeat(counts, 2), 0]), strict=True
         )
         middle = medians[index]
-        text = f"{row.name}: {len(values):,} {unit}"
-        text += "" if middle is None else f", median {typeset(f'{middle:,.{decimals}f}')}"
+        count = f": {len(values):,} {unit}"
+        count += "" if middle is None else f", median {typeset(f'{middle:,.{decimals}f}')}"
+        text = shorten(row.name, int((WIDTH - 8) / WIDTH_OF_HEAD) - len(count)) + count
         elements.append(_line(list(outline), f"area {_class(row.colour_at(index))}", text))
         if middle is not None and x.low <= middle <= x.high:
             elements.append(_line([(x(middle), base), (x(middle), y.end - 2)], "median"))
@@ -325,7 +328,9 @@ def _x_axis(x: Scale, top: float, bottom: float, label: str) -> list[Markup]:
     elements = [_line([(x.start, bottom), (x.end, bottom)], "axis")]
     for tick in x.ticks():
         elements.append(_line([(x(tick), top), (x(tick), bottom)], "grid"))
-        elements.append(_text(x(tick), bottom + 13, tick_text(tick), "tick", text_anchor="middle"))
+        text = tick_text(tick)
+        middle = min(x(tick), WIDTH - WIDTH_OF_DIGIT * len(text) / 2)  # within the chart
+        elements.append(_text(middle, bottom + 13, text, "tick", text_anchor="middle"))
     return [*elements, _name_of_axis(label, x.end, bottom + 28)]
 
 

@@ -102,7 +102,9 @@ def as_table(
         latex = OutputTable([_latex(cell) for cell in head], cells, title=label, note=note).render(
             "latex"
         )
-    table = {"label": label, "caption": caption, "head": head, "rows": rows}
+    # A card names its columns without markup, and scores side by side in short.
+    names = [_latex(cell).replace(" interval", "" if starts else " interval") for cell in head]
+    table = {"label": label, "caption": caption, "head": head, "rows": rows, "names": names}
     return {**table, "latex": latex, "starts": starts}
 
 

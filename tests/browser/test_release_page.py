@@ -220,3 +220,26 @@ def test_no_script_but_its_own(new_page, page_file):
     assert page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
     told = [line for line in refused if "Content Security Policy" in line]
     assert len(told) == len(refused) >= 4
+
+
+OUT_OF_SIGHT = """() => [...document.querySelectorAll("main td")].filter((cell) => {
+  const region = cell.closest(".scroll").getBoundingClientRect();
+  return cell.checkVisibility() && cell.getBoundingClientRect().right > region.right + 1;
+}).map((cell) => cell.textContent.slice(0, 40))"""
+
+
+CUT_TEXT = """() => [...document.querySelectorAll("svg.chart")].flatMap((chart) => {
+  const room = chart.getBoundingClientRect();
+  return [...chart.querySelectorAll("text")]
+    .filter((text) => text.getBoundingClientRect().right > room.right + 1)
+    .map((text) => text.textContent);
+})"""
+
+
+def test_every_cell_is_in_sight_at_every_width(opened, page_file):
+    page = opened(page_file)
+    for width in (1440, 768, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        assert page.evaluate(OUT_OF_SIGHT) == [], width
+        assert page.evaluate(CUT_TEXT) == [], width

@@ -88,7 +88,7 @@ def test_quantiles_stand_below_their_names(candidates):
     degrees = numeric_columns(candidates)["degree"]
     expected = [degrees.mean(), *np.quantile(degrees, (0, 0.25, 0.5, 0.75, 1))]
     assert names == ["mean", "min", "25%", "median", "75%", "max"]
-    assert re.findall("<td>([^<]*)</td>", cells) == [f"{value:.3f}" for value in expected]
+    assert re.findall("<td[^>]*>([^<]*)</td>", cells) == [f"{value:.3f}" for value in expected]
 
 
 def test_the_funnel_adds_up(candidates):
@@ -98,7 +98,8 @@ def test_the_funnel_adds_up(candidates):
         assert stage.pools is None or sum(stage.pools) == stage.pairs
     assert stages[0].pools == (2_500, len(HOSTILE)) and stages[1].pools is not None
     rows = re.findall(
-        r'<th scope="row">[^<]*</th><td>([\d,]+)</td><td>([^<]*)</td>', release_page(candidates)
+        r'<th scope="row">[^<]*</th><td[^>]*>([\d,]+)</td><td[^>]*>([^<]*)</td>',
+        release_page(candidates),
     )
     pairs = [stage.pairs for stage in stages]
     shares = [f"{100 * after / before:.1f}%" for before, after in itertools.pairwise(pairs)]

@@ -4,10 +4,12 @@ import re
 import shutil
 import subprocess
 import warnings
+from html import unescape
 
 import pytest
 
 import cgbench
+from cgbench.report.score_page import score_page
 from cgbench.tables import fit_to_column, latex_mark, latex_table, render
 
 WORDS = ["the dog saw number " + "very " * (row % 7) + f"{row}" for row in range(60)]
@@ -72,3 +74,13 @@ def test_stars_take_no_room():
     assert r"\caption{BLEU \& chrF2, 50\%}" in table and r"\label{tab:bleu-chrf2-50}" in table
     first, last = fit_to_column(table).split(r"\begin{tabular}")
     assert first.endswith("{!}{%\n") and last.count("\\end{tabular}}\n") == 1
+
+
+def test_tables_copied_from_a_page_compile(compiled):
+    page = score_page(evaluated(by="length"))
+    copied = list(map(unescape, re.findall('data-copy="([^"]*)"', page)))
+    assert len(copied) >= 4
+    log, text = compiled("\n\\clearpage\n".join(copied))
+    assert "multiply defined" not in log
+    if text:
+        assert "Bold: best system" in text and "Parts of BLEU" in text
