@@ -15,29 +15,20 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cgbench.argument_types import as_path
-from cgbench.benchmark.measure.metrics.metric import ExampleTexts
-from cgbench.benchmark.measure.metrics.registry import make_metric
 from cgbench.benchmark.score.comparison.requirements import (
     CheckedRequirement,
-    Requirement,
     check_names,
 )
 from cgbench.benchmark.score.comparison.sequential import (
-    Claim,
-    log_capitals,
     sequential_clusters,
 )
-from cgbench.benchmark.score.evaluation.example_sets import release_files
 from cgbench.benchmark.score.evaluation.hypothesis_checks import MOST_INCOMPLETE
-from cgbench.benchmark.score.outputs.hypotheses import read_references
 from cgbench.errors import InputError, argument, warn
-from cgbench.extensions import check_study
 from cgbench.files import check_output, read_json, write_atomic, write_json
 from cgbench.locks import locked
 from cgbench.models.server_kinds import kind_of
@@ -55,59 +46,23 @@ from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, read_answer
 from cgbench.models.servers.journal import cost_of, journal_path
 from cgbench.models.translation_request import TranslateRequest
-from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
+from cgbench.plots import check_picture
+from cgbench.studies.race.examples import TOP, RaceExamples
+from cgbench.studies.race.forecast import forecast
 from cgbench.studies.race.request import RaceRequest
-from cgbench.tables import counted, fixed, p_text, render
-from cgbench.text.hypothesis_form import damages
-from cgbench.text.inputs import files_of, lines_of
-from cgbench.text.line_order import shift_of
-from cgbench.text.output_checks import AS_TEXT, form_problem
+from cgbench.studies.race.standings import (
+    LOSERS,
+    Standing,
+    check_requirement,
+    draw_trajectory,
+)
+from cgbench.tables import counted, render
+from cgbench.text.inputs import files_of
 
-if TYPE_CHECKING:
-    from cgbench.studies.rules.rule import Rule
-
-TOP = 100.0
-"""The highest score of an example; the lowest is 0."""
-PILOT = 20  # examples with answers from which the variance of a difference is estimated
-GUESSES, GUESSED_UNEQUAL = (2.0, 4.0, 7.0, 10.0), 0.4
-"""Differences in points of a dry run, and the share of examples that one system alone gets right,
-without answers.
-"""
-DRAWS = 200
-LOSERS = {"better": "second", "worse": "first"}
-"""The system of a pair that is asked no more, by decision."""
 EXAGGERATED = (
     "report the interval: a race stops when the difference happens to be large, so the difference"
     " so far is too large on average"
 )
-
-
-@dataclass(frozen=True)
-class Standing:
-    """Two systems after some ``examples``: the interval of the difference in points, the p-value
-    (NaN if a test set is known to its end), the decision, and the difference on these examples.
-
-    A race stops when the difference happens to be large, so where it stopped, the difference on
-    these examples is too large on average. The interval holds at any stop.
-    """
-
-    first: str
-    second: str
-    examples: int
-    difference: float
-    low: float
-    high: float
-    p: float
-    decision: str
-
-    def __str__(self) -> str:
-        interval = f"[{fixed(self.low, 1, '+')}, {fixed(self.high, 1, '+')}]"
-        p_value = "" if math.isnan(self.p) else f", p {p_text(self.p)}"
-        text = (
-            f"{self.first} - {self.second} {interval}{p_value}"
-            f" ({fixed(self.difference, 1, '+')} so far)"
-        )
-        return text if self.decision == "undecided" else f"{text}: {self.decision}"
 
 
 @dataclass
@@ -147,35 +102,9 @@ class Race:
                 f"{argument('prompt')}: a race has one prompt; run another race for the other"
             )
         self.folder = as_path(request.output)
-        self.rules, sources = None, request.sources
-        if (request.metric == "rules") != (request.rules is not None):
-            raise InputError(
-                f"{argument('metric', 'rules')} and {argument('rules')} belong together; give both"
-            )
-        if request.rules is not None:
-            self.rules, sources = _rules(as_path(request.rules), sources)
-            self.references, names = [[""]] * len(self.rules), [str(request.rules)]
-        else:
-            sources, references = _texts(request)
-            self.references, names = read_references(references)
-        self.lines, _ = lines_of(sources, "sources")
-        self.n = len(self.lines)
-        if len(self.references) != self.n:
-            raise InputError(
-                f"{names[0]} has {len(self.references):,} lines for {self.n:,} sources"
-            )
-        clusters = (
-            range(self.n) if request.cluster is None else lines_of(request.cluster, "cluster")[0]
-        )
-        if len(clusters) != self.n:
-            raise InputError(
-                f"{argument('cluster')}: {len(clusters):,} labels for {self.n:,} sources"
-            )
-        self.clusters = np.unique(np.array(clusters), return_inverse=True)[1]
-        # Clusters in random order, and the examples of each in theirs.
-        ranks = np.random.default_rng(request.seed).permutation(self.clusters.max() + 1)
-        self.order = np.argsort(ranks[self.clusters], kind="stable")
-        self.runs = list(self._open_runs(sources))
+        self.examples = RaceExamples(request)
+        self.n, self.order = self.examples.n, self.examples.order
+        self.runs = list(self._open_runs())
         self.systems = list(dict.fromkeys(run.system for run in self.runs))
         if len(self.systems) < 2:
             raise InputError(
@@ -188,7 +117,7 @@ class Race:
         self.trajectory: list[Standing] = []
         self.answered, self.end = 0, ""
 
-    def _open_runs(self, sources: Any) -> Iterator[AskedRun]:
+    def _open_runs(self) -> Iterator[AskedRun]:
         addresses = (
             [self.request.systems]
             if isinstance(self.request.systems, str)
@@ -212,7 +141,7 @@ class Race:
             )
             conversation = Conversation(translation, server)
             client = Client(server, journal_path(output), price=price, budget=self.request.budget)
-            requests = conversation.requests(self.lines, sources)
+            requests = conversation.requests(self.examples.lines, self.examples.sources)
             yield AskedRun(system, client, conversation, requests, np.full(self.n, np.nan))
 
     def run(self) -> Iterator[str]:
@@ -227,7 +156,7 @@ class Race:
                 journals.enter_context(run.client)
             answered, end = 0, ""
             while not end:
-                stop = self._whole_clusters(min(answered + self.request.batch, self.n), 1)
+                stop = self.examples.whole_clusters(min(answered + self.request.batch, self.n), 1)
                 complete = self._ask(answered, stop)
                 if not answered:
                     self._check_first_batch(self.order[:complete])
@@ -264,17 +193,6 @@ class Race:
                     f" {argument('output')}"
                 )
 
-    def _whole_clusters(self, stop: int, step: int) -> int:
-        """The nearest place in the order that is between two clusters, from ``stop`` on or before
-        it.
-        """
-        while (
-            0 < stop < self.n
-            and self.clusters[self.order[stop]] == self.clusters[self.order[stop - 1]]
-        ):
-            stop += step
-        return stop
-
     def _ask(self, start: int, stop: int) -> int:
         """Ask all active systems a batch, and score it; where it ends for all of them within the
         budget.
@@ -294,7 +212,7 @@ class Race:
             except BudgetError:
                 waiting = {request.key for request in run.client.waiting(requests)}
                 keys = [request.key in waiting for request in requests]
-                stop = self._whole_clusters(start + keys.index(True), -1)
+                stop = self.examples.whole_clusters(start + keys.index(True), -1)
         for run in active:
             self._score(run, self.order[start:stop])
         return stop
@@ -309,21 +227,12 @@ class Race:
             for request in requests
         ]
         readings = [
-            read_choice(choices[0], run.conversation.rule, self.lines[row])
+            read_choice(choices[0], run.conversation.rule, self.examples.lines[row])
             for row, choices in zip(rows, answers, strict=True)
         ]
         run.readings += readings
-        if self.rules is not None:
-            pairs = zip((self.rules[row] for row in rows), readings, strict=True)
-            run.scores[rows] = [
-                TOP * all(rule.passes(reading.text) for rule in rules) for rules, reading in pairs
-            ]
-            return
-        texts = ExampleTexts([self.references[row] for row in rows])
-        metric = make_metric(self.request.metric.removesuffix("-sentence"), texts, {})
-        run.scores[rows] = metric.compute(
-            metric.statistics([reading.text for reading in readings])
-        )[:, 0]
+        texts = [reading.text for reading in readings]
+        run.scores[rows] = self.examples.scores(rows, texts)
 
     def mean_scores(self, system: str) -> np.ndarray:
         """The score of each example, the mean over the runs of a system; NaN where it was not
@@ -343,7 +252,7 @@ class Race:
             problem = (
                 _incomplete(count(run.readings))
                 or other_model(model, run.client.server.model)
-                or self._problem_of_texts(rows, [reading.text for reading in run.readings])
+                or self.examples.problem_of_texts(rows, [reading.text for reading in run.readings])
             )
             if problem and self.request.accept_text:
                 warn(f"{run.system}: {problem}")
@@ -353,33 +262,10 @@ class Race:
                     " answers (which are kept)"
                 )
 
-    def _problem_of_texts(self, rows: np.ndarray, texts: Sequence[str]) -> str:
-        """A problem with the form of answers or their place in the test set; empty for none."""
-        if self.rules is not None:
-            others = [
-                " ".join(text for rule in self.rules[row] for text in rule.texts) for row in rows
-            ]
-            return form_problem(damages(texts, others, AS_TEXT, are_references=False))
-        references = [self.references[row][0] for row in rows]
-        metric = make_metric(
-            self.request.metric.removesuffix("-sentence"),
-            ExampleTexts([[reference] for reference in references]),
-            {},
-        )
-        if metric.reading is None:
-            nothing = [""] * len(texts)
-            return form_problem(damages(texts, nothing, AS_TEXT, are_references=False))
-        if problem := form_problem(damages(texts, references, metric.reading)):
-            return problem
-        # The rows are in random order, so the references of their neighbours tell of a shift.
-        first = [example[0] for example in self.references]
-        shift = shift_of(dict(zip(rows.tolist(), texts, strict=True)), first)
-        return f"{shift}; check where sources and references part" if shift else ""
-
     def _compare(self, answered: int) -> list[Standing]:
         """All pairs of active systems; a system that is worse than another is no longer active."""
         rows, standings = self.order[:answered], []
-        sizes = np.bincount(self.clusters).tolist()
+        sizes = np.bincount(self.examples.clusters).tolist()
         options: dict[str, Any] = {
             "sizes": sizes,
             "level": self.level,
@@ -388,7 +274,7 @@ class Race:
         }
         for first, second in itertools.combinations(self.active, 2):
             values = self.mean_scores(first)[rows] - self.mean_scores(second)[rows]
-            result = sequential_clusters(values, self.clusters[rows], -TOP, TOP, **options)
+            result = sequential_clusters(values, self.examples.clusters[rows], -TOP, TOP, **options)
             mean, low, high, p = map(
                 float, (values.mean(), result.low[-1], result.high[-1], result.p[-1])
             )
@@ -432,35 +318,11 @@ class Race:
     def requirements(self) -> list[CheckedRequirement]:
         """Whether the race shows what is required of a system, against every other system."""
         return [
-            self._check(requirement, other)
+            check_requirement(requirement, other, self.request.metric, self.trajectory, self.active)
             for requirement in self.request.require
             for other in self.systems
             if other != requirement.system
         ]
-
-    def _check(self, requirement: Requirement, other: str) -> CheckedRequirement:
-        """A requirement against another system, from their last interval, which holds at any stop.
-
-        A system is also better than another that lost to a third, if it alone is left.
-        """
-        names, system = {requirement.system, other}, requirement.system
-        pairs = [pair for pair in self.trajectory if {pair.first, pair.second} == names]
-        if not pairs:
-            return CheckedRequirement(
-                requirement, other, self.request.metric, "not shown", None, None, None
-            )
-        last = pairs[-1]
-        gain, low, high = last.difference, last.low, last.high
-        if last.first == other:
-            gain, low, high = -gain, -high, -low
-        significant = last.decision in LOSERS
-        state = requirement.state(gain, low, high, significant=significant)
-        if requirement.margin is None and self.active == [system]:
-            state = "shown"
-        p_value = None if math.isnan(last.p) else last.p
-        return CheckedRequirement(
-            requirement, other, self.request.metric, state, gain, low, high, p_value
-        )
 
     def _finish(self) -> Iterator[str]:
         """Write the result, and say what was saved."""
@@ -494,30 +356,8 @@ class Race:
             for text in warnings_of(count(run.readings), run.conversation.rule):
                 warn(f"{run.system}: {text}")
         if request.plot is not None:
-            self._plot(as_path(request.plot))
-
-    def _plot(self, path: Path) -> None:
-        labels = [
-            str(examples) for examples in dict.fromkeys(pair.examples for pair in self.trajectory)
-        ]
-        series: list[Series] = []
-        for first, second in itertools.combinations(self.systems, 2):
-            pairs = [
-                pair for pair in self.trajectory if (pair.first, pair.second) == (first, second)
-            ]
-            missing = [math.nan] * (len(labels) - len(pairs))
-            values, low, high = (
-                [*(getattr(pair, name) for pair in pairs), *missing]
-                for name in ("difference", "low", "high")
-            )
-            series.append(Series(f"{first} - {second}", values, low, high))
-        note = f"Bars: {100 * (1 - self.request.level):g}% intervals, of all pairs after any batch."
-        save_figure(
-            draw_charts(
-                [Chart(labels, series, "", "difference (points)", "examples asked", note=note)]
-            ),
-            path,
-        )
+            pairs = list(itertools.combinations(self.systems, 2))
+            draw_trajectory(as_path(request.plot), pairs, self.trajectory, request.level)
 
     def dry_run(self) -> list[str]:
         """The expected number of examples for some true differences, from the answers so far or
@@ -529,63 +369,8 @@ class Race:
             ]
             self._score(run, np.array(answered, np.intp))
         first, second = map(self.mean_scores, self.systems[:2])
-        values = (first - second)[np.isfinite(first - second)]
-        enough = len(values) >= PILOT
-        unequal = float((values**2).mean()) / TOP**2 if enough else GUESSED_UNEQUAL
-        basis = (
-            f"the variance of {len(values):,} examples with answers"
-            if enough
-            else (f"one of two systems alone being right on {GUESSED_UNEQUAL:.0%} of the examples")
-        )
-        lines = [f"expected number of {self.n:,} examples, from {basis}:"]
-        for points in GUESSES:
-            mean = expected_examples(
-                points / TOP,
-                unequal,
-                self.n,
-                self.level,
-                self.request.batch,
-                self.request.about,
-            )
-            lines.append(f"{points:g} points: about {mean:,.0f} ({mean / self.n:.0%})")
-        return lines
-
-
-def expected_examples(
-    difference: float, unequal: float, n: int, level: float, batch: int, about: Claim = "models"
-) -> float:
-    """The mean number of examples until a race of two systems ends, by simulation with a fixed
-    seed.
-
-    :param difference: the true difference, between 0 and 1.
-    :param unequal: the mean squared difference of an example.
-    :param about: what the difference is that of: the models, or the ``n`` examples.
-    """
-    rng, unequal = np.random.default_rng(0), min(1.0, max(unequal, difference))
-    if about == "models":
-        shares = [(unequal + difference) / 2, (unequal - difference) / 2, 1 - unequal]
-        units = rng.choice([1.0, 0.0, 0.5], p=shares, size=(DRAWS, n))
-    else:
-        better, worse = round(n * (unequal + difference) / 2), round(n * (unequal - difference) / 2)
-        units = np.repeat([1.0, 0.0, 0.5], [better, worse, max(0, n - better - worse)])[:n]
-        units = rng.permuted(np.tile(units, (DRAWS, 1)), axis=1)
-    bar = np.log(2 / level)
-    reached = log_capitals(units, 0.5, n if about == "test-set" else None) >= bar
-    stops = np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, n)
-    return float(np.minimum(-(-stops // batch) * batch, n).mean())
-
-
-def _texts(request: RaceRequest) -> tuple[Any, Any]:
-    """Sources and references, those of the release where they are not given."""
-    sources, references = request.sources, request.references
-    if request.release is not None:
-        files = release_files(as_path(request.release))
-        sources, references = sources or files["source"], references or [files["reference"]]
-    if sources is None or references is None:
-        raise InputError(
-            f"give {argument('release')}, or {argument('sources')} and {argument('references')}"
-        )
-    return sources, references
+        differences = (first - second)[np.isfinite(first - second)]
+        return forecast(self.request, self.n, self.level, differences)
 
 
 def _incomplete(counts: Mapping[str, Any]) -> str:
@@ -597,22 +382,3 @@ def _incomplete(counts: Mapping[str, Any]) -> str:
         f"{counts['incomplete']:,} of the first {counts['asked']:,} answers are empty or cut short"
         f" ({causes}); change the prompt, {argument('answer')} or ?max_tokens=N"
     )
-
-
-def _rules(path: Path, sources: Any) -> tuple[list[list["Rule"]], Any]:
-    """The rules of each example, and the sources: those of the file where they are not given.
-
-    :raises InputError: a judge would have to decide, or there are no sources.
-    """
-    check_study("rules", argument("rules", str(path)))
-    from cgbench.studies.rules.rule import Verdict
-    from cgbench.studies.rules.rule_file import read_rules
-
-    rule_set = read_rules(path)
-    if any(isinstance(rule, Verdict) for rules in rule_set.rules for rule in rules):
-        raise InputError(
-            f"{path}: a race cannot wait for the verdicts of a judge; leave such rules out"
-        )
-    if sources is None and "source" not in rule_set.columns:
-        raise InputError(f"{path}: its examples have no source; give {argument('sources')}")
-    return rule_set.rules, rule_set.columns["source"] if sources is None else sources

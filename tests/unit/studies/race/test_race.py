@@ -19,7 +19,8 @@ from few import few
 
 from cgbench import InputError, sequential
 from cgbench.cli import main
-from cgbench.studies.race.race import Race, expected_examples
+from cgbench.studies.race.forecast import expected_examples
+from cgbench.studies.race.race import Race
 from cgbench.studies.race.request import RaceRequest
 
 LINES = [f"word number {number}" for number in range(200)]
