@@ -13,9 +13,7 @@ from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.evaluation.differences import example_scores, find_differences
 from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.benchmark.score.forms.analyses import ROWS, analysis_blocks
-from cgbench.benchmark.score.forms.tables import (
-    differences_tables,
-)
+from cgbench.benchmark.score.forms.difference_tables import differences_tables
 from cgbench.errors import InputError
 from cgbench.plots import FEW as FEW_OF_BIN
 from cgbench.report.notes import without_repetition

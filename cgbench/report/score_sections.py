@@ -16,13 +16,13 @@ from cgbench.benchmark.score.evaluation.features import unit_of
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs, score_chart
 from cgbench.benchmark.score.forms.columns import Decimals
 from cgbench.benchmark.score.forms.latex import STARS, legend
+from cgbench.benchmark.score.forms.metric_tables import reasons_table
 from cgbench.benchmark.score.forms.rows import rows_of
+from cgbench.benchmark.score.forms.table_lines import COLUMNS_OF_SCORE
 from cgbench.benchmark.score.forms.tables import (
-    COLUMNS_OF_SCORE,
     bins_of,
     drop_blocks,
     first_table,
-    reasons_table,
     signatures,
     systems_table,
     without_equal_p,

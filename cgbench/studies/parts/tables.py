@@ -8,7 +8,7 @@ from cgbench.benchmark.score.forms.columns import (
     texts,
 )
 from cgbench.benchmark.score.forms.rows import Row, rows_of
-from cgbench.benchmark.score.forms.tables import lines_of
+from cgbench.benchmark.score.forms.table_lines import lines_of
 from cgbench.studies.parts.known_parts import PartsScores
 from cgbench.tables import Note, OutputTable, decimals_of, fixed, span
 

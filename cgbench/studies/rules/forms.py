@@ -6,7 +6,8 @@ from dataclasses import replace
 from cgbench.benchmark.score.forms.analyses import ROWS, AnalysisLayout
 from cgbench.benchmark.score.forms.columns import Decimals, heads, printed, score_text, texts
 from cgbench.benchmark.score.forms.rows import Row
-from cgbench.benchmark.score.forms.tables import lines_of, without_equal_p
+from cgbench.benchmark.score.forms.table_lines import lines_of
+from cgbench.benchmark.score.forms.tables import without_equal_p
 from cgbench.tables import OutputTable
 
 

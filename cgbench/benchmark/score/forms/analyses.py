@@ -11,8 +11,9 @@ from typing import Any
 
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.forms.as_json import as_json, differences_as_json, row_as_json
+from cgbench.benchmark.score.forms.difference_tables import differences_tables
 from cgbench.benchmark.score.forms.rows import Row, differences_rows, rows_of
-from cgbench.benchmark.score.forms.tables import differences_tables, table_of_rows, tables_of
+from cgbench.benchmark.score.forms.tables import table_of_rows, tables_of
 from cgbench.tables import Note, OutputTable
 
 Blocks = list[OutputTable | Note]
