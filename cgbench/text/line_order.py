@@ -243,11 +243,19 @@ class _Likeness:
         """The rows whose hypothesis is hardly more like its own reference than like others."""
         rows = list(self.hypotheses)
         steps = [1 + len(rows) * k // (BLIND + 1) for k in range(1, BLIND + 1)]
+
+        def blind(index: int) -> float:
+            """The largest likeness to another text among some references."""
+            row, candidates = rows[index], [rows[(index + step) % len(rows)] for step in steps]
+            others = [
+                other for other in candidates if self.references[other] != self.references[row]
+            ]
+            return max((self.of(row, other) for other in others), default=-1.0)
+
         return [
             row
             for index, row in enumerate(rows)
-            if self.in_place[row]
-            <= LEAST_BETTER + max(self.of(row, rows[(index + step) % len(rows)]) for step in steps)
+            if self.in_place[row] <= LEAST_BETTER + blind(index)
         ]
 
 
@@ -286,7 +294,11 @@ def _by_best_reference(likeness: _Likeness) -> str | None:
     judged = lost[:: -(-len(lost) // MOST_JUDGED)]
     index = _Index(likeness.references)
     best_of = {row: index.best(rows[row]) for row in judged}
-    elsewhere = [(row, best) for row, best in best_of.items() if best is not None and best != row]
+    elsewhere = [
+        (row, best)
+        for row, best in best_of.items()
+        if best is not None and likeness.references[best] != likeness.references[row]
+    ]
     if len(elsewhere) * len(lost) < fewest * len(judged):
         return None
     # A system that has learned nothing writes some lines that fit another reference by chance, but
