@@ -23,7 +23,7 @@ def degree_command(request: DegreeRequest, cover: bool, form: str) -> None:
     that cover the sentence and are known from the training text; an unknown word is a piece of its
     own.
 
-    TEXT is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
+    TEXT is a plain or compressed file, TABLE:COLUMN, or standard input.
     """
     if request.train is not None:
         warn_of_texts(Path(request.train), [Path(request.texts)], request.text.normalisation)

@@ -203,7 +203,8 @@ def as_options(message: str, context: click.Context | None = None) -> str:
         if name in from_file:
             return name if value is None else f"{name}={value}"
         if field and field.is_option:
-            return field.option if value is None else f"{field.option} {value}"
+            is_flag = value in (None, "True")
+            return field.option if is_flag else f"{field.option} {value}"
         if (field and field.is_setting) or name in SETTINGS:
             value = value.lower() if value in ("True", "False") else value
             return f"--set {name}" if value is None else f"--set {name}={value}"

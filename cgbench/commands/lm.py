@@ -30,7 +30,7 @@ def train_command(request: LmRequest, form: str) -> None:
     """Train an n-gram language model with interpolated modified Kneser-Ney smoothing, as KenLM's
     lmplz does.
 
-    CORPUS contains one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or
+    CORPUS contains one sentence per line: a plain or compressed file, TABLE:COLUMN, or
     - (standard input).
     """
     trained = train_lm(request)
@@ -65,7 +65,7 @@ def score_command(lm: Path, text: Path, form: str) -> None:
     """Print log10 probability, number of words, number of unknown words and perplexity of each
     sentence of TEXT.
 
-    TEXT is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input. The scores of
+    TEXT is a plain or compressed file, TABLE:COLUMN, or standard input. The scores of
     the whole text go to standard error.
     """
     from cgbench.lm.language_model import CorpusScore, LanguageModel

@@ -45,6 +45,11 @@ def train_command(request: TrainRequest, form: str) -> None:
     out = request.folder
     of = summary["trained"] if summary["finished"] else preset.training.max_updates
     rows = [("updates", f"{summary['updates']:,} of {of:,}")]
+    rows += [
+        (f"{name} pairs", f"{used:,} of {pairs:,}")
+        for name, (used, pairs) in summary["pairs"].items()
+        if used < pairs
+    ]
     if summary["loss"] is not None:
         rows.append(("training loss", f"{summary['loss']:.3f}"))
     rows += [

@@ -26,7 +26,7 @@ def translate_command(request: TranslateRequest, options: PromptOptions) -> None
     server's raw answers are kept in FILE.answers.jsonl. With --shots, each prompt shows examples
     chosen for its sentence.
 
-    SOURCE contains one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or
+    SOURCE contains one sentence per line: a plain or compressed file, TABLE:COLUMN, or
     standard input.
     """
     from cgbench.models.translation import translated

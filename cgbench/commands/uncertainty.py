@@ -21,7 +21,7 @@ def uncertainty_command(request: UncertaintyRequest) -> None:
     """Measure the uncertainty of an ensemble about each sentence of SOURCE, with native or external
     models.
 
-    SOURCE is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input. The same
+    SOURCE is a plain or compressed file, TABLE:COLUMN, or standard input. The same
     command resumes.
     """
     measure_uncertainty(request, as_path(request.output or ""))

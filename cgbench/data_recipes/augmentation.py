@@ -10,6 +10,7 @@ from cgbench.files import check_output, write_atomic
 from cgbench.request import KW_ONLY, accepts, option
 from cgbench.text.formats import CorpusSpec, Pair, form, read_pairs
 from cgbench.text.inputs import as_corpus, corpora_of
+from cgbench.text.inspection import check_pairs
 from cgbench.text.normalisation import TableOptions
 
 
@@ -98,6 +99,7 @@ def read_texts(request: AugmentTexts) -> Texts:
     out = as_corpus(request.out, None, "out").paths
     tests = corpora_of(request.tests, "test", columns=request.columns)
     _check_out(out, [file for corpus in (spec, *tests) for file in corpus.files])
+    check_pairs([spec, *tests])
     test_pairs = [(test, list(read_pairs(test))) for test in tests]
     return Texts(spec, list(read_pairs(spec)), out, test_pairs)
 
@@ -121,7 +123,7 @@ def _check_out(out: tuple[Path, ...], inputs: list[Path]) -> None:
             f"{name}: a single file with both sides must end in .tsv; or give two files"
         )
     if len(out) == 2 and not spec.is_plain:
-        raise InputError(f"{name}: new pairs are written as plain text; leave .gz or .zst out")
+        raise InputError(f"{name}: new pairs are written as plain text, not compressed")
     if len(out) == 2 and out[0].absolute() == out[1].absolute():
         raise InputError(f"{name}: give two different files")
     for path in out:

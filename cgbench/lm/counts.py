@@ -76,7 +76,7 @@ def read_text_corpus(path: Path) -> Corpus:
     """Read a text with one sentence per line, words separated by ASCII white space; ``-`` is
     standard input.
 
-    .gz and .zst files are decompressed; ``TABLE:COLUMN`` is a column of a table. An empty line is
+    Compressed files are decompressed; ``TABLE:COLUMN`` is a column of a table. An empty line is
     an empty sentence, as in KenLM's lmplz.
 
     :raises InputError: the file is missing, damaged, empty, too long or not UTF-8; it contains a

@@ -14,6 +14,7 @@ from cgbench.models.translation_request import TranslateRequest
 from cgbench.steps import hash_value
 from cgbench.text.formats import read_pairs
 from cgbench.text.inputs import as_corpus, files_of, lines_of
+from cgbench.text.inspection import check_pairs
 from cgbench.text.nearest import NearestSources, Neighbour
 from cgbench.text.sidecar import check_earlier, sidecar_path, write_output
 
@@ -29,6 +30,7 @@ class TranslationMemory:
 
     def __init__(self, corpus: Any, role: str = "memory") -> None:
         spec = as_corpus(corpus, role=role)
+        check_pairs([spec])
         pairs = list(read_pairs(spec))
         if not pairs:
             raise InputError(f"{spec}: the corpus is empty")

@@ -120,7 +120,7 @@ def read_blocks(
     """Read a text in blocks of about ``block_size`` bytes (more where a line is longer), without a
     byte order mark.
 
-    :param text: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input.
+    :param text: a plain file (also compressed), ``TABLE:COLUMN``, or ``-`` for standard input.
     :param shared: each block reuses the buffer of the one before.
     :param digest: is updated with every byte read (for a table: with its lines).
     :raises InputError: the file is missing, a folder, damaged or not UTF-8, or a line is too long.

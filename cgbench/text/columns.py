@@ -2,7 +2,7 @@
 or Parquet file.
 
 Scores and statistics need single columns (hypotheses, references, compounds, judgements), kept in
-separate files or in one table. Compressed files (.gz, .zst) are read directly; ``-`` is standard
+separate files or in one table. Compressed files are read directly; ``-`` is standard
 input.
 """
 
@@ -93,7 +93,7 @@ def short_name(text: str | Path) -> str:
 def read_text(text: str | Path, *roles: str) -> Iterator[str]:
     """The lines of a text, one by one; all commands read text with this.
 
-    :param text: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input. A
+    :param text: a plain file (also compressed), ``TABLE:COLUMN``, or ``-`` for standard input. A
         column is named by its header, or in TSV and CSV without a header by its number, from 1.
         Without a name, the first of ``roles`` that the table has is read (``hypothesis``), else the
         only column.

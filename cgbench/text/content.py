@@ -21,9 +21,9 @@ _CONTROL = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
 _PACKED = (
     (b"\x1f\x8b", "gzip", "name it {name}.gz"),
     (b"\x28\xb5\x2f\xfd", "Zstandard", "name it {name}.zst"),
-    (b"\xfd7zXZ\x00", "xz", "decompress it (unxz), or compress it with gzip"),
-    (b"BZh", "bzip2", "decompress it (bunzip2), or compress it with gzip"),
-    (b"PK\x03\x04", "zip", "unpack it (unzip)"),
+    (b"\xfd7zXZ\x00", "xz", "name it {name}.xz"),
+    (b"BZh", "bzip2", "name it {name}.bz2"),
+    (b"PK\x03\x04", "zip", "unpack it (unzip), or name it {name}.zip"),
     (b"7z\xbc\xaf\x27\x1c", "7-Zip", "unpack it (7z x)"),
     (b"\x04\x22\x4d\x18", "LZ4", "decompress it (unlz4), or compress it with gzip"),
 )
@@ -46,7 +46,7 @@ _TOKEN = re.compile(r"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){8}[^\t]*")  # a row of
 def check_bytes(head: bytes, name: object, suffix: str = "") -> None:
     """Check that the first bytes of a file, before any decompression, can be a text.
 
-    :param suffix: ``.gz`` or ``.zst`` of a file that is decompressed.
+    :param suffix: of a file that is decompressed: ``.gz``.
     :raises InputError: the file is compressed or binary, with what to do.
     """
     for magic, kind, remedy in _PACKED:

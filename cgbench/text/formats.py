@@ -59,7 +59,7 @@ class CorpusSpec:
     """A corpus as named by the user: one file with both sides, or one text per side (source,
     target).
 
-    The text of a side is a plain file (also .gz, .zst), ``TABLE:COLUMN`` or ``-`` for standard
+    The text of a side is a plain file (also compressed), ``TABLE:COLUMN`` or ``-`` for standard
     input. A single file without the suffix of a table (.tsv, .csv, .jsonl, .json, .parquet) is read
     as TSV if its first line contains a tab.
 
@@ -79,7 +79,7 @@ class CorpusSpec:
         if len(self.paths) == 1 and form(self.paths[0]) == "plain" and not has_tab(self.paths[0]):
             raise InputError(
                 f"{self.paths[0]}: a single file must have both sides (.tsv, .csv, .jsonl, .json or"
-                " .parquet, also .gz or .zst, or any file with a tab in its first line); for plain"
+                " .parquet, also compressed, or any file with a tab in its first line); for plain"
                 " text name two files"
             )
         if len(self.paths) == 2 and any(form(path) != "plain" for path in self.paths):

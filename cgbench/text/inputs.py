@@ -1,6 +1,6 @@
 """Texts and corpora as callers of the library pass them: a file name, or strings in memory.
 
-A ``str`` or path names a file, as on the command line: plain (also .gz, .zst), ``TABLE:COLUMN`` or
+A ``str`` or path names a file, as on the command line: plain (also compressed), ``TABLE:COLUMN`` or
 an address. Any other iterable of strings (a list, a pandas Series) is the text itself, one string
 per example.
 """

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
-from cgbench.errors import argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.text.formats import CorpusSpec, Pair, open_corpus, read_pairs
 from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.pairing import Run, find_faults
@@ -29,6 +29,7 @@ class Finding:
 
     text: str
     stops: bool
+    of_pairs: bool = False  # a fault of the pairs, whatever reads them; else of their form
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,39 @@ def look_at(
     return inspect(samples[0], samples[1:], normalisation)
 
 
+def check_pairs(
+    corpora: Sequence[CorpusSpec],
+    *,
+    languages: tuple[str, str] | None = None,
+    accept: bool | None = None,
+) -> None:
+    """Stop at corpora whose pairs are no pairs: shifted, swapped or copied sides, other scripts.
+
+    Whatever reads pairs that a user names comes here, or to :func:`look_at`.
+
+    :param corpora: the training text first, if there is one.
+    :param languages: those that the user names, for tables with columns of these names.
+    :param accept: warn instead; None where they only lead to warnings.
+    :raises InputError: names the fault, its first line and the fix.
+    """
+    samples = [take_sample(spec) for spec in corpora]
+    if samples:
+        report(_pair_findings(samples[0], samples[1:], languages), accept=accept)
+
+
+def report(findings: Sequence[Finding], *, accept: bool | None) -> None:
+    """Print a warning per finding; one that stops raises an error, unless it is accepted.
+
+    :param accept: None where nothing stops.
+    """
+    for finding in findings:
+        if finding.stops and accept is False:
+            raise InputError(
+                f"{finding.text}; use {argument('accept_text', True)} to accept the text as it is"
+            )
+        warn(finding.text)
+
+
 def look_at_texts(
     train: str | Path, texts: Sequence[str | Path], normalisation: Normalisation
 ) -> list[Finding]:
@@ -119,18 +153,23 @@ def inspect(
     it come first.
     """
     every, unlike = [train, *corpora], _unlike(train, corpora, normalisation)
-    swapped = _swapped(train, corpora)
-    # Where all sides are swapped, that comes first.
-    unpaired = [] if swapped else [fault for sample in every for fault in _unpaired(sample, train)]
     findings = [
-        *(fault for sample in every for fault in _columns(sample, normalisation.languages)),
-        *swapped,
+        *_pair_findings(train, corpora, normalisation.languages),
         *_unspaced(every, normalisation),
         *_tokenised(every, normalisation, stays_raw=not any(finding.stops for finding in unlike)),
         *unlike,
-        *unpaired,
     ]
     return sorted(findings, key=lambda finding: not finding.stops)
+
+
+def _pair_findings(
+    train: CorpusSample, corpora: Sequence[CorpusSample], languages: tuple[str, str] | None
+) -> list[Finding]:
+    """Pairs that are no pairs. Where all sides are swapped, single lines are not checked."""
+    every, swapped = [train, *corpora], _swapped(train, corpora)
+    columns = [fault for sample in every if languages for fault in _columns(sample, languages)]
+    unpaired = [] if swapped else [fault for sample in every for fault in _unpaired(sample, train)]
+    return [replace(finding, of_pairs=True) for finding in (*columns, *swapped, *unpaired)]
 
 
 def _columns(sample: CorpusSample, languages: tuple[str, str]) -> list[Finding]:

@@ -16,7 +16,7 @@ checked above :data:`GRACE`; bytes of text per compressed file. K, M, G and T ar
 
 GRACE = 64 << 20
 """Bytes that any compressed file may expand to."""
-ZSTD_WINDOW = 128 << 20  # what zstd itself takes without --long
+WINDOW = 128 << 20  # memory of a decompressor: what zstd itself takes without --long, xz with -9
 MOST_LINES = (
     1 << 20
 )  # lines of a compressed file in memory, or one per compressed byte if that is more

@@ -128,6 +128,17 @@ class TableOptions(Request):
     )
 
 
+class TextAcceptance(Request):
+    """Whether pairs that appear to be no pairs are read all the same."""
+
+    _: KW_ONLY
+    accept_text: bool = option(
+        "--set accept_text",
+        default=False,
+        help="Accept texts that appear to be wrong, such as shifted or swapped sides",
+    )
+
+
 class CorpusOptions(Request):
     """The columns and languages of a corpus."""
 

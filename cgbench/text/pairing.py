@@ -12,22 +12,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
-
-import numpy as np
 
 from cgbench.text.damage import repair_mojibake
+from cgbench.text.shifts import Pair, Run, find_shift
 
-Pair = tuple[str, str]
-Run: TypeAlias = "tuple[int, Sequence[Pair]]"
-"""Consecutive pairs, and the line of the first."""
-
-SHIFTS = (-3, -2, -1, 1, 2, 3)
 LEAST_LINES = 10
 MOST_SHARE = 0.05
 """Share of the sampled pairs above which a fault is no longer noise."""
 MOJIBAKE_SHARE = 0.02
-RARE = 0.01  # share of lines up to which a word tells lines apart
+EDITED = 0.3  # mean likeness of pairs from which on both sides are of one language
 ORIENTED = 2.0  # log odds of each side that tell a swapped pair
 FIRST = 64  # pairs that tell the languages of a corpus without a training corpus
 _WORD = re.compile(r"\w+")
@@ -48,9 +41,9 @@ def find_faults(runs: Sequence[Run], training: Sequence[Run] | None = None) -> l
     :param runs: a sample of it. ``training``: one of the training corpus, if that is another.
     """
     checks = (
-        _shift(runs),
+        _shifted(runs),
         _swaps(runs, training),
-        _share(runs, _is_copy, "have the same text on both sides"),
+        _copies(runs),
         *(_other_script(runs, training or runs, side) for side in (0, 1)),
         _share(
             runs,
@@ -60,6 +53,20 @@ def find_faults(runs: Sequence[Run], training: Sequence[Run] | None = None) -> l
         ),
     )
     return [fault for fault in checks if fault]
+
+
+def _shifted(runs: Sequence[Run]) -> Fault | None:
+    """The fault of one side that is some lines ahead."""
+    shift = find_shift(runs)
+    if shift is None:
+        return None
+    ahead, behind = ("target", "source") if shift.by < 0 else ("source", "target")
+    lines = f"{abs(shift.by)} line{'s' * (abs(shift.by) > 1)}"
+    return Fault(
+        f"the {ahead} is {lines} ahead of the {behind}",
+        shift.first,
+        f"the {ahead} lacks lines there",
+    )
 
 
 def _share(
@@ -74,6 +81,22 @@ def _share(
     if len(lines) < LEAST_LINES or len(lines) <= most * count:
         return None
     return Fault(f"{len(lines):,} of {count:,} pairs that were checked {text}", lines[0])
+
+
+def _copies(runs: Sequence[Run]) -> Fault | None:
+    """The fault of equal sides, unless the sides are of one language, as in corpora of edits, where
+    some texts need none.
+    """
+    others = [pair for _, run in runs for pair in run if not _is_copy(pair)]
+    if others and sum(map(_likeness, others)) > EDITED * len(others):
+        return None
+    return _share(runs, _is_copy, "have the same text on both sides")
+
+
+def _likeness(pair: Pair) -> float:
+    """The share of the words of a pair that are on both sides."""
+    source, target = (set(_words(text)) for text in pair)
+    return len(source & target) / max(1, len(source | target))
 
 
 def _is_copy(pair: Pair) -> bool:
@@ -163,91 +186,3 @@ def _swaps(runs: Sequence[Run], training: Sequence[Run] | None) -> Fault | None:
                 pair[::-1] if languages.is_swapped(pair) else pair for pair in pairs
             )
     return _share(runs, languages.is_swapped, "have source and target swapped")
-
-
-# Shifts.
-
-
-def _shift(runs: Sequence[Run]) -> Fault | None:
-    """Lines from which on one side is some lines ahead: the other side's neighbours fit better.
-
-    Two lines fit if both are longer or shorter than the lines around them, and if they share words
-    that few lines have: names, numbers.
-    """
-    whole = [run for run in runs if len(run[1]) > 2 * max(SHIFTS)]
-    lengths = [_lengths(run) for _, run in whole]
-    rare = _rare_words([pair for _, run in whole for pair in run])
-    shared = [[[set(_words(text)) & rare for text in pair] for pair in run] for _, run in whole]
-    best: tuple[float, int, int] | None = None
-    for shift in SHIFTS:
-        gains = np.array(
-            [_gain(length, words, shift) for length, words in zip(lengths, shared, strict=True)]
-        )
-        z, begin = _best_segment(gains)
-        if z > _least_z(len(gains)) and (best is None or z > best[0]):
-            best = z, shift, begin
-    if best is None:
-        return None
-    _, shift, begin = best
-    line = whole[begin][0]
-    ahead, behind = ("target", "source") if shift < 0 else ("source", "target")
-    lines = f"{abs(shift)} line{'s' * (abs(shift) > 1)}"
-    return Fault(
-        f"the {ahead} is {lines} ahead of the {behind}", line, f"the {ahead} lacks lines there"
-    )
-
-
-def _lengths(run: Sequence[Pair]) -> np.ndarray:
-    """Log lengths of the sides, relative to the mean of their run, float64 ``[pairs, 2]``."""
-    lengths = np.log1p([[len(side) for side in pair] for pair in run])
-    centred: np.ndarray = lengths - lengths.mean(axis=0)
-    return centred
-
-
-def _rare_words(pairs: Sequence[Pair]) -> set[str]:
-    """The words that tell lines apart: on both sides, and in few lines."""
-    counts = [Counter(word for pair in pairs for word in {*_words(pair[side])}) for side in (0, 1)]
-    most = max(2, RARE * len(pairs))
-    return {
-        word
-        for word in counts[0].keys() & counts[1].keys()
-        if max(counts[0][word], counts[1][word]) <= most and (len(word) > 3 or word.isdigit())
-    }
-
-
-def _gain(lengths: np.ndarray, words: Sequence[Sequence[set[str]]], shift: int) -> float:
-    """How much better the lines of a run fit with a shift than without; about standard normal
-    where neither fits.
-    """
-    source = np.arange(max(0, -shift), len(lengths) - max(0, shift))
-    target = source + shift
-    x, y = lengths.T
-    scale = float(x.std() * y.std() * math.sqrt(2 * len(source)))
-    difference = float(x[source] @ y[target] - x[source] @ y[source])
-    by_length = difference / scale if scale > 1e-6 else 0.0
-    by_words = sum(
-        len(words[i][0] & words[j][1]) - len(words[i][0] & words[i][1])
-        for i, j in zip(source.tolist(), target.tolist(), strict=True)
-    )
-    return by_length + by_words
-
-
-def _least_z(runs: int) -> float:
-    """Standard errors by which the lines of a segment must fit better with a shift: two more than
-    the best of all segments and shifts reaches by chance.
-    """
-    return 2 + math.sqrt(2 * math.log(max(2.0, len(SHIFTS) * runs * runs / 2)))
-
-
-def _best_segment(gains: np.ndarray) -> tuple[float, int]:
-    """The largest sum over consecutive runs in standard errors, and the run where it begins."""
-    best, best_begin, total, squares, begin = 0.0, 0, 0.0, 0.0, 0
-    for index, gain in enumerate(gains.tolist()):
-        if total <= 0:
-            total, squares, begin = 0.0, 0.0, index
-        total += gain
-        squares += gain * gain
-        z = total / math.sqrt(squares + 1)
-        if z > best:
-            best, best_begin = z, begin
-    return best, best_begin

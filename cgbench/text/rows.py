@@ -1,4 +1,4 @@
-"""The rows of a table: TSV, CSV, JSON, files of translators (also .gz, .zst) or Parquet.
+"""The rows of a table: TSV, CSV, JSON, files of translators (also compressed) or Parquet.
 
 In TSV a tab ends a field, a newline ends a row. In CSV (RFC 4180) a quoted field may contain
 commas, quotes and newlines. ``.jsonl`` has one object per line, ``.json`` the same or an array of

@@ -1,31 +1,31 @@
-"""Read bytes and lines of a text file: plain, .gz, .zst, or standard input.
+"""Read bytes and lines of a text file: plain, compressed, or standard input.
 
-All text is read from here. Compressed files are decompressed piece by piece, and refused when they
-exceed limits that no text reaches (:mod:`cgbench.text.limits`).
+All text is read from here. Compressed files are decompressed piece by piece
+(:mod:`cgbench.text.compressed`), and refused when they exceed limits that no text reaches
+(:mod:`cgbench.text.limits`).
 """
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError
+from cgbench.text.compressed import OF_DATA, UNPACKERS, Readable, is_damage
 from cgbench.text.content import HEAD, check_bytes, check_sentences
-from cgbench.text.limits import ZSTD_WINDOW, Budget, check_line, check_lines, limit
+from cgbench.text.limits import Budget, check_line, check_lines, limit
 from cgbench.text.plain_text import MARK, not_utf8, skip_mark, warn_of_mark
 from cgbench.text.table_formats import is_added
 
 if TYPE_CHECKING:
     import numpy as np
 
-COMPRESSED = (".gz", ".zst")
+COMPRESSED = tuple(UNPACKERS)
 SEGMENTS = (".sgm", ".sgml", ".xml", ".tmx", ".xlf", ".xliff", ".po")
 """Files of translators, read as tables with one row per segment (``translation_formats.py``)."""
 SEGMENT_ID = "id"
@@ -51,7 +51,7 @@ def form(path: Path) -> str:
 def split_name(text: str | Path) -> tuple[Path, str | None]:
     """Split ``TABLE:COLUMN``; the column is None if none is named.
 
-    A colon separates only after the name of a table (:data:`TABLES`; also .gz, .zst).
+    A colon separates only after the name of a table (:data:`TABLES`; also compressed).
     """
     path, sign, column = str(text).rpartition(":")
     if sign and column and form(Path(path)) != "plain" and not is_there(Path(text)):
@@ -89,16 +89,11 @@ def shown(text: str | Path) -> str:
     return "standard input" if is_stdin(text) else str(text)
 
 
-class _Readable(Protocol):
-    def readinto(self, buffer: Any, /) -> int | None: ...
-    def close(self) -> None: ...
-
-
 class _Text(io.RawIOBase):
     """A file as a byte stream whose errors are all :class:`InputError`."""
 
     def __init__(
-        self, path: Path, file: BinaryIO, plain: _Readable, check: Callable[[bytes], None] | None
+        self, path: Path, file: BinaryIO, plain: Readable, check: Callable[[bytes], None] | None
     ) -> None:
         self.path, self.file, self.plain = path, file, plain
         self.budget = Budget(path) if plain is not file else None
@@ -113,10 +108,7 @@ class _Text(io.RawIOBase):
         except InputError:
             raise
         except Exception as error:
-            if (
-                not isinstance(error, (OSError, EOFError, zlib.error))
-                and type(error).__name__ != "ZstdError"
-            ):
+            if not is_damage(error):
                 raise
             raise InputError(
                 f"{self.path}: cannot be read ({error}); the file may be damaged or cut short"
@@ -154,78 +146,15 @@ class _Stdin(io.RawIOBase):
         return len(data)
 
 
-class _Zstd:
-    """The text of all frames of a .zst file, in blocks of at most 128 KiB.
-
-    The library's own readers decompress a whole piece of the file at once (64 KiB may become
-    gigabytes), or do not notice a truncated end. So each block of a frame is found by its header
-    (RFC 8878, 3.1.1) and decompressed separately.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.library = require("zstandard", "text")
-        self.file = io.BufferedReader(cast(io.RawIOBase, file), 1 << 17)
-        self.ready = memoryview(b"")
-        self.frame: Any = None  # the decompressor of the current frame
-        self.checksum = 0
-
-    def readinto(self, buffer: Any) -> int:
-        while not self.ready and (self.frame or self._begin()):
-            self.ready = memoryview(self._block())
-        count = min(len(buffer), len(self.ready))
-        buffer[:count], self.ready = self.ready[:count], self.ready[count:]
-        return count
-
-    def close(self) -> None:
-        self.file.close()
-
-    def _take(self, count: int) -> bytes:
-        data = self.file.read(count)
-        if len(data) < count:
-            raise EOFError("the compressed data end inside a frame")
-        return data
-
-    def _begin(self) -> bool:
-        """Read the header of the next frame; false at the end of the file."""
-        if not (magic := self.file.read(4)):
-            return False
-        while 0x184D2A50 <= int.from_bytes(magic, "little") <= 0x184D2A5F:  # skippable frames
-            remaining = int.from_bytes(self._take(4), "little")
-            while remaining:
-                remaining -= len(self._take(min(remaining, CHUNK)))
-            if not (magic := self.file.read(4)):
-                return False
-        head = magic + self.file.peek(14)[:14]
-        header_size = self.library.frame_header_size(head)
-        if (window := self.library.get_frame_parameters(head).window_size) > ZSTD_WINDOW:
-            raise EOFError(
-                f"it needs {window:,} bytes of memory, above {ZSTD_WINDOW:,}; compress it without"
-                " --long"
-            )
-        self.checksum = 4 * self.library.get_frame_parameters(head).has_checksum
-        self.frame = self.library.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
-        self.frame.decompress(magic + self._take(header_size - 4))
-        return True
-
-    def _block(self) -> bytes:
-        """The text of the next block; the last block ends the frame."""
-        head = self._take(3)
-        bits = int.from_bytes(head, "little")
-        last, kind, block_size = bits & 1, bits >> 1 & 3, bits >> 3
-        text = self.frame.decompress(head + self._take(1 if kind == 1 else block_size))
-        if last:
-            text += self.frame.decompress(self._take(self.checksum)) if self.checksum else b""
-            self.frame = None
-        return text
-
-
 def open_bytes(path: Path, *, text: bool = True) -> BinaryIO:
-    """Open a file for reading bytes, decompressed according to its suffix (.gz, .zst); ``-`` is
-    standard input.
+    """Open a file for reading bytes, decompressed according to its suffix (:data:`COMPRESSED`);
+    ``-`` is standard input.
 
-    Reading takes only the memory requested, plus the window of a .zst file (at most 128 MiB).
+    Reading takes only the memory requested, plus the window of a compressed file (at most 128
+    MiB).
 
-    :param text: refuse the bytes of an archive or a binary file (``content.py``).
+    :param text: refuse the bytes of an archive or a binary file (``content.py``); without, .xz,
+        .bz2 and .zip are read as they are, since they may be archives.
     :raises InputError: the file is missing or a folder; while reading: it is damaged, cut short or
         exceeds a limit.
     """
@@ -254,15 +183,12 @@ def open_raw(path: Path, *, text: bool = True, sentences: bool = False) -> io.Ra
         check_bytes(os.pread(file.fileno(), HEAD, 0), path, packed)
     is_checked = sentences and form(path) not in JSON_FORMS
     check = partial(check_sentences, name=path) if is_checked else None
-    if path.suffix == ".gz":
-        return _Text(path, file, cast(_Readable, gzip.GzipFile(fileobj=file, mode="rb")), check)
-    if path.suffix == ".zst":
-        return _Text(path, file, _Zstd(file), check)
-    return _Text(path, file, cast(_Readable, file), check)
+    unpack = UNPACKERS.get(path.suffix) if text or path.suffix in OF_DATA else None
+    return _Text(path, file, unpack(file) if unpack else cast(Readable, file), check)
 
 
 def read_lines(path: Path, *, sentences: bool = True) -> Iterator[str]:
-    """The lines of a plain text file (also .gz, .zst; ``-`` is standard input), split at ``\\n``
+    """The lines of a plain text file (also compressed; ``-`` is standard input), split at ``\\n``
     only.
 
     They have no line ends, and the first has no byte order mark.

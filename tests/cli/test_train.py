@@ -3,6 +3,7 @@ is made.
 """
 
 import json
+import re
 import subprocess
 import sys
 
@@ -40,10 +41,14 @@ def contents(folder):
 def test_what_is_printed_and_that_a_finished_model_is_kept(corpus, run, tmp_path):
     words = ["train", *corpus, *TINY, "--out", tmp_path / "m", "--set", "explain=true"]
     first = run(*words)
-    rows = dict(line.rsplit("  ", 1) for line in first.stdout.split("\n\n")[0].splitlines())
-    assert {name.strip() for name in rows} == {
-        *("updates", "training loss", "validation loss", "validation perplexity", "parameters")
+    rows = dict(re.split("  +", line, maxsplit=1) for line in first.stdout.splitlines()[:6])
+    assert set(rows) == {
+        *("updates", "training pairs", "training loss"),
+        *("validation loss", "validation perplexity", "parameters"),
     }
+    # Training leaves some pairs out, which the summary and a warning count.
+    used, pairs = map(int, re.findall("[0-9]+", rows["training pairs"]))
+    assert used < pairs and f"left out: training: {pairs - used} of {pairs} pairs" in first.stderr
     assert f"cgbench translate SOURCE --model {tmp_path / 'm'}" in first.stdout
     assert "train: runs" in first.stderr
     before = contents(tmp_path / "m")

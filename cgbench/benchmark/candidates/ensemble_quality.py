@@ -80,7 +80,8 @@ REMEDY = (
 def control_step(uncertainty: Step, sources: Sequence[str], targets: Sequence[str]) -> Step:
     """The workspace step of the ensemble's scores on a control set."""
     texts = hash_value([*sources, *targets])
-    return Step("control-quality", {}, {"uncertainty": uncertainty.key, "control": texts})
+    inputs = {"uncertainty": uncertainty.key, "control": texts}
+    return Step("control-quality", {}, inputs, revision=2)
 
 
 def quality_step(uncertainty: Step) -> Step:

@@ -6,6 +6,7 @@ The card, the page and the console begin with these answers.
 from collections.abc import Mapping
 from typing import Any
 
+from cgbench.benchmark.candidates.hardness import no_harder
 from cgbench.benchmark.release.release import Release
 from cgbench.text.profile import wilson_interval
 
@@ -36,7 +37,10 @@ def how_hard(quality: Mapping[str, Any] | None) -> str:
         for name, where in SETS
         if (scores := (quality or {}).get(name)) and scores.get("chrf") is not None
     ]
-    return f"chrF of the ensemble: {', '.join(values)}" if values else "not measured"
+    if not values:
+        return "not measured"
+    text = f"chrF of the ensemble: {', '.join(values)}"
+    return f"{text}; {doubt}" if (doubt := no_harder(quality)) else text
 
 
 def how_noisy(manifest: Mapping[str, Any]) -> str:

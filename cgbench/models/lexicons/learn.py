@@ -14,7 +14,8 @@ from cgbench.models.lexicons.lexicon import Learned, check_suffix, learn_lexicon
 from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.text.formats import read_pairs
 from cgbench.text.inputs import as_corpus
-from cgbench.text.normalisation import PairOptions, normalise_pairs
+from cgbench.text.inspection import check_pairs
+from cgbench.text.normalisation import PairOptions, TextAcceptance, normalise_pairs
 from cgbench.text.word_counts import estimate_words
 
 
@@ -39,6 +40,9 @@ class LexiconRequest(Request):
     )
     text: PairOptions = option(
         default=PairOptions(), help="How text is read and normalised (PairOptions)"
+    )
+    acceptance: TextAcceptance = option(
+        default=TextAcceptance(), help="Whether wrong texts are read (TextAcceptance)"
     )
     settings: Mapping[str, Any] | None = option(
         default=None,
@@ -67,6 +71,11 @@ def _learn(request: LexiconRequest, texts: Path) -> Learned:
         f"{spec}: a lexicon of about {known:,} words",
         BYTES_A_WORD * known,
         "learn from a part of the text",
+    )
+    check_pairs(
+        [spec],
+        languages=request.text.corpus_options.languages,
+        accept=request.acceptance.accept_text,
     )
     pairs = normalise_pairs(read_pairs(spec), request.text.normalisation_of(spec), str(spec))
     learned = learn_lexicon(request.method, pairs, request.settings)

@@ -27,6 +27,7 @@ from cgbench.models.lexicons.counting import Entries, PMISettings, SimpleSetting
 from cgbench.request import check_path
 from cgbench.settings import did_you_mean, make_settings
 from cgbench.text.formats import Pair
+from cgbench.text.streams import COMPRESSED
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _json(value: Any) -> str:
 
 def check_suffix(path: Path) -> None:
     """Check that the name of a lexicon is not that of a compressed file or of a table."""
-    if path.suffix in (".gz", ".zst", ".tsv"):
+    if path.suffix in (*COMPRESSED, ".tsv"):
         raise InputError(f"{path}: a lexicon is JSON, not compressed; use .json")
 
 

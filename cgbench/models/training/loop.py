@@ -103,7 +103,14 @@ class TrainingRun:
         if self.processes.is_main:
             self._cut_log()
         if not progress.log_bytes:
-            self._write(update=0, pairs=len(self.data.rows), skipped=self.data.skipped)
+            sets = {"": self.data, "validation_": self.validation and self.validation.data}
+            counts = {
+                f"{prefix}{name}": count
+                for prefix, texts in sets.items()
+                if texts
+                for name, count in (("pairs", len(texts.rows)), ("skipped", texts.skipped))
+            }
+            self._write(update=0, **counts)
         while self._train_stage():
             if progress.stage + 1 == len(self.objectives):
                 return True

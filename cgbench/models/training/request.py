@@ -1,20 +1,19 @@
 """Requests for training one model or an ensemble, and what they start from."""
 
-import contextlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import Bitext, File, Folder, Kind, Model, Name, as_path
-from cgbench.errors import InputError, argument, warn
+from cgbench.errors import InputError, argument
 from cgbench.models.config.presets import Preset, architecture_preset, load_preset
 from cgbench.models.external.start import FINE_TUNING, Start, plan_start
 from cgbench.request import KW_ONLY, Request, option
 from cgbench.steps import STEPS, TaskOptions
 from cgbench.text.corpus import PlannedText, plan_text
 from cgbench.text.inputs import as_corpus
-from cgbench.text.normalisation import PairOptions
+from cgbench.text.normalisation import PairOptions, TextAcceptance
 
 
 def _seconds(value: Any) -> float | None:
@@ -137,6 +136,9 @@ class TrainingOptions(Request):
         default=PairOptions(),
         help="How text is read and normalised",
     )
+    acceptance: TextAcceptance = option(
+        default=TextAcceptance(), help="Whether wrong texts are read (TextAcceptance)"
+    )
     model_options: ModelOptions = option(
         default=ModelOptions(),
         help="Architecture, method and start of the model",
@@ -237,8 +239,10 @@ def begin(request: TrainingOptions, default: str = "") -> tuple[Preset, Start | 
 def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | None]:
     """The training and validation data; warns if they differ, for example in tokenisation or
     case.
+
+    :raises InputError: a text cannot be read, or its pairs are no pairs.
     """
-    from cgbench.text.inspection import look_at
+    from cgbench.text.inspection import look_at, report
 
     lists = request.folder / STEPS / "texts"
     train = as_corpus(request.corpus, request.text_options.columns, "train", lists)
@@ -248,9 +252,11 @@ def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | 
         else as_corpus(request.valid, request.text_options.columns, "valid", lists)
     )
     normalisation = request.text_options.normalisation_of(train)
-    with contextlib.suppress(InputError):  # plan_text reports unreadable files
-        for finding in look_at(train, [valid] if valid else [], normalisation):
-            warn(finding.text)
+    findings = look_at(train, [valid] if valid else [], normalisation)
+    # A model may be trained on text of any form, but not on pairs that are none.
+    pairs, forms = ([f for f in findings if f.of_pairs is of_pairs] for of_pairs in (True, False))
+    report(pairs, accept=request.acceptance.accept_text)
+    report(forms, accept=None)
     return plan_text("train", train, normalisation), (
         plan_text("valid", valid, normalisation) if valid else None
     )

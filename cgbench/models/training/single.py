@@ -152,7 +152,8 @@ def run_summary(out: Path, finished: bool = True) -> dict[str, Any]:
 
     :param finished: whether the run is finished; if not, a shorter run's model may exist.
     :returns: ``finished``; ``updates`` of the kept parameters; ``trained``: all updates; ``loss``:
-        last training loss; ``validation``: of the kept parameters, or the last; ``parameters``.
+        last training loss; ``validation``: of the kept parameters, or the last; ``pairs``: of both
+        sets, those in use and all; ``parameters``.
     """
     reports = [
         json.loads(line) for line in (out / METRICS).read_text(encoding="utf-8").splitlines()
@@ -170,6 +171,12 @@ def run_summary(out: Path, finished: bool = True) -> dict[str, Any]:
         }
     else:
         result["trained"] = result["updates"] = state
+    counts = reports[0] if reports else {}
+    result["pairs"] = {
+        name: [counts[f"{prefix}pairs"], counts[f"{prefix}pairs"] + counts[f"{prefix}skipped"]]
+        for name, prefix in (("training", ""), ("validation", "validation_"))
+        if f"{prefix}pairs" in counts
+    }
     result["loss"] = next((row["loss"] for row in reversed(reports) if "loss" in row), None)
     validations = [
         row for row in reports if "valid_loss" in row and row["update"] <= result["updates"]

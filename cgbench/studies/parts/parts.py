@@ -35,6 +35,7 @@ from cgbench.tables import render
 from cgbench.text.corpus import ParallelText, plan_text
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
 from cgbench.text.inputs import as_column, as_corpus, corpora_of
+from cgbench.text.inspection import check_pairs
 from cgbench.text.joins import Examples
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
@@ -261,6 +262,7 @@ class _Texts:
         return [originals[_joined_words(probe)] for probe in probes]
 
     def _plain(self, role: str, spec: CorpusSpec) -> ParallelText:
+        check_pairs([spec])
         planned = plan_text(role, spec, self.normalisation)
         self.inputs[role] = [
             {"path": path.name, "sha256": code}

@@ -40,8 +40,8 @@ FORMATS = {
     "dictionary, in lines": (json.dumps({"dog": "Hund", "cat": "Katze"}, indent=1), "JSON"),
     "old Mac": (SENTENCES.replace("\n", "\r"), "lines end with CR alone"),
     "gzip": (gzip.compress(SENTENCES.encode()), r"compressed with gzip; name it .*\.gz"),
-    "xz": (lzma.compress(SENTENCES.encode()), "compressed with xz; decompress it"),
-    "bzip2": (bz2.compress(SENTENCES.encode()), "compressed with bzip2"),
+    "xz": (lzma.compress(SENTENCES.encode()), r"compressed with xz; name it .*\.xz"),
+    "bzip2": (bz2.compress(SENTENCES.encode()), r"compressed with bzip2; name it .*\.bz2"),
     "SentencePiece": (PIECES * 9, "a SentencePiece model, not a text"),
     "binary": (bytes(range(256)) * 9, "a binary file, not a text"),
 }

@@ -25,7 +25,7 @@ from cgbench.benchmark.measure.overlap.corpus_counts import (
     sums_of,
 )
 from cgbench.benchmark.release.work_folder import find_work
-from cgbench.errors import InputError, argument, warn
+from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import ensemble_identity, member_folders
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.devices import choose_device
@@ -34,7 +34,7 @@ from cgbench.models.training.ensemble_training import EnsemblePlan, check_proces
 from cgbench.request import changed
 from cgbench.steps import Step, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
-from cgbench.text.inspection import Finding, look_at
+from cgbench.text.inspection import Finding, look_at, report
 from cgbench.text.normalisation import SIDES, Normalisation
 
 
@@ -229,12 +229,7 @@ def _inspect_texts(
     if inputs.division:  # what is wrong in a corpus is wrong in both of its sides
         texts = [inputs.division.corpus, *inputs.exclude]
     findings = look_at(texts[0], texts[1:], normalisation)
-    for finding in findings:
-        if finding.stops and not accept:
-            raise InputError(
-                f"{finding.text}; use {argument('accept_text')} to accept the text as it is"
-            )
-        warn(finding.text)
+    report(findings, accept=accept)
     return tuple(findings)
 
 

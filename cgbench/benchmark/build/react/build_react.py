@@ -34,6 +34,7 @@ from cgbench.benchmark.candidates.ensemble_quality import (
     measure_quality,
     warning_of,
 )
+from cgbench.benchmark.candidates.hardness import chrf_gap, chrf_statistics, no_harder
 from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text, with_cut
 from cgbench.benchmark.candidates.originals import original_pairs
@@ -81,6 +82,7 @@ from cgbench.steps import STEPS, Workspace
 from cgbench.text.corpus import ParallelText
 from cgbench.text.normalisation import SIDES
 
+STATISTICS = "chrf.npy"
 TEXTS = "texts"  # in the workspace: lists of sentences, the two sides of a divided corpus
 
 
@@ -462,12 +464,14 @@ def score_sets(
     test = [hypotheses[row] for row in selected], [references[row] for row in selected]
     sets = {"test": {"pairs": len(selected), **chrf_and_bleu(*test)}}
     if control and control.sources and not build.plan.inputs.members:
-        sets["control"] = _score_control(build, control)
+        sets["control"], statistics = _score_control(build, control)
+        gap = chrf_gap(chrf_statistics(*test), statistics, build.request.seed)
+        sets["harder_by"] = gap
     return {**quality, **sets}
 
 
-def _score_control(build: Build, control: MatchedControl) -> dict[str, Any]:
-    """chrF and BLEU of the ensemble on the control set."""
+def _score_control(build: Build, control: MatchedControl) -> tuple[dict[str, Any], np.ndarray]:
+    """chrF and BLEU of the ensemble on the control set, and the statistics of chrF."""
     plan = build.plan
     assert plan.uncertainty and (plan.ensemble or plan.inputs.ensemble)
     if plan.ensemble:
@@ -482,10 +486,12 @@ def _score_control(build: Build, control: MatchedControl) -> dict[str, Any]:
         for hypotheses in build.engine.run(translate_sources, tasks, shard_needs(plan.device)):
             scores = chrf_and_bleu(hypotheses, control.targets)
             write_json(out / QUALITY, {"pairs": len(hypotheses), **scores})
+            statistics = chrf_statistics(hypotheses, control.targets)
+            np.save(out / STATISTICS, statistics, allow_pickle=False)
 
     folder = build.workspace.run(step, translate)
     scores: dict[str, Any] = read_json(folder / QUALITY)
-    return scores
+    return scores, np.load(folder / STATISTICS, allow_pickle=False)
 
 
 def _warnings(
@@ -497,7 +503,11 @@ def _warnings(
     """Errors in the texts, then doubts about the sizes, the control set and the ensemble."""
     warnings = [finding.text for finding in build.plan.findings]
     warnings += size_warnings(build.request, counts)
-    doubts = [control.warning if control else None, warning_of(quality) if quality else None]
+    doubts = [
+        control.warning if control else None,
+        warning_of(quality) if quality else None,
+        no_harder(quality),
+    ]
     return [*warnings, *filter(None, doubts)]
 
 

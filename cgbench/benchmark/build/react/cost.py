@@ -36,6 +36,7 @@ from cgbench.steps import Step, Workspace
 from cgbench.text.corpus import ParallelText, PlannedText, index_pair
 from cgbench.text.formats import read_pairs
 from cgbench.text.normalisation import normalise_pairs
+from cgbench.text.streams import COMPRESSED
 
 DAY = 24 * 3600.0
 READ = 200_000  # pairs at the beginning of a text, from which its sample is spread
@@ -43,7 +44,7 @@ KNOWN, POOL = 1 << 15, 1 << 12  # maximum pairs of the samples: of the training 
 TRAINED, TRANSLATED = 300, 16  # pairs that a timed model trains on, and translates
 LEAST = 0.3  # seconds of the timed updates
 BATCH = 1024  # maximum tokens of a timed update; an update takes time by its tokens
-PACKED = {".gz": 3, ".zst": 3, ".parquet": 3}  # bytes of text per byte of a compressed file
+PACKED = dict.fromkeys((*COMPRESSED, ".parquet"), 3)  # bytes of text per byte of such a file
 # A high learning rate from the first update on would end some runs with a gradient that is not
 # finite.
 STILL = {"learning_rate": 1e-6, "schedule": "constant", "warmup_updates": 0, "patience": 0}

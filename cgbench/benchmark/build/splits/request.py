@@ -7,7 +7,7 @@ from cgbench.argument_types import Bitext, Folder
 from cgbench.benchmark.measure.divergence.chance import RANDOM_SPLITS, check_random_splits
 from cgbench.errors import InputError, argument
 from cgbench.request import KW_ONLY, Request, option
-from cgbench.text.normalisation import CorpusOptions
+from cgbench.text.normalisation import CorpusOptions, TextAcceptance
 
 DIVERGENT = ("mcd", "tmcd", "dbca")
 """The methods that use divergences."""
@@ -231,6 +231,9 @@ class SplitRequest(Request):
     )
     text: CorpusOptions = option(
         default=CorpusOptions(), help="Columns and languages of the corpora (CorpusOptions)"
+    )
+    acceptance: TextAcceptance = option(
+        default=TextAcceptance(), help="Whether wrong texts are read (TextAcceptance)"
     )
     search: SplitConfig = option(
         default=SplitConfig(), help="Method, sizes and goals of the search (SplitConfig)"

@@ -28,6 +28,7 @@ from cgbench.steps import check_folder, hash_file
 from cgbench.tables import render
 from cgbench.text.formats import CorpusSpec, Pair, languages_of, read_pairs
 from cgbench.text.inputs import as_corpus, is_path
+from cgbench.text.inspection import check_pairs
 from cgbench.text.plain_text import words_of
 
 SHOWN = 5  # number of lone atoms listed in a warning
@@ -63,6 +64,11 @@ def _split(request: SplitRequest, texts: Path) -> SplitResult:
     check_folder(out, is_earlier=holds_split)
     side = request.side or ("target" if settings.method == "tmcd" else "source")
     kind = element_type(settings.compounds, settings.weights)
+    check_pairs(
+        [corpus] if train is None else [train, corpus],
+        languages=request.text.languages,
+        accept=request.acceptance.accept_text,
+    )
     # Read the corpus and the fixed training set.
     pairs = list(read_pairs(corpus))
     train_pairs = list(read_pairs(train)) if train is not None else []

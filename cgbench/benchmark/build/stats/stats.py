@@ -128,7 +128,7 @@ class Statistics:
 def stats(request: StatsRequest) -> Statistics:
     """Measure what is new in a test text: degree, novel n-grams of words and parts of speech.
 
-    A training text is a file (plain, .gz, .zst, ``TABLE:COLUMN``, a table with both sides), a
+    A training text is a file (plain, compressed, ``TABLE:COLUMN``, a table with both sides), a
     corpus of two files, ``(source, target)``, or a list of sentences. Test texts have the same
     forms; several are ``{name: text}`` or a list of such pairs. With a ``release``, ``train`` is
     the current path of its training text.

@@ -28,6 +28,7 @@ from cgbench.request import accepts
 from cgbench.tables import counted
 from cgbench.text.formats import Pair, read_pairs
 from cgbench.text.inputs import as_corpus, lines_of
+from cgbench.text.inspection import check_pairs
 from cgbench.text.plain_text import words_of
 
 BITS = 64  # pieces of a sentence that a cover considers, at most; the rarest if it has more
@@ -96,7 +97,9 @@ def _pairs_of(choice: ShotsOptions) -> list[Pair]:
                 f" {len(source[1]):,} target sentences"
             )
         return list(zip(*source, strict=True))
-    return list(read_pairs(as_corpus(source, role="shots_from")))
+    corpus = as_corpus(source, role="shots_from")
+    check_pairs([corpus])
+    return list(read_pairs(corpus))
 
 
 def content_key(text: str) -> str:
