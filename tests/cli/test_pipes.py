@@ -28,7 +28,7 @@ def test_texts_of_every_kind(run, pipe, tmp_path):
     """Read twice, in blocks, in shards, as a table, as a system's output."""
     file = tmp_path / "file"
     file.write_text(LINES)
-    table = "".join(f"{line}\t{line.upper()}\n" for line in LINES.splitlines())
+    table = "".join(f"{line}\t{line[::-1]}\n" for line in LINES.splitlines())
     (tmp_path / "table.tsv").write_text(table)
     for words in (
         ("degree", "--train", "{}", file),
@@ -46,6 +46,24 @@ def test_texts_of_every_kind(run, pipe, tmp_path):
     run(*split, tmp_path / "b", "--corpus", tmp_path / "table.tsv")
     for name in ("test.source", "train.target", "split.tsv"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_what_is_trained_on_a_pipe(run, pipe, tmp_path):
+    """Language models, lexicons and models are those of the files."""
+    target = "".join(f"{line[::-1]}\n" for line in LINES.splitlines())
+    files = [tmp_path / "file.de", tmp_path / "file.en"]
+    for file, text in zip(files, (LINES, target), strict=True):
+        file.write_text(text)
+    tiny = ("--model", "tiny", "--set", "training.max_updates=2", "--set", "text.merges=9")
+    for suffix, sides in (("a", files), ("b", [pipe("p.de"), pipe("p.en", target)])):
+        run("lexicon", "learn", *sides, "--out", tmp_path / f"{suffix}.json")
+    for suffix, sides in (("a", files), ("b", [pipe("q.de"), pipe("q.en", target)])):
+        run("train", "--train", *sides, *tiny, "--out", tmp_path / suffix)
+    for suffix, side in (("a", files[0]), ("b", pipe("r.de"))):
+        run("lm", "train", side, "--order", 2, "--out", tmp_path / f"{suffix}.arpa")
+    for name in ("{}.json", "{}/model.safetensors", "{}.arpa"):
+        first, second = (tmp_path / name.format(suffix) for suffix in "ab")
+        assert first.read_bytes() == second.read_bytes(), name
 
 
 def test_process_substitution_of_a_shell(tmp_path):

@@ -2,9 +2,11 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from cgbench.benchmark.build.react.build_react import build_react
+from cgbench.benchmark.candidates.selection import DROPS, GIVEN_DEGREE, count_stages, select_rows
 
 ODD = [
     "",
@@ -57,3 +59,62 @@ def test_the_counts_of_all_stages_add_up_to_the_pool(tmp_path, seed):
     assert counts["within_length"] == sum(taken) and counts["candidates"] and counts["empty"]
     lines = release.table()["line"].to_pylist()
     assert len({*lines}) == len(lines) == counts["candidates"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_each_candidate_ends_in_one_stage_of_the_requested_size(seed):
+    """Whatever its measures are: equal, infinite, copied text."""
+    draw = np.random.default_rng(seed)
+    count = int(draw.integers(30, 200))
+    odd = np.array([0.0, 1.0, np.inf, -np.inf, 5e-324])
+
+    def measure():
+        return np.where(draw.random(count) < 0.3, draw.choice(odd, count), draw.normal(size=count))
+
+    columns = {name: measure() for name in ("rmi", "perplexity", "reference_pe_stu")}
+    columns |= {
+        "content": draw.integers(0, 50, count).astype(np.uint64),
+        "degree": draw.choice([0.0, 0.5, 1.0], count),
+        "target_length": draw.integers(1, 9, count),
+    }
+    sizes = dict(zip(DROPS, draw.integers(0, count // 6, 3).tolist(), strict=True))
+    sizes |= {"window": count // 3, "select": count // 6}
+    config = {
+        "uncertainty": "rmi",
+        "drop_by": draw.choice(["reference_pe_stu", f"reference_pe_stu{GIVEN_DEGREE}"]),
+        "seed": seed,
+        "degree_side": "target",
+    }
+    with np.errstate(invalid="ignore"):  # quantiles of infinite measures
+        ranks, stages = select_rows(columns, config, sizes)
+    assert sorted(ranks) == list(range(1, count + 1))
+    counts = count_stages(stages)
+    window = counts["window"]
+    assert window == sizes["window"] and counts["selected"] == sizes["select"]
+    assert counts["dropped"] == sizes["drop"]
+    for stage, name in (
+        ("dropped_perplexity", "drop_perplexity"),
+        ("dropped_reference", "drop_reference"),
+    ):
+        assert counts.get(stage, 0) == sizes[name]
+    assert sum(counts.values()) - counts["selected"] == count
+
+
+def test_the_stages_of_a_finished_build_add_up(small_release):
+    """From the candidates to the test set and the control set: no pair is in two of them."""
+    counts, table = small_release.manifest["counts"], small_release.table().to_pydict()
+    stages = count_stages(table["stage"])
+    assert sum(stages.values()) - stages["selected"] == counts["candidates"] == len(table["stage"])
+    assert stages["selected"] == counts["selected"] == len(small_release.lines("target"))
+    lines = [
+        {(row["pool"], row["line"]) for row in small_release.set_rows(name)}
+        for name in ("test", "control")
+    ]
+    drawn = {
+        (pool, line)
+        for pool, line, stage in zip(table["pool"], table["pool_line"], table["stage"], strict=True)
+        if stage == "selected"
+    }
+    assert len(lines[0]) == counts["selected"] and len(lines[1]) == counts["control"]
+    assert not lines[0] & lines[1]
+    assert len(drawn) == counts["selected"]
