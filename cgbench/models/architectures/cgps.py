@@ -125,7 +125,8 @@ class CGPS(nn.Module):
         its sentences), without noise.
         """
         tables = self.primitive.weight, self.function.weight
-        counts = torch.bincount(source.ids, minlength=len(tables[0])).to(tables[0].dtype)
+        ones = torch.ones_like(source.ids, dtype=tables[0].dtype)
+        counts = ones.new_zeros(len(tables[0])).index_add(0, source.ids, ones)
         per_word = torch.stack([(table**2).mean(1) for table in tables]).sum(0)
         return self.config.penalty * (counts * per_word).sum()
 
@@ -283,4 +284,5 @@ def _run(
         is_token = inside[:, column, None]
         h, c = torch.where(is_token, next_h, h), torch.where(is_token, next_c, c)
         states[column] = h
-    return torch.stack(states, 1)[inside], h, c
+    tokens = to_device(np.flatnonzero(real), x.device)
+    return torch.stack(states, 1).flatten(0, 1)[tokens], h, c
