@@ -314,10 +314,10 @@ class ScoreRequest(Request):
         default=None,
         help=(
             "Precision, recall and F1 of words by their frequency in --train, whether they are new,"
-            " their length, or a label such as the part of speech (table:FILE)"
+            " their length, their part of speech (of a spaCy pipeline), or a label from a file"
         ),
         group="Breakdown",
-        metavar="frequency|known|length|table:FILE",
+        metavar="frequency|known|length|pos:MODEL|table:FILE",
     )
     examples: ExampleOptions = option(
         default=ExampleOptions(),

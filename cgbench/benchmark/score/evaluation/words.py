@@ -7,11 +7,13 @@ are those between blanks; in text without blanks, characters.
 """
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,14 +30,19 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced
 from cgbench.text.streams import read_lines
 
+if TYPE_CHECKING:
+    from cgbench.benchmark.build.stats.pos import SpacyTags
+
 COUNTS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 99), (100, 999), (1000, None))
 """Groups of words by their count in training: the least and the most of each."""
 LENGTHS = ((1, 3), (4, 6), (7, 9), (10, None))
 """Groups of words by their number of characters."""
 TABLE = "table:"
+TAGGED = "pos:"
 OTHER = "other"
 MEASURES = ("precision", "recall", "F1")
 KINDS = ("frequency", "known", "length")
+SPELLINGS = (*KINDS, f"{TAGGED}MODEL", f"{TABLE}FILE")
 
 Split = Callable[[str], list[str]]
 
@@ -70,20 +77,27 @@ class WordGroups:
         return cls(tuple(names), lambda word: positions[labels.get(word, OTHER)])
 
 
-def groups_of(kind: str, training: Callable[[], Sequence[str]] | None) -> WordGroups:
+def groups_of(
+    kind: str,
+    training: Callable[[], Sequence[str]] | None,
+    references: Iterable[str] = (),
+    outputs: Iterable[str] = (),
+) -> WordGroups:
     """The groups that ``--by-word`` names.
 
     :param training: gives the lines of the training text, if there is one.
-    :raises InputError: the name is unknown, or the training text or the table is missing.
+    :param references: the texts that parts of speech are read from, with the ``outputs``.
+    :raises InputError: the name is unknown, or the training text, the table or the tagger is
+        missing.
     """
     if kind == "length":
         return WordGroups.by_number(LENGTHS, len)
     if kind.startswith(TABLE):
         return WordGroups.by_label(_labels(Path(kind.removeprefix(TABLE))))
+    if kind.startswith(TAGGED):
+        return WordGroups.by_label(parts_of_speech(kind.removeprefix(TAGGED), references, outputs))
     if kind not in KINDS:
-        raise InputError(
-            f"{argument('by_word', kind)}{did_you_mean(kind, [*KINDS, f'{TABLE}FILE'])}"
-        )
+        raise InputError(f"{argument('by_word', kind)}{did_you_mean(kind, SPELLINGS)}")
     if training is None:
         raise InputError(
             f"{argument('by_word', kind)} needs the training text; give {argument('train')}"
@@ -97,6 +111,36 @@ def groups_of(kind: str, training: Callable[[], Sequence[str]] | None) -> WordGr
 def groups_by_frequency(counts: Counter[str]) -> WordGroups:
     """Groups of words by their count in training."""
     return WordGroups.by_number(COUNTS, lambda word: counts[word])
+
+
+def parts_of_speech(
+    model: str, references: Iterable[str], outputs: Iterable[str]
+) -> dict[str, str]:
+    """The part of speech of each word: its most frequent tag in the references, or in the outputs
+    if they alone contain it. So a system cannot change the tag of a word of the references.
+
+    :param model: an installed spaCy pipeline.
+    :raises InputError: it is a folder, is not installed, or has no tagger.
+    """
+    from cgbench.benchmark.build.stats.pos import SpacyTags
+
+    if Path(model).exists():
+        raise InputError(
+            f"{argument('by_word', TAGGED + model)}: a spaCy pipeline in a folder can run any code;"
+            " install it if you trust its author (pip install FOLDER), and give its name"
+        )
+    tagger = SpacyTags(model)
+    return _usual_tags(tagger, outputs) | _usual_tags(tagger, references)
+
+
+def _usual_tags(tagger: "SpacyTags", texts: Iterable[str]) -> dict[str, str]:
+    """The most frequent tag of each word; of equally frequent ones, the first."""
+    sentences = [words_of(text) for text in texts]
+    tags_of_word: dict[str, Counter[str]] = defaultdict(Counter)
+    for words, tags in zip(sentences, tagger.tag(sentences, "the words", 0), strict=True):
+        for word, tag in zip(words, tags, strict=True):
+            tags_of_word[word][tag] += 1
+    return {word: tags.most_common(1)[0][0] for word, tags in tags_of_word.items()}
 
 
 def _labels(path: Path) -> dict[str, str]:
@@ -213,7 +257,8 @@ def _rows(context: ScoringContext) -> list[Row]:
         raise InputError(f"{argument('by_word')} needs the outputs and {argument('references')}")
     kind = str(context.request.by_word)
     training = None if context.inputs.train is None else context.inputs.training
-    groups = groups_of(kind, training)
+    outputs = (line for runs in texts for lines in runs for line in lines)
+    groups = groups_of(kind, training, chain(*references), outputs)
     split = split_of(references)
     counts = WordCounts(groups, expected_words(references, split), split)
     return list(_scored(context, kind.partition(":")[0], counts, counts.of_systems(texts)))

@@ -10,6 +10,7 @@ from cgbench.benchmark.score.evaluation.words import (
     WordScores,
     expected_words,
     groups_of,
+    parts_of_speech,
     words_of,
 )
 
@@ -121,7 +122,7 @@ def test_differences_are_tested_over_sentences_and_groups():
 def test_what_is_missing_is_one_line(tmp_path):
     for kind, message in (
         ("frequency", "by_word='frequency' needs the training text; give train"),
-        ("pos", "there is frequency, known, length, table:FILE"),
+        ("pos", "there is frequency, known, length, pos:MODEL, table:FILE"),
     ):
         with pytest.raises(InputError, match=message):
             cgbench.bleu(OUTPUTS, REFERENCES, by_word=kind)
@@ -129,3 +130,27 @@ def test_what_is_missing_is_one_line(tmp_path):
         (tmp_path / "tags").write_text(lines)
         with pytest.raises(InputError, match=message):
             cgbench.bleu(OUTPUTS, REFERENCES, by_word=f"table:{tmp_path / 'tags'}")
+
+
+def test_the_part_of_speech_is_the_usual_tag_in_the_references(monkeypatch):
+    """Tags by position, so that a word has several: of the references first."""
+    from cgbench.benchmark.build.stats import pos
+
+    class Tagger:
+        def __init__(self, model):
+            self.model = model
+
+        def tag(self, sentences, where, text_number):
+            return [[f"{self.model}{position}" for position in range(len(s))] for s in sentences]
+
+    monkeypatch.setattr(pos, "SpacyTags", Tagger)
+    tags = parts_of_speech("T", ["dog a", "cat a b", "a"], ["x dog dog", "dog dog y"])
+    assert tags == {"dog": "T0", "a": "T1", "cat": "T0", "b": "T2", "x": "T0", "y": "T2"}
+
+
+def test_a_tagger_is_an_installed_package(tmp_path):
+    pytest.importorskip("spacy")
+    with pytest.raises(InputError, match="pip install FOLDER"):
+        parts_of_speech(str(tmp_path), [], [])
+    with pytest.raises(InputError, match="python -m spacy download en_core_web_none"):
+        groups_of("pos:en_core_web_none", None)
