@@ -123,7 +123,7 @@ class Release:
             raise InputError(f"{path}: {MANIFEST} is not that of a cgbench release")
         if manifest.get("format") != FORMAT:
             raise InputError(
-                f"{path}: release format {manifest.get('format')}, but this version reads {FORMAT};"
+                f"{path}: release format {manifest.get('format')!r}, but this version reads {FORMAT};"
                 " build it again"
             )
         languages = manifest["languages"]

@@ -127,7 +127,7 @@ class PartsFolder:
             raise InputError(f"{path}: not a folder of cgbench parts")
         if manifest.get("format") != FORMAT:
             raise InputError(
-                f"{path}: format {manifest.get('format')}, but this version reads {FORMAT};"
+                f"{path}: format {manifest.get('format')!r}, but this version reads {FORMAT};"
                 f" {_REMEDY}"
             )
         if manifest.get("digest") != digest(manifest):

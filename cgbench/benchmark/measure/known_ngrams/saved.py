@@ -52,7 +52,7 @@ def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
         raise InputError(f"{path}: not an object of names and sizes; {REMEDY}")
     if sizes.get("format") != FORMAT:
         raise InputError(
-            f"{path}: format {sizes.get('format')}, but this version reads format {FORMAT};"
+            f"{path}: format {sizes.get('format')!r}, but this version reads format {FORMAT};"
             f" {REMEDY}"
         )
     if (digest := sizes.pop("sha256", None)) is not None and digest != hash_value(sizes):
