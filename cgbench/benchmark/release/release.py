@@ -123,8 +123,8 @@ class Release:
             raise InputError(f"{path}: {MANIFEST} is not that of a cgbench release")
         if manifest.get("format") != FORMAT:
             raise InputError(
-                f"{path}: release format {manifest.get('format')!r}, but this version reads {FORMAT};"
-                " build it again"
+                f"{path}: release format {manifest.get('format')!r}, but this version reads"
+                f" {FORMAT}; build it again"
             )
         languages = manifest["languages"]
         if (
