@@ -302,10 +302,28 @@ def _by_best_reference(likeness: _Likeness) -> str | None:
     if len(elsewhere) * len(lost) < fewest * len(judged):
         return None
     # A system that has learned nothing writes some lines that fit another reference by chance, but
-    # they are not all as far away.
+    # they are not all as far away. How many, the lines tell that fit their own.
     different = {best for _, best in elsewhere}
-    is_other_order = len(different) >= LEAST_FITTING * len(judged)
+    least = LEAST_FITTING + _fit_by_chance(likeness, index)
+    is_other_order = len(different) >= least * len(judged)
     return _common_shift(elsewhere) or (OTHER_ORDER if is_other_order else None)
+
+
+def _fit_by_chance(likeness: _Likeness, index: "_Index") -> float:
+    """The share of the lines that fit their own reference best which also fit another one clearly;
+    0 if hardly any line fits its own.
+    """
+    texts = likeness.references
+    candidates = sorted(likeness.hypotheses.keys() - {*likeness.lost})
+    rows = [
+        row
+        for row in candidates[:: -(-len(candidates) // MOST_JUDGED) or 1]
+        if (best := index.best(likeness.hypotheses[row])) is not None and texts[best] == texts[row]
+    ]
+    if len(rows) < FEWEST_LINES:
+        return 0.0
+    others = [index.best(likeness.hypotheses[row], but=texts[row]) for row in rows]
+    return sum(other is not None for other in others) / len(rows)
 
 
 class _Index:
@@ -326,8 +344,10 @@ class _Index:
         unknown = math.log(len(self.references))
         return sum(self._weight.get(unit, unknown) * count for unit, count in text.items())
 
-    def best(self, hypothesis: str) -> int | None:
-        """The row of the reference that fits a hypothesis clearly better than any other text."""
+    def best(self, hypothesis: str, but: str | None = None) -> int | None:
+        """The row of the reference that fits a hypothesis clearly better than any other text, of
+        all but one.
+        """
         text = Counter(_with_pairs(hypothesis))
         size = self._size(text)
         known = sorted(text.keys() & self._weight.keys())
@@ -336,6 +356,7 @@ class _Index:
         fits = {
             row: 2 * self._size(text & self._texts[row]) / ((size + self._sizes[row]) or 1)
             for row in candidates
+            if self.references[row] != but
         }
         best = max(fits, key=lambda row: (fits[row], -row), default=None)
         if best is None:

@@ -19,6 +19,7 @@ MOST = 0.5  # of the lines are written twice
 HARDLY_ANY = 0.1  # of that share, of the references
 LEAST_BLANKS = 0.2  # of the blanks of the references
 WORDS_PER_LINE = 3  # of the references
+SHORTEST = 2  # different words
 
 
 def _pairs(hypotheses: FormSample, references: FormSample) -> Iterator[tuple[str, str]]:
@@ -80,5 +81,7 @@ def written_twice(hypotheses: FormSample, references: FormSample) -> int:
 
 
 def _is_twice(words: list[str]) -> bool:
+    """Whether words are a text of several words twice; a loop of one or two is a bad output."""
     half, rest = divmod(len(words), 2)
-    return half > 0 and not rest and words[0] == words[half] and words[:half] == words[half:]
+    is_twice = not rest and words[:half] == words[half:]
+    return is_twice and len({*words}) > SHORTEST

@@ -87,7 +87,7 @@ def _copies(runs: Sequence[Run]) -> Fault | None:
     """The fault of equal sides, unless the sides are of one language, as in corpora of edits, where
     some texts need none.
     """
-    others = [pair for _, run in runs for pair in run if not _is_copy(pair)]
+    others = [pair for _, run in runs for pair in run if _words(pair[0]) != _words(pair[1])]
     if others and sum(map(_likeness, others)) > EDITED * len(others):
         return None
     return _share(runs, _is_copy, "have the same text on both sides")

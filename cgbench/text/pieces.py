@@ -263,7 +263,7 @@ def _instead_of_blanks(text: FormSample) -> Mark | None:
         if mark.isalnum() or not _RUNS.fullmatch(mark) or count < LEAST_ALONE * total:
             continue
         inner = [word for line in words for word in line[1:-1]]
-        if inner.count(mark) < LEAST_ALONE * len(inner):
+        if inner.count(mark) < max(FEWEST_WORDS, LEAST_ALONE * len(inner)):
             continue
         if not is_formal(word for line in words for word in line if word != mark):
             return Mark(mark, count, "words")

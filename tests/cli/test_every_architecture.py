@@ -45,6 +45,8 @@ OWN = {
         "model.encoder_layers": 1,
         "model.decoder_layers": 1,
     },
+    "lstm_attention": NO_HEADS,
+    "nsen": NO_HEADS,
     "syntactic_attention": {**NO_HEADS, "model.encoder_layers": 1, "model.decoder_layers": 1},
     "cgps": {
         **NO_HEADS,

@@ -196,7 +196,7 @@ def test_bins_are_columns_in_latex(run, tmp_path):
         r"\label{tab:exact-by-length}",
     ]
     assert bins.splitlines()[6:-4] == [
-        r"exact by length & all & $<$ 2 & $\geq$ 2 \\",
+        r"length & all & $<$ 2 & $\geq$ 2 \\",
         r"\midrule",
         r"$n$ & 42 & 12 & 30 \\",
         r"base & 28.6 & \textbf{100.0} & 0.0 \\",
@@ -334,7 +334,7 @@ def test_bins_of_a_column(files, run):
         (">= 0.6", 6),
     ]
     text = run(*words, "--by", "column:kind").stdout
-    assert "column:kind" in text and "95% interval" in text
+    assert "kind  n  system" in text and "95% interval" in text
 
 
 def test_bins_of_perplexity(files, run):
@@ -434,7 +434,8 @@ def test_case_and_ends_on_request(files, run, values):
     write_lines(files / "upper", [line.upper() for line in REFERENCES])
     for name in ("exact", "bleu", "chrf"):
         words = ["score", name, "--ref", files / "ref", "--hyp", files / "upper"]
-        assert values(*words)[0] < 50 and values(*words, "--lowercase") == [100]
+        assert "in case alone. Remedy: --lowercase" in run(*words, status=2).stderr
+        assert values(*words, "--accept-text")[0] < 50 and values(*words, "--lowercase") == [100]
     assert (
         "--lowercase: TER ignores case"
         in run("score", "ter", *words[2:6], "--lowercase", status=2).stderr

@@ -586,7 +586,7 @@ def test_a_table_of_ratings_has_a_mean_per_system(ratings, run):
     by_name = figures(run, *by_document, "doc")  # as in the file
     assert by_name == figures(run, *by_document, "document") == means
     refused = run("score", "import", "--scores", "r.csv", "--cluster", "dog", status=2).stderr
-    assert "--cluster dog: the scores have no such column; did you mean doc" in refused
+    assert "--cluster dog: the scores or the log have no such column; did you mean doc" in refused
     frame = pandas.read_csv(ratings / "r.csv")
     for scores in (frame, str(ratings / "r.csv")):
         result = cgbench.import_scores(scores, comparison={"cluster": "document"})

@@ -54,7 +54,9 @@ def folders(tmp_path):
     def make_split():
         (tmp_path / "x").mkdir()
         for language in ("de", "en"):
-            (tmp_path / f"t.{language}").write_text("".join(f"{line}\n" for line in LINES))
+            (tmp_path / f"t.{language}").write_text(
+                "".join(f"{language} {line} {language}\n" for line in LINES)
+            )
         words = ("split", "--method", "random", "--corpus", tmp_path / "t.de", tmp_path / "t.en")
         words += ("--out", tmp_path / "x/split")
         done = CliRunner().invoke(main, list(map(str, words)), catch_exceptions=False)

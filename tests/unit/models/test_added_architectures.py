@@ -69,8 +69,8 @@ def test_the_commands_of_the_page_run(add, tmp_path, monkeypatch):
     page = EXAMPLE.parents[1] / "docs" / "how-to" / "add-an-architecture.md"
     block = re.search(r"```\npip install .*\n((?s:.*?))```", page.read_text(encoding="utf-8"))[1]
     monkeypatch.chdir(tmp_path)
-    for name in ("s", "t", "source"):
-        Path(name).write_text("a b c d\n" * 20)
+    for name, line in (("s", "a b c d"), ("t", "e f g h"), ("source", "a b c d")):
+        Path(name).write_text(f"{line}\n" * 20)
     for command in block.replace("\\\n", "").splitlines():
         words = shlex.split(command)[1:]
         if words[0] == "train":

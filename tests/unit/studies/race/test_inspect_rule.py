@@ -2,12 +2,19 @@
 
 import asyncio
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 
 from cgbench import InputError, sequential
 from cgbench.studies.race.inspect_rule import StopWhenCertain
+
+
+def finished(coroutine):
+    """The result of a coroutine, in a thread: a browser test may have left a loop in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 def sample(name):
@@ -34,25 +41,25 @@ def test_it_stops_as_soon_as_it_is_certain(monkeypatch):
     for module, stub in {"": SimpleNamespace(), ".util": util, ".scorer": scorer}.items():
         monkeypatch.setitem(sys.modules, f"inspect_ai{module}", stub)
     values = [float(row % 10 != 0) for row in range(200)]
-    count, log = asyncio.run(follow(StopWhenCertain(0.5, batch=1), values))
+    count, log = finished(follow(StopWhenCertain(0.5, batch=1), values))
     known = sequential([value - 0.5 for value in values], -0.5, 0.5)
     assert count == known.decided_after < 60 and log["decision"] == "better"
     baseline = {name: 1.0 - value for name, value in enumerate(values)}
-    assert asyncio.run(follow(StopWhenCertain(baseline), values))[0] < 60
+    assert finished(follow(StopWhenCertain(baseline), values))[0] < 60
     same = dict(enumerate(values))
-    log = asyncio.run(follow(StopWhenCertain(same), values))[1]
+    log = finished(follow(StopWhenCertain(same), values))[1]
     assert (log["decision"], log["about"]) == ("undecided", "models") and log["p"] > 0.5
-    log = asyncio.run(follow(StopWhenCertain(same, about="test-set"), values))[1]
+    log = finished(follow(StopWhenCertain(same, about="test-set"), values))[1]
     assert log["decision"] == "equivalent" and "p" not in log and log["low"] == log["high"] == 0
     # Good samples that finish first do not count before those that precede them.
     good_first = sorted(range(200), key=lambda row: -values[row])
-    count, log = asyncio.run(follow(StopWhenCertain(0.99), values, good_first))
+    count, log = finished(follow(StopWhenCertain(0.99), values, good_first))
     assert count > 180 and log["decision"] == "worse"
 
 
 def test_a_baseline_that_lacks_a_sample():
     with pytest.raises(InputError, match="no score of sample 1"):
-        asyncio.run(StopWhenCertain({0: 1.0}).start_task(None, [sample(0), sample(1)], 1))
+        finished(StopWhenCertain({0: 1.0}).start_task(None, [sample(0), sample(1)], 1))
 
 
 def test_with_the_mock_model_of_inspect(tmp_path, monkeypatch):

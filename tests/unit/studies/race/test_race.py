@@ -286,7 +286,7 @@ class Chatty(Rivals):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("chatter", "bad: 'Translation:' before the text of 10 of 10 hypotheses"),
+        ("chatter", "bad: 'Translation: ' before the text of 10 of 10 hypotheses"),
         ("cut", "bad: 10 of the first 10 answers are empty or cut short .cut 10."),
         ("model", "bad: every answer names another model, 'gpt-other'; check what"),
     ],
