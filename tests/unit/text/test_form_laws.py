@@ -8,8 +8,10 @@ from changed_outputs import MARKUP, ORDERS, PIECES, WRAPPERS
 
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
 from cgbench.errors import InputError
+from cgbench.text.form_sample import FormSample
 from cgbench.text.hypothesis_form import Reading, damages, pair_contrasts
 from cgbench.text.line_order import displacement
+from cgbench.text.pair_contrasts import written_twice
 
 RNG = random.Random(4)
 NAMES = ["Müller", "Jäger", "Köhler", "Anna", "Tom", "Kiew", "Oslo", "März", "Straße", "Übung"]
@@ -330,3 +332,12 @@ def test_json_may_be_the_task_and_markup_may_be_in_text():
     assert told(lines, lines, whole=True) == []
     tagged = [line.replace(" ", " <b>", 1).replace(",", "</b>,") for line in SENTENCES]
     assert told(tagged, tagged) == []
+
+
+def test_a_text_twice_is_no_loop_of_a_word():
+    """A bad system repeats one or two words; that is its output and no form."""
+    references = FormSample([f"the dog number {row} ran home" for row in range(6)])
+    texts = FormSample([f"{line} {line}" for line in references.lines])
+    assert written_twice(texts, references) == 6 and written_twice(references, references) == 0
+    for loop in ("dog dog", "the dog the dog", "dog dog dog dog"):
+        assert written_twice(FormSample([loop] * 6), references) == 0

@@ -404,7 +404,9 @@ class _Forms:
             or pair_contrasts(run, references, reading)
         )
         if self.kept:
-            self.kept.write_bytes(run, json.dumps([asdict(each) for each in differing]).encode())
+            self.kept.write_bytes(
+                run, json.dumps([asdict(difference) for difference in differing]).encode()
+            )
         return differing
 
     def _order(self, run: Sequence[str], references: Sequence[str]) -> list[Difference]:
