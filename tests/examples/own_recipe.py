@@ -15,9 +15,9 @@ def rows(path) -> Iterator[tuple[str, str]]:
 
 def prepare(sources: Sources, out: Writer) -> None:
     """Write each split whose file is there; the others are reported as missing."""
-    for part in ("train", "test"):
-        if found := sources.find(f"{part}.tsv"):
-            out.split(part, rows(found[0]))
+    for split in ("train", "test"):
+        if paths := sources.find(f"{split}.tsv"):
+            out.split(split, rows(paths[0]))
 
 
 RECIPE = Recipe(
@@ -30,7 +30,7 @@ RECIPE = Recipe(
     size="3 pairs",
     splits=(Split("train", 2), Split("test", 1)),
     sources=tuple(
-        Source(f"{part}.tsv", f"https://example.org/{part}.tsv") for part in ("train", "test")
+        Source(f"{split}.tsv", f"https://example.org/{split}.tsv") for split in ("train", "test")
     ),
     prepare=prepare,
 )
