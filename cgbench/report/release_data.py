@@ -23,7 +23,8 @@ from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts
 from cgbench.benchmark.measure.overlap.known_from import ngrams_of_pool
 from cgbench.benchmark.release.card import shown_counts
-from cgbench.benchmark.release.release import Release, input_corpus
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.release_inputs import input_corpus
 from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.text.blocks import join_blocks

@@ -10,21 +10,21 @@ import numpy as np
 from cgbench.steps import hash_value
 
 FORMAT = 4
-MANIFEST, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
-    *("manifest.json", "README.md", "split.jsonl"),
-    *("control.jsonl", "correlations.jsonl", "croissant.json"),
-)
+MANIFEST = "manifest.json"
+CARD = "README.md"
+CROISSANT = "croissant.json"
+CORRELATIONS = "correlations.jsonl"
+SPLIT = "split.jsonl"
+CONTROL = "control.jsonl"
 SAMPLE = "sample.jsonl"  # of a stratified sample of the candidates
-ROW_FILES = {
-    "test": SPLIT,
-    "control": CONTROL,
-    "sample": SAMPLE,
-}  # the file with the rows of each set
-SPLIT_KIND, SETS_FILE = (
-    "split",
-    "split.tsv",
-)  # of `cgbench split`; the file has the set of each pair of its corpus
-SETS_HEAD = "pair\tset"  # the first row of split.tsv
+ROW_FILES = {"test": SPLIT, "control": CONTROL, "sample": SAMPLE}
+"""The file with the rows of each set."""
+SPLIT_KIND = "split"  # of `cgbench split`
+SETS_FILE = "split.tsv"  # the set of each pair of the corpus of `cgbench split`
+SETS_HEAD = "pair\tset"  # its first row
+TRAIN, TEST, NEITHER = 0, 1, -1
+SET_NAMES = {TRAIN: "train", TEST: "test", NEITHER: "neither"}
+"""How that file names the sets."""
 ID = "line"  # the column of every table that identifies a row
 DATA = "data"  # the folder of the tables, the only subfolder of a release
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,35 +17,29 @@ from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, TRANSLATION
 from cgbench.benchmark.release.listed_digests import is_listed
 from cgbench.benchmark.release.manifest import (
     CONTROL,
-    FORMAT,
     MANIFEST,
     SAMPLE,
+    SET_NAMES,
     SETS_FILE,
     SETS_HEAD,
-    SHAPE,
     SPLIT,
-    digest,
-    is_inside,
     is_split,
     keeps_normalised,
     normalised_text,
     stem_of,
     table_file,
 )
+from cgbench.benchmark.release.release_files import (
+    lines_of_file,
+    read_manifest,
+    release_file,
+    rows_of_file,
+)
 from cgbench.benchmark.release.work_folder import default_work, find_input, read_record
 from cgbench.errors import InputError, argument, require
-from cgbench.files import (
-    check_shape,
-    file_name,
-    ordinary_file,
-    ordinary_folder,
-    parse_json,
-    read_json,
-)
 from cgbench.models.checkpoints import BESIDE
 from cgbench.request import check_path
-from cgbench.steps import KEY_LENGTH, STEPS, hash_file
-from cgbench.text.formats import CorpusSpec, is_language
+from cgbench.steps import KEY_LENGTH, STEPS
 from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.parquet import read_parquet
 from cgbench.text.plain_text import words_of
@@ -53,18 +47,6 @@ from cgbench.text.streams import read_lines
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-_SHAPE_OF_SPLIT = {
-    "format": lambda value: value == FORMAT,
-    "version": str,
-    "signature": str,
-    "digest": str,
-    "configuration": {"degree_side": lambda value: value in SIDES, "ngram_min_count": int},
-    "counts": {"pool": int, "train": int, "selected": int, "neither": int},
-    "files": {file_name: str},
-    "until": lambda value: value == "release",
-}
-LARGEST = 64 << 20  # bytes of a manifest: many times that of the longest list of inputs
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,41 +86,7 @@ class Release:
         check_path(folder=folder)
         path = Path(folder)
         beside = Path(work) if work is not None else None
-        # The manifest, if the folder has one.
-        if not os.path.lexists(path / MANIFEST):
-            working = ((beside or default_work(path)) / STEPS).is_dir()
-            fix = (
-                "the build is not finished: run its command again"
-                if working
-                else "give the folder of a release"
-            )
-            raise InputError(f"{path / MANIFEST}: no such file; {fix}")
-        manifest = read_json(release_file(path, MANIFEST, largest=LARGEST))
-        if isinstance(manifest, dict) and is_split(manifest):
-            check_shape(manifest, _SHAPE_OF_SPLIT, path / MANIFEST, "make the split again")
-        # Its shape and version.
-        if not isinstance(manifest, dict) or not all(
-            isinstance(manifest.get(key), kind) for key, kind in SHAPE.items()
-        ):
-            raise InputError(f"{path}: {MANIFEST} is not that of a cgbench release")
-        if manifest.get("format") != FORMAT:
-            raise InputError(
-                f"{path}: release format {manifest.get('format')!r}, but this version reads"
-                f" {FORMAT}; build it again"
-            )
-        languages = manifest["languages"]
-        if (
-            len(languages) != 2
-            or languages[0] == languages[1]
-            or not all(map(is_language, languages))
-        ):
-            raise InputError(
-                f"{path / MANIFEST}: does not name two languages that are valid in file names"
-            )
-        if check and manifest.get("digest") != digest(manifest):
-            raise InputError(
-                f"{path / MANIFEST}: was changed: its digest differs; see cgbench verify"
-            )
+        manifest = read_manifest(path, beside, check=check)
         return cls(path, manifest, beside, check)
 
     @classmethod
@@ -225,9 +173,8 @@ class Release:
         """The workspace of this very release, and its record; None and empty if it is not here."""
         root = (self.work or default_work(self.folder)) / STEPS
         record = read_record(root)
-        return (
-            (root, record) if record and record.get("signature") == self.signature else (None, {})
-        )
+        is_of_this = record and record.get("signature") == self.signature
+        return (root, record) if is_of_this else (None, {})
 
     @property
     def has_text(self) -> bool:
@@ -268,8 +215,8 @@ class Release:
 
     def _lines(self, path: Path, normalised: bool) -> list[str]:
         if normalised and self.keeps_normalised:
-            return _lines(self.path(normalised_text(path.name)))
-        lines = _lines(path)
+            return lines_of_file(self.path(normalised_text(path.name)))
+        lines = lines_of_file(path)
         return [" ".join(words_of(line)) for line in lines] if normalised else lines
 
     def pairs(self, name: str = "test", *, normalised: bool = False) -> list[tuple[str, str]]:
@@ -294,26 +241,26 @@ class Release:
 
     def train_lines(self, side: str) -> list[str]:
         """The sentences of that file."""
-        return _lines(self.train_path(side))
+        return lines_of_file(self.train_path(side))
 
     def sets(self) -> list[int]:
         """The set of every pair of the corpus of a split: 0 training, 1 test set, -1 neither."""
-        names = {"train": 0, "test": 1, "neither": -1}
-        numbers = []
+        numbers = {name: set_number for set_number, name in SET_NAMES.items()}
+        sets = []
         path = self.path(SETS_FILE)
         for row_number, line in enumerate(read_lines(path)):
-            pair, _, name = line.partition("\t")
-            if not row_number and line == SETS_HEAD:
+            if row_number == 0 and line == SETS_HEAD:
                 continue
-            if not row_number or pair != str(row_number) or name not in names:
+            pair, _, name = line.partition("\t")
+            if row_number == 0 or pair != str(row_number) or name not in numbers:
                 raise InputError(f"{path}, row {row_number + 1}: not a row of a split")
-            numbers.append(names[name])
-        return numbers
+            sets.append(numbers[name])
+        return sets
 
     def split(self) -> list[dict[str, Any]]:
         """The rows of ``split.jsonl``: the origin and all measures of each pair of the test set."""
         self.check_finished()
-        return _rows(self.path(SPLIT))
+        return rows_of_file(self.path(SPLIT))
 
     @property
     def has_control(self) -> bool:
@@ -356,7 +303,7 @@ class Release:
             return self.split()
         if self.has_text:
             self.set_path(name, "source")
-        return _rows(self.path(f"{name}.jsonl"))
+        return rows_of_file(self.path(f"{name}.jsonl"))
 
     def table(self, name: str = "candidates", *, text: bool = False) -> Any:
         """A table of the release (a pyarrow table): one row per candidate, or per pair of ``test``.
@@ -371,12 +318,10 @@ class Release:
                 f"{self.folder}: a split has no candidates; its tables are train and test"
             )
         file = table_file(name)
-        listed = replace(
-            self, check=file in self.manifest.get("files", {})
-        )  # not while the release is being written
-        return read_parquet(
-            listed.path(file), TEXTS, leave_out=not text
-        )  # a flipped bit can crash PyArrow
+        # While the release is being written, its tables are not listed yet.
+        listed = replace(self, check=file in self.manifest.get("files", {}))
+        # Not by PyArrow alone, which a flipped bit can crash.
+        return read_parquet(listed.path(file), TEXTS, leave_out=not text)
 
     def correlations(self) -> list[Correlation]:
         """The correlations of the candidates' measures
@@ -414,11 +359,9 @@ class Release:
         """One side (``source`` or ``target``) of all candidates in the order of their table; None
         without text.
         """
-        table, name = (
-            self.table(text=True),
-            (NORMALISED if normalised and self.keeps_normalised else TRANSLATION),
-        )
-        if not (sides := sides_of(table, self.languages, name)):
+        column = NORMALISED if normalised and self.keeps_normalised else TRANSLATION
+        sides = sides_of(self.table(text=True), self.languages, column)
+        if not sides:
             return None
         lines = sides[SIDES.index(side)]
         return [" ".join(words_of(line)) for line in lines] if normalised else lines
@@ -471,92 +414,23 @@ class Release:
         return f"Release({str(self.folder)!r}, {self.signature!r})"
 
     def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in self._summary()
+        )
+        return f"<table>{rows}</table>"
+
+    def _summary(self) -> Iterator[tuple[str, str]]:
+        """Names and values that a notebook shows of a release."""
+        yield "signature", self.signature
+        yield "languages", " to ".join(self.languages)
+        yield "folder", str(self.folder)
         counts, figures = self.manifest["counts"], self.manifest["figures"]
-        rows = [
-            ("signature", self.signature),
-            ("languages", " to ".join(self.languages)),
-            ("folder", self.folder),
-        ]
-        rows += [
-            (key, counts[key])
-            for key in ("pool", "candidates", "selected", "control")
-            if key in counts
-        ]
-        chosen = figures.get("selected", figures)
-        rows += [
-            (f"mean {key}", format(chosen[key]["mean"], ".3f"))
-            for key in ("degree", "uncertainty")
-            if isinstance(chosen.get(key), dict) and isinstance(chosen[key].get("mean"), float)
-        ]
-        cells = "".join(
-            f"<tr><th>{html.escape(str(a))}</th><td>{html.escape(str(b))}</td></tr>"
-            for a, b in rows
-        )
-        return f"<table>{cells}</table>"
-
-
-def release_file(folder: Path, name: str, *, largest: int | None = None) -> Path:
-    """The path of a file that a release names, if it is an ordinary file in ``folder`` or
-    ``folder/data``.
-
-    Names that lead elsewhere, links, devices and pipes are rejected, because a release may come
-    from a third party.
-
-    :param largest: maximum size in bytes.
-    :raises InputError: it is missing or rejected.
-    """
-    if not is_inside(name):
-        raise InputError(f"{folder}: the name {name!r} leads out of the folder")
-    path = folder / name
-    if path.parent != folder:
-        ordinary_folder(path.parent)
-    return ordinary_file(path, largest=largest)
-
-
-def _lines(path: Path) -> list[str]:
-    """The lines of a file that cgbench wrote, unchanged: no byte order mark is removed."""
-    try:
-        lines = path.read_bytes().decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error.reason} at byte {error.start:,})") from None
-    return lines if lines[-1] else lines[:-1]
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    rows = []
-    for row_number, line in enumerate(_lines(path), 1):
-        row = parse_json(line, f"{path}, row {row_number}")
-        if not isinstance(row, dict):
-            raise InputError(f"{path}, row {row_number}: not a row of a release's split")
-        rows.append(row)
-    return rows
-
-
-def input_corpus(
-    release: Release, entry: Any, paths: Sequence[Path] = (), *, remedy: str = ""
-) -> CorpusSpec:
-    """A corpus that a release was built from, by its entry in the manifest.
-
-    :param paths: its current paths, if it has moved; ``remedy``: the end of messages about a file.
-    :raises InputError: there are more or fewer files, or one is missing or has changed.
-    """
-    files, path_of = entry["files"], release.path if release.is_split else release.input_path
-    if paths and len(paths) != len(files):
-        raise InputError(
-            f"{argument('train')}: the release was built from {len(files)} file(s); give as many"
-        )
-    paths = paths or [path_of(str(file["path"])) for file in files]
-    spec = CorpusSpec(tuple(paths), tuple(entry["columns"]) if entry["columns"] else None)
-    for path, file in zip(spec.files, files, strict=True):
-        check_input(path, str(file["sha256"]), remedy)
-    return spec
-
-
-def check_input(path: Path, sha256: str, remedy: str = "") -> None:
-    """:raises InputError: the file is missing, or its SHA-256 is not ``sha256``."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file, and the release was built from it{remedy}")
-    if hash_file(path) != sha256:
-        raise InputError(
-            f"{path}: not the file that the release was built from (the SHA-256 differs){remedy}"
-        )
+        for stage in ("pool", "candidates", "selected", "control"):
+            if stage in counts:
+                yield stage, str(counts[stage])
+        selected = figures.get("selected", figures)
+        for measure in ("degree", "uncertainty"):
+            summary = selected.get(measure)
+            if isinstance(summary, dict) and isinstance(summary.get("mean"), float):
+                yield f"mean {measure}", format(summary["mean"], ".3f")

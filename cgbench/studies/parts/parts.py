@@ -15,7 +15,8 @@ from cgbench.benchmark.candidates.originals import original_of
 from cgbench.benchmark.candidates.pool_scan import line_hashes, mix
 from cgbench.benchmark.measure.divergence.elements import element_type
 from cgbench.benchmark.release.manifest import SPLIT
-from cgbench.benchmark.release.release import Release, input_corpus
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.release_inputs import input_corpus
 from cgbench.errors import InputError, argument
 from cgbench.request import accepts
 from cgbench.steps import Workspace, hash_value

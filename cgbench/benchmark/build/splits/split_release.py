@@ -22,6 +22,7 @@ from cgbench.benchmark.release.manifest import (
     FORMAT,
     ID,
     MANIFEST,
+    SET_NAMES,
     SETS_FILE,
     SETS_HEAD,
     SPLIT_KIND,
@@ -77,8 +78,7 @@ def write_split(
             for which, table in tables.items()
         }
         write_sets(manifest, tables, folder)
-        names = {0: "train", 1: "test", -1: "neither"}
-        rows = "".join(f"{pair}\t{names[side]}\n" for pair, side in enumerate(sides, 1))
+        rows = "".join(f"{pair}\t{SET_NAMES[side]}\n" for pair, side in enumerate(sides, 1))
         write_atomic(folder / SETS_FILE, f"{SETS_HEAD}\n{rows}")
         names_of_train = [f"train.{language}" for language in languages]
         files = [{"path": name, "sha256": hash_file(folder / name)} for name in names_of_train]

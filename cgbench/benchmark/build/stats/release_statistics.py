@@ -14,7 +14,8 @@ from cgbench.benchmark.build.stats.single_texts import Text, read_single_text
 from cgbench.benchmark.build.stats.text_statistics import StatsRow, Training, Wanted, measure_text
 from cgbench.benchmark.measure.overlap.corpus_counts import CorpusCounts, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
-from cgbench.benchmark.release.release import Release, check_input, input_corpus
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.release_inputs import check_input, input_corpus
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
 from cgbench.text.formats import CorpusSpec, read_pairs

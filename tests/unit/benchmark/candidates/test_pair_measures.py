@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from cgbench.benchmark.candidates.pair_measures import pair_measures
-from cgbench.benchmark.release import verify
+from cgbench.benchmark.release.checks.candidates import check_pair_measures
 
 COLUMNS = {
     "reference_pe_stu": [1.0, 3.0, 2.0],
@@ -69,4 +69,4 @@ def test_verify_computes_them_again(change, said):
         table=lambda: SimpleNamespace(to_pydict=lambda: columns),
         manifest={"inputs": {"lm": {"side": "target"}}},
     )
-    assert verify._check_pairs(release) == said
+    assert check_pair_measures(release) == said
