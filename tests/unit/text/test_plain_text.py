@@ -13,7 +13,7 @@ from cgbench.benchmark.build.stats.degree import known_ngrams_of
 from cgbench.benchmark.build.stats.single_texts import Text, text_digest
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.metrics.bins import lengths
-from cgbench.benchmark.measure.metrics.cter import reasons
+from cgbench.benchmark.measure.metrics.cter_errors import reasons
 from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluation.features import FeatureInputs, make_feature
 from cgbench.data_recipes.geca import Alphabet, count_shared

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
@@ -26,15 +24,15 @@ import numpy as np
 
 from cgbench.argument_types import Kind, Text
 from cgbench.benchmark.measure.metrics.bins import Feature, lengths
+from cgbench.benchmark.measure.metrics.cter_errors import agreement, reasons
 from cgbench.benchmark.measure.metrics.cter_grammar import Grammar, cognition
+from cgbench.benchmark.measure.metrics.cter_judge import CompoundJudge, Judgement, TypedAtom
 from cgbench.benchmark.measure.metrics.cter_lexicon import Atoms, TranslationLexicon
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts, Metric, Signature
 from cgbench.errors import InputError, argument
 from cgbench.request import KW_ONLY, Request, option
-from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column
 from cgbench.text.inputs import AnyPath, is_path
-from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced
 
 TableOrObject: TypeAlias = Annotated[
@@ -108,23 +106,6 @@ class CterOptions(Request):
     )
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """The result for a row: its ``flag``, the atoms ``missing``, the pairs out of ``order``."""
-
-    flag: str
-    missing: tuple[str, ...]
-    order: tuple[str, ...]
-    wrong: bool
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why the row is wrong, in words."""
-        return [f"no translation of {name}" for name in self.missing] + [
-            f"order {rule}" for rule in self.order
-        ]
-
-
 class Cter(Metric):
     """Compound translation error rate: instance and aggregate, by phrase type, with reasons.
 
@@ -157,7 +138,7 @@ class Cter(Metric):
         :param lexicon: translations, and how to match them.
         :param atoms: atoms with their grammar.
         :param keep_blanks: keep the blanks of hypotheses; the published evaluator, made for
-            Chinese, removes them. Whole words are always matched with blanks.
+            Chinese, removes them (:class:`.CompoundJudge`).
         :raises InputError: lengths differ, a compound is not in its source, a word is not an atom
             or not in the lexicon, or a group is incomplete.
         """
@@ -169,25 +150,30 @@ class Cter(Metric):
         if not len(sources):
             raise InputError(f"{sources.name}: no rows")
         self.sources, self.compounds = sources.values, compounds.values
-        self.lexicon, self.atoms, self.group_size = lexicon, atoms, group_size
-        self.keep_blanks = keep_blanks or lexicon.match == "word"
-        self.grammar = atoms.grammar
-        parsed: dict[str, list[tuple[str, str]]] = {}
-        for row, (source, compound) in enumerate(zip(self.sources, self.compounds, strict=True)):
-            if not compound.strip() or compound not in source:
-                problem = (
-                    f"{compound!r} is not in its source {source!r}"
-                    if compound.strip()
-                    else "the compound is empty"
-                )
-                raise InputError(f"{compounds.row(row)}: {problem}")
-            if compound not in parsed:
-                parsed[compound] = self._parse(compound, compounds.row(row))
-        self.parsed = parsed
+        self.lexicon, self.atoms, self.grammar = lexicon, atoms, atoms.grammar
+        self.group_size = group_size
+        self.compound_judge = CompoundJudge(lexicon, atoms, keep_blanks=keep_blanks)
+        self.atoms_of = self._parsed(compounds)
         self.groups = _groups(compounds, group_size)  # int64 [n], the group of each row
-        kinds = {compound: self.grammar.kind(self.types_of(compound)) for compound in parsed}
-        self.kinds = [kinds[compound] for compound in self.compounds]
+        phrases = {
+            compound: self.grammar.kind(self.types_of(compound)) for compound in self.atoms_of
+        }
+        self.kinds = [phrases[compound] for compound in self.compounds]
         self._judged: dict[tuple[str, str], Judgement] = {}
+
+    def _parsed(self, compounds: Column) -> dict[str, list[TypedAtom]]:
+        """The atoms of each compound, which must be in its source."""
+        atoms_of: dict[str, list[TypedAtom]] = {}
+        for row, (source, compound) in enumerate(zip(self.sources, self.compounds, strict=True)):
+            if not compound.strip():
+                raise InputError(f"{compounds.row(row)}: the compound is empty")
+            if compound not in source:
+                raise InputError(
+                    f"{compounds.row(row)}: {compound!r} is not in its source {source!r}"
+                )
+            if compound not in atoms_of:
+                atoms_of[compound] = self.compound_judge.parse(compound, compounds.row(row))
+        return atoms_of
 
     @classmethod
     def make(  # type: ignore[override]
@@ -220,16 +206,16 @@ class Cter(Metric):
                 f"{argument('match', match)} always keeps blanks between words; leave"
                 f" {argument('keep_blanks')} out"
             )
-        rules = grammar if isinstance(grammar, Grammar) else Grammar.read(os.fspath(grammar))
+        if not isinstance(lexicon, TranslationLexicon):
+            lexicon = TranslationLexicon.read(os.fspath(lexicon), match, lowercase)
+        if not isinstance(atoms, Atoms):
+            rules = grammar if isinstance(grammar, Grammar) else Grammar.read(os.fspath(grammar))
+            atoms = Atoms.read(os.fspath(atoms), rules)
         return cls(
             texts.sources,
             texts.compounds,
-            (
-                lexicon
-                if isinstance(lexicon, TranslationLexicon)
-                else TranslationLexicon.read(os.fspath(lexicon), match, lowercase)
-            ),
-            atoms if isinstance(atoms, Atoms) else Atoms.read(os.fspath(atoms), rules),
+            lexicon,
+            atoms,
             group_size=group_size,
             keep_blanks=keep_blanks,
         )
@@ -241,34 +227,7 @@ class Cter(Metric):
 
     def types_of(self, compound: str) -> set[str]:
         """The types of the atoms of a compound."""
-        return {kind for kind, _ in self.parsed[compound]}
-
-    def _parse(self, compound: str, where: str) -> list[tuple[str, str]]:
-        """Type and name of the atoms of a compound, in the grammar's order of types."""
-        atoms: list[tuple[str, str]] = []
-        for name in self.atoms.names(compound):
-            kind = self.atoms.types.get(name)
-            if kind is None:
-                near = did_you_mean(name, self.atoms.types) if len(self.atoms.types) < 12 else ""
-                raise InputError(
-                    f"{where}: {name!r} of {compound!r} is not an atom of {self.atoms.name}{near}"
-                )
-            if name not in self.lexicon.entries:
-                raise InputError(
-                    f"{where}: the atom {name!r} of {compound!r} is not in {self.lexicon.path}"
-                )
-            if not self.keep_blanks and any(
-                " " in literal for literal in self.lexicon.entries[name].literals
-            ):
-                raise InputError(
-                    f"{self.lexicon.path}: a translation of {name!r} contains a blank, but"
-                    f" hypotheses are searched without blanks; give {argument('keep_blanks')}, or"
-                    f" {argument('match', 'word')}"
-                )
-            atoms.append((kind, name))
-        if not self.grammar.repeated:
-            atoms = list(dict(atoms).items())  # a later atom of a type replaces an earlier one
-        return sorted(atoms, key=lambda atom: self.grammar.types.index(atom[0]))
+        return {atom.kind for atom in self.atoms_of[compound]}
 
     def signature(self) -> Signature:
         """Hashes of lexicon, atoms and grammar, the size of a group, and how translations are
@@ -279,6 +238,7 @@ class Cter(Metric):
         """
         lexicon, grammar = self.lexicon, self.grammar
         is_cognition = grammar.sha256 == cognition().sha256
+        keeps_blanks = self.compound_judge.keep_blanks and lexicon.match != "word"
         plain = lexicon.match == "substring" and not lexicon.special
         items = {
             "lexicon": lexicon.sha256[:8],
@@ -287,67 +247,17 @@ class Cter(Metric):
             "group": self.group_size,
             "match": None if plain else lexicon.match,
             "case": "lc" if lexicon.lowercase else None,
-            "blanks": "keep" if self.keep_blanks and lexicon.match != "word" else None,
+            "blanks": "keep" if keeps_blanks else None,
         }
         return Signature(items, {"lexicon": "lex", "group": "g", "case": "c"})
 
     def rules(self) -> list[list[dict[str, Any]]]:
         """The same errors as rules of each row, for ``cgbench score rules``."""
-        return [self._rules_of(compound) for compound in self.compounds]
-
-    def _rules_of(self, compound: str) -> list[dict[str, Any]]:
-        options = {"case": not self.lexicon.lowercase, "whole_words": self.lexicon.match == "word"}
-        texts: dict[str, list[str]] = {}
-        rules: list[dict[str, Any]] = []
-        for kind, name in self.parsed[compound]:
-            literals = list(map(str.strip, self.lexicon.entries[name].literals))
-            texts.setdefault(kind, []).extend(literals)
-            if literals and all(literals):  # an empty translation is everywhere
-                rules.append({"type": "contains", "any": literals, "name": name, **options})
-        for rule in self.grammar.rules:
-            left, right, unless = (
-                texts.get(str(kind)) or [] for kind in (rule.left, rule.right, rule.unless)
-            )
-            if left and right and all((*left, *right, *unless)):
-                order = {
-                    "type": "order",
-                    "first": left,
-                    "then": right,
-                    "name": str(rule),
-                    **options,
-                }
-                rules.append(order | ({"unless": unless} if unless else {}))
-        return rules or [{"type": "length", "least": 1}]
+        return [self.compound_judge.rules(self.atoms_of[compound]) for compound in self.compounds]
 
     def judge(self, compound: str, hypothesis: str) -> Judgement:
         """Judge one row."""
-        text = self.lexicon.text(hypothesis, self.keep_blanks)
-        spans: dict[str, list[tuple[int, int]]] = {}
-        missing = []
-        flags = []
-        for kind, name in self.parsed[compound]:
-            translations = self.lexicon.entries[name]
-            span = translations.find(text)
-            translated = bool(text) and (not translations.literals or span is not None)
-            flags.append(f"P{int(translated)}")
-            if not translated:
-                missing.append(name)
-            if span:
-                spans.setdefault(kind, []).append(span)
-        if missing:
-            return Judgement("-".join(flags) + "/P0", tuple(missing), (), True)
-        # A modifier may belong to a verb, but only if the verb was found.
-        rules = [rule for rule in self.grammar.rules if rule.unless not in spans]
-        passed = []
-        for rule in rules:
-            left, right = spans.get(rule.left), spans.get(rule.right)
-            passed.append(
-                not (left and right)
-                or max(begin for begin, _ in left) < max(end for _, end in right)
-            )
-        failed = tuple(str(rule) for rule, holds in zip(rules, passed, strict=True) if not holds)
-        order = "-".join(f"P{int(holds)}" for holds in passed)
-        return Judgement("-".join(flags) + "/" + order, (), failed, bool(failed))
+        return self.compound_judge.judge(self.atoms_of[compound], hypothesis)
 
     def judge_all(self, hypotheses: Sequence[str]) -> list[Judgement]:
         """Judge every row; equal hypotheses of systems and runs are judged once."""
@@ -515,44 +425,6 @@ class Cter(Metric):
                 " compounds"
             )
         return lines
-
-
-def reasons(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """Counts of the reasons for wrong rows of :meth:`Cter.per_example`, most frequent first."""
-    counts = {
-        kind: Counter(word for row in rows for word in words_of(row[kind]))
-        for kind in ("missing", "order")
-    }
-    return {
-        kind: dict(sorted(reasons_of_kind.items(), key=lambda item: (-item[1], item)))
-        for kind, reasons_of_kind in counts.items()
-    }
-
-
-def agreement(
-    rows: Sequence[dict[str, Any]], human: Column, groups: np.ndarray
-) -> dict[str, float | int | None]:
-    """Precision and recall of detected errors against human judgements (1 right, 0 wrong), and the
-    human error rates.
-
-    :raises InputError: a judgement is neither 0 nor 1, or their number differs.
-    """
-    if len(human) != len(rows):
-        raise InputError(f"{human.name} has {len(human):,} judgements for {len(rows):,} rows")
-    for row, value in enumerate(human.values):
-        if value.strip() not in ("0", "1"):
-            raise InputError(
-                f"{human.row(row)}: {value!r} is not a judgement; write 1 for right, 0 for wrong"
-            )
-    judged = np.array([value.strip() == "0" for value in human.values])
-    wrong = np.array([row["correct"] == 0 for row in rows])
-    wrong_in_both = int(np.count_nonzero(judged & wrong))
-    return {
-        "precision": wrong_in_both / int(wrong.sum()) if wrong.any() else None,
-        "recall": wrong_in_both / int(judged.sum()) if judged.any() else None,
-        "instance": float(judged.mean()),
-        "aggregate": len(np.unique(groups[judged])) / len(np.unique(groups)),
-    }
 
 
 def _groups(compounds: Column, size: int) -> np.ndarray:

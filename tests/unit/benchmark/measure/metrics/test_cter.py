@@ -8,7 +8,8 @@ import pytest
 from shared_data import SHARED, needs
 from twins import cter_flag, places, words_of
 
-from cgbench.benchmark.measure.metrics.cter import Cter, agreement, reasons
+from cgbench.benchmark.measure.metrics.cter import Cter
+from cgbench.benchmark.measure.metrics.cter_errors import agreement, reasons
 from cgbench.benchmark.measure.metrics.cter_grammar import Grammar
 from cgbench.benchmark.measure.metrics.cter_lexicon import Atoms, TranslationLexicon, Translations
 from cgbench.benchmark.score.evaluation.features import FeatureInputs, make_feature
