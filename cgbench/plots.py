@@ -20,7 +20,7 @@ import numpy as np
 
 from cgbench.errors import InputError, argument, require
 from cgbench.files import write_atomic
-from cgbench.tables import fixed, span, typeset
+from cgbench.numbers_as_text import fixed, span, typeset
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b270a4", "#c7864b", "#3e95fa", "#000000")
 """The palette of Okabe and Ito (2008) without its yellow. Its purple, orange and sky blue are

@@ -1,158 +1,16 @@
 """Small tables, and notes between them, as text, Markdown, LaTeX, HTML or TSV."""
 
 import html
-import os
 import re
-import sys
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import chain
 
-from cgbench.errors import printable
+from cgbench.numbers_as_text import Cell, Ready, single_line
+from cgbench.terminal import folded, is_terminal
 
 FORMS = ("text", "markdown", "latex", "html", "tsv")
-_LATEX = {
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "|": r"\textbar{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "Δ": r"$\Delta$",
-    "<": r"$<$",
-    ">": r"$>$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "\u2212": "$-$",
-    "μ": r"$\mu$",
-}
-_SIGNED = re.compile(r"(?<!\S)([-+])(?=[0-9.]+\s|[0-9.]+\Z)")
-_MINUS = re.compile(r"(?<![\w.,-])-(?=[\d.])")
-UNLIMITED = sys.maxsize  # columns of a file or a pipe
-_SHORT = 24  # characters of a cell that stays on one line
-_RANGE = re.compile(r"([0-9.]+)-([0-9.]+)\Z")
-_TABULAR = re.compile(r"\\begin\{tabular\}.*?\\end\{tabular\}", re.DOTALL)
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~$&]")
-LEVELS = (0.05, 0.01)
-"""p-values below these have stars, so none of them is printed as if it were not below."""
-BOLD = "Bold: best system, or not significantly worse than the best"
-"""What bold numbers mean in LaTeX."""
-MORE_DECIMALS = 2
-"""The most further decimals of a difference that would look like zero."""
-
-
-class Ready(str):
-    """A cell that is LaTeX as it stands."""
-
-
-class Cell(str):
-    """A number with its mark: stars after it; the best of its column is bold in LaTeX and has a
-    star on a page.
-    """
-
-    number: str
-    mark: str
-    is_best: bool
-
-    def __new__(cls, number: str, mark: str = "", *, is_best: bool = False) -> "Cell":
-        """The text is the number with the mark."""
-        cell = super().__new__(cls, number + mark)
-        cell.number, cell.mark, cell.is_best = number, mark, is_best
-        return cell
-
-
-def fixed(value: float | None, places: int, sign: str = "", none: str = "") -> str:
-    """A number with ``places`` decimals.
-
-    A number without a sign has no minus before zero. With ``sign="+"``, all but zero itself have
-    their sign, even those that are rounded to zero: below zero never looks like above.
-    """
-    if value is None:
-        return none
-    text = f"{value:{sign}.{places}f}"
-    if not value or (not sign and not float(text)):
-        return f"{0:.{places}f}"
-    return text
-
-
-def typeset(text: str) -> str:
-    """Numbers with a minus sign instead of a hyphen, for pages and pictures."""
-    return _MINUS.sub("\N{MINUS SIGN}", text)
-
-
-def span(low: float | None, high: float | None, places: int, sign: str = "") -> str:
-    """An interval, if there is one."""
-    if low is None or high is None:
-        return ""
-    return f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
-
-
-def decimals_of(values: Iterable[float | None], least: int) -> int:
-    """The decimals of differences and ends of intervals that stand together: at least ``least``,
-    and more where one that is not zero would look like zero.
-    """
-    visible = [value for value in values if value]
-    for places in range(least, least + MORE_DECIMALS):
-        if all(float(f"{value:.{places}f}") for value in visible):
-            return places
-    return least + MORE_DECIMALS
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 line``, ``2,000 lines``, ``2 entries``."""
-    many = f"{noun.removesuffix('y')}ies" if noun.endswith("ry") else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else many}"
-
-
-def joined(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def p_text(value: float | None) -> str:
-    """A p-value with four decimals, or with more if it would look like a level that it is below."""
-    if value is None:
-        return ""
-    if value < 0.00005:
-        return "< 0.0001"
-    for places in range(4, 8):
-        text = f"{value:.{places}f}"
-        if not any(value < level <= float(text) for level in LEVELS):
-            return text
-    return f"< {float(text):g}"
-
-
-def columns() -> int:
-    """The width of the terminal, or ``COLUMNS``; without limit where no terminal shows the output,
-    so that ``grep`` finds whole rows.
-    """
-    if not is_terminal() and not os.environ.get("COLUMNS", "").isdigit():
-        return UNLIMITED
-    import shutil
-
-    return shutil.get_terminal_size((80, 24)).columns
-
-
-def is_terminal() -> bool:
-    """Whether a terminal shows the output."""
-    return sys.stdout is not None and sys.stdout.isatty()
-
-
-def folded(line: str, indent: int, between: str = " ") -> str:
-    """A line as lines of the terminal's width, all but the first indented.
-
-    :param between: where it may break: after this.
-    """
-    room = columns()
-    if len(line) <= room:
-        return line
-    lines = [""]
-    for part in re.split(f"(?<={re.escape(between)})", line):
-        if len(lines[-1]) + len(part.rstrip()) > room and lines[-1].strip():
-            lines.append(" " * indent)
-        lines[-1] += part
-    return "\n".join(text.rstrip() for text in lines)
 
 
 def render(
@@ -181,132 +39,23 @@ def render(
     ]
     lines = [[line[column] for column in visible] for line in lines]
     if form == "text":
+        from cgbench.text_table import TextTable
+
         first_of_groups = [sum(column < start for column in visible) for start in starts]
         visible_left = sum(column < left for column in visible)
         visible_keys = sum(column < keys for column in visible)
         return TextTable(lines, visible_left, visible_keys, first_of_groups).render()
     if form == "latex":
-        return _latex([[latex_cell(cell) for cell in line] for line in lines])
+        from cgbench.latex import latex_cell, latex_tabular
+
+        return latex_tabular([[latex_cell(cell) for cell in line] for line in lines])
     if form == "tsv":
         return "\n".join(map("\t".join, lines))
     return _markdown(lines) if form == "markdown" else _html(lines)
 
 
 def _plain(cell: str) -> str:
-    if isinstance(cell, (Ready, Cell)):
-        return cell
-    return printable(cell.replace("\t", " ").replace("\n", " "))
-
-
-class TextTable:
-    """A table as text, as wide as the terminal.
-
-    ``widths``: of the columns; ``longest_words``: the widths that they cannot be below; ``gap``:
-    blanks between columns.
-    """
-
-    def __init__(
-        self, lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence[int]
-    ) -> None:
-        """Arguments as for :func:`render`; the first of ``lines`` is the head."""
-        self.lines, self.left, self.keys, self.starts = lines, left, keys, starts
-        self.room = columns()
-        self.widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        self.longest_words = self._longest_words()
-        # One blank between columns if all fit then and only then.
-        narrowest, gaps = sum(self.longest_words), len(self.widths) - 1
-        self.gap = 1 if narrowest + gaps <= self.room < narrowest + 2 * gaps else 2
-
-    def render(self) -> str:
-        """The table; columns that do not fit are in further blocks."""
-        self._shrink()
-        wrapped = self._wrapped()
-        self.widths = [
-            max(len(text) for cell in column for text in cell)
-            for column in zip(*wrapped, strict=True)
-        ]
-        return "\n\n".join(self._block(wrapped, block) for block in self._blocks())
-
-    def _longest_words(self) -> list[int]:
-        """The longest word of each column; short cells of the body are not divided."""
-        longest = [0] * len(self.widths)
-        for line_number, line in enumerate(self.lines):
-            is_head = line_number == 0
-            for column, cell in enumerate(line):
-                may_wrap = is_head or 0 < column < self.left or len(cell) > _SHORT
-                words = cell.split() if may_wrap else []
-                longest[column] = max(longest[column], *map(len, words or [cell]))
-        return longest
-
-    def _shrink(self) -> None:
-        """Make the widest columns narrower until the table fits, none below its longest word."""
-        gaps = self.gap * (len(self.widths) - 1)
-        least = self.longest_words
-        if sum(least) + gaps > self.room:
-            # Columns follow below: only those that are too wide by themselves are made narrower.
-            for key in range(self.keys):
-                self.widths[key] = max(min(self.widths[key], self.room // 2), least[key])
-            rest = self.room - sum(self.widths[: self.keys]) - self.gap * self.keys
-            for column in range(self.keys, len(self.widths)):
-                self.widths[column] = max(min(self.widths[column], rest), least[column])
-            return
-        while sum(self.widths) + gaps > self.room:
-            can_shrink = [
-                column for column, width in enumerate(self.widths) if width > least[column]
-            ]
-            self.widths[max(can_shrink, key=self.widths.__getitem__)] -= 1
-
-    def _wrapped(self) -> list[list[list[str]]]:
-        """The lines of each cell."""
-        return [
-            [self._wrap(cell, width) for cell, width in zip(line, self.widths, strict=True)]
-            for line in self.lines
-        ]
-
-    @staticmethod
-    def _wrap(cell: str, width: int) -> list[str]:
-        if len(cell) <= width:
-            return [cell]
-        return textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
-
-    def _blocks(self) -> list[list[int]]:
-        """The columns of each block, with the keys repeated; groups of columns stay together."""
-        key_columns = list(range(self.keys))
-        width_of_keys = sum(self.widths[: self.keys]) + self.gap * (self.keys - 1)
-        blocks, used = [list(key_columns)], width_of_keys
-        for column in range(self.keys, len(self.widths)):
-            needed = self.gap + self.widths[column]
-            group = self._width_of_group(column)
-            fits = used + needed <= self.room
-            group_fits = used + group <= self.room
-            group_fits_alone = width_of_keys + group <= self.room
-            if len(blocks[-1]) > self.keys and (not fits or (not group_fits and group_fits_alone)):
-                blocks.append(list(key_columns))
-                used = width_of_keys
-            blocks[-1].append(column)
-            used += needed
-        return blocks
-
-    def _width_of_group(self, column: int) -> int:
-        """The width of the group that starts at a column; 0 if none does."""
-        if column not in self.starts:
-            return 0
-        end = min((start for start in self.starts if start > column), default=len(self.widths))
-        return sum(self.gap + width for width in self.widths[column:end])
-
-    def _block(self, wrapped: Sequence[Sequence[Sequence[str]]], block: Sequence[int]) -> str:
-        texts = []
-        for line in wrapped:
-            for cells in zip_longest(*(line[column] for column in block), fillvalue=""):
-                aligned = [
-                    self._aligned(cell, column) for column, cell in zip(block, cells, strict=True)
-                ]
-                texts.append((" " * self.gap).join(aligned).rstrip())
-        return "\n".join(texts)
-
-    def _aligned(self, cell: str, column: int) -> str:
-        width = self.widths[column]
-        return cell.ljust(width) if column < self.left else cell.rjust(width)
+    return cell if isinstance(cell, (Ready, Cell)) else single_line(cell)
 
 
 def escape_markdown(text: str) -> str:
@@ -318,72 +67,6 @@ def _markdown(lines: Sequence[Sequence[str]]) -> str:
     head, *rows = [[escape_markdown(cell) for cell in line] for line in lines]
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *rows))
-
-
-def latex_cell(text: str) -> str:
-    """A text in LaTeX: numbers with a true sign, ranges with a dash, relations, and what LaTeX
-    reads otherwise.
-    """
-    if isinstance(text, Ready):
-        return text
-    if isinstance(text, Cell):
-        number = latex_cell(text.number)
-        stars = latex_mark(text.mark)
-        return (rf"\textbf{{{number}}}" if text.is_best else number) + stars
-    text = _plain(text)
-    if text == "-":
-        return "--"  # no value
-    if match := _RANGE.match(text):
-        return f"{match[1]}--{match[2]}"
-    text = text.replace(">=", "≥").replace("<=", "≤")
-    return _SIGNED.sub(r"$\1$", "".join(_LATEX.get(sign, sign) for sign in text))
-
-
-def latex_mark(mark: str) -> str:
-    """Stars that do not move the decimals of their column."""
-    return rf"\rlap{{$^{{{mark}}}$}}" if mark else ""
-
-
-def latex_table(tabular: str, caption: str, notes: Sequence[str] = ()) -> str:
-    """A ``table`` with its caption, a label made from the caption, and notes below it."""
-    label = re.sub("[^a-z0-9]+", "-", caption.lower()).strip("-")
-    lines = [r"\begin{table}[t]", r"\centering", rf"\caption{{{latex_cell(caption)}}}"]
-    lines += [rf"\label{{tab:{label}}}", tabular, *map(latex_note, notes), r"\end{table}"]
-    return "\n".join(lines)
-
-
-def latex_note(text: str) -> str:
-    """A note below a table: a small paragraph, which may break within a signature."""
-    words = latex_cell(text).replace(r"\textbar{}", r"\textbar{}\allowbreak{}")
-    return rf"\par\smallskip{{\footnotesize\raggedright {words}\par}}"
-
-
-def fit_to_column(latex: str) -> str:
-    """The tables of LaTeX, each made narrower if it is wider than a column (graphicx)."""
-    width = r"\ifdim\width>\columnwidth\columnwidth\else\width\fi"
-    return _TABULAR.sub(
-        lambda tabular: rf"\resizebox{{{width}}}{{!}}{{%" + f"\n{tabular[0]}}}", latex
-    )
-
-
-def _latex(lines: Sequence[Sequence[str]]) -> str:
-    """A table (booktabs), the first column to the left."""
-    first, *body = [" & ".join(line) + r" \\" for line in lines]
-    body = [
-        "{}" + row if row.startswith("[") else row for row in body
-    ]  # else an option of the row's end before it
-    shape = "l" + "r" * (len(lines[0]) - 1)
-    return "\n".join(
-        [
-            rf"\begin{{tabular}}{{{shape}}}",
-            r"\toprule",
-            first,
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
-    )
 
 
 def _html(lines: Sequence[Sequence[str]]) -> str:
@@ -407,7 +90,7 @@ class OutputTable:
     """A table of texts.
 
     ``keys``: how many columns say what a row is. ``starts``: where groups of columns start.
-    ``note``: lines below it. ``latex``: the table in LaTeX, if that has another layout.
+    ``note``: lines below it. ``latex``: makes the table in LaTeX, if that has another layout.
     ``key``: the head of the first column where the title stands above the table. ``text``: makes
     what a terminal shows, if that is not a table.
     """
@@ -417,7 +100,7 @@ class OutputTable:
     keys: int = 1
     title: str = ""
     note: str = ""
-    latex: str | None = None
+    latex: Callable[[], str] | None = None
     starts: Sequence[int] = ()
     key: str = ""
     text: Callable[[], str] | None = None
@@ -429,21 +112,29 @@ class OutputTable:
 
     def render(self, form: str) -> str:
         """The table in one of :data:`FORMS`."""
-        if form == "latex" and self.latex is not None:
-            tabular = self.latex
-            return latex_table(tabular, self.caption) if tabular else ""
+        if form == "latex":
+            return self._in_latex()
         if not self.rows:
             return ""
         if form == "text" and self.text is not None:
             return self.text()
         table = render(self.head, self.rows, form, keys=self.keys, starts=self.starts)
-        if form == "latex":
-            cells = chain.from_iterable(self.rows)
-            has_best = any(isinstance(cell, Cell) and cell.is_best for cell in cells)
-            notes = [*[BOLD] * has_best, *self.note.splitlines()]
-            return latex_table(table, self.caption, notes)
         between = "\n\n" if form == "markdown" else "\n"
         return f"{table}{between}{Note(self.note).render(form)}" if self.note else table
+
+    def _in_latex(self) -> str:
+        """The table with its caption and notes; empty without rows."""
+        from cgbench.latex import BOLD, latex_table
+
+        if self.latex is not None:
+            tabular = self.latex()
+            return latex_table(tabular, self.caption) if tabular else ""
+        if not self.rows:
+            return ""
+        cells = chain.from_iterable(self.rows)
+        has_best = any(isinstance(cell, Cell) and cell.is_best for cell in cells)
+        notes = [*[BOLD] * has_best, *self.note.splitlines()]
+        return latex_table(render(self.head, self.rows, "latex"), self.caption, notes)
 
 
 @dataclass(frozen=True)
@@ -465,6 +156,8 @@ class Note:
         if not self.text:
             return ""
         if form == "latex":
+            from cgbench.latex import latex_note
+
             return "\n".join(map(latex_note, self.text.splitlines())) if self.in_latex else ""
         if form == "markdown":
             if self.code:

@@ -11,7 +11,7 @@ from cgbench.data_recipes.augmentation import AugmentRequest, augment_corpus
 from cgbench.data_recipes.csl.augment_csl import CSLRequest, augment_by_csl
 from cgbench.data_recipes.geca import SharedRows
 from cgbench.errors import InputError
-from cgbench.tables import counted
+from cgbench.numbers_as_text import counted
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.streams import form as form_of
 

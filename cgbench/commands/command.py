@@ -11,7 +11,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from cgbench.commands.click_types import FilesType, ModelType, Option, SettingsOption
-from cgbench.commands.gone import new_way
 from cgbench.commands.lines import (
     Failure,
     Stopped,
@@ -23,9 +22,9 @@ from cgbench.commands.lines import (
 from cgbench.commands.lines import note as note  # read from here by many
 from cgbench.commands.lines import print_json as print_json
 from cgbench.commands.lines import show as show
+from cgbench.numbers_as_text import counted
 from cgbench.request_fields import RARE
 from cgbench.settings import did_you_mean
-from cgbench.tables import counted
 from cgbench.text.remote import as_given, is_address, is_pipe, local
 from cgbench.text.streams import split_name
 
@@ -143,6 +142,8 @@ def _one_line(error: click.UsageError) -> click.ClickException:
         return error
     command = error.ctx.command if error.ctx else None
     if isinstance(error, click.NoSuchOption) and isinstance(command, Documented):
+        from cgbench.commands.gone import new_way
+
         settings = [name for name, _ in command.settings]
         commands = error.ctx.command_path.split()[1:] if error.ctx else []
         if way := new_way(error.option_name, commands, settings):

@@ -9,8 +9,10 @@ from cgbench.commands.lines import note, print_json, show
 from cgbench.commands.options import takes
 from cgbench.data_recipes.prepared import DataRequest, get_data
 from cgbench.data_recipes.registry import find_recipe, recipes
+from cgbench.numbers_as_text import counted
 from cgbench.request import changed
-from cgbench.tables import columns, counted, render
+from cgbench.tables import render
+from cgbench.terminal import columns
 
 SHOWN = 6  # missing splits or files that are named
 

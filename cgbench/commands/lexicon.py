@@ -10,7 +10,8 @@ from cgbench.commands.click_types import corpus_words
 from cgbench.commands.command import Command, Group, format_option, print_json
 from cgbench.commands.options import takes
 from cgbench.models.lexicons.learn import LexiconRequest, learn
-from cgbench.tables import counted, render
+from cgbench.numbers_as_text import counted
+from cgbench.tables import render
 
 EXAMPLE = "cgbench lexicon learn train.de train.en --method ibm2 --out lexicon.json"
 SHOWN = 20  # words of a lexicon on the screen

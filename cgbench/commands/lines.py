@@ -26,7 +26,6 @@ from cgbench.errors import (
     warn,
     with_arguments,
 )
-from cgbench.tables import render
 from cgbench.text.remote import as_given
 
 if TYPE_CHECKING:
@@ -267,13 +266,14 @@ def warn_of_texts(
 
 def cost_table(times: dict[str, float | None]) -> str:
     """The seconds of the steps of a build, and their sum, as a table."""
+    from cgbench.tables import render
+
     rows = [
         (step, "not estimated" if seconds is None else duration(seconds))
         for step, seconds in times.items()
     ]
-    return render(
-        ("about", "time"), [*rows, ("total", duration(sum(filter(None, times.values()))))]
-    )
+    total = duration(sum(filter(None, times.values())))
+    return render(("about", "time"), [*rows, ("total", total)])
 
 
 def duration(seconds: float) -> str:

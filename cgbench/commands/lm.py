@@ -9,7 +9,8 @@ from cgbench.commands.command import Command, Group, format_option, show
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, warn
 from cgbench.lm.training import LmRequest, train_lm
-from cgbench.tables import counted, render
+from cgbench.numbers_as_text import counted
+from cgbench.tables import render
 from cgbench.text.columns import read_text
 from cgbench.text.streams import shown
 

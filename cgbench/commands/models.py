@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from cgbench.commands.command import Command, format_option, print_json
-from cgbench.tables import columns, render
+from cgbench.tables import render
+from cgbench.terminal import columns
 
 
 @click.command("models", cls=Command, example="cgbench models transformer_iwslt")

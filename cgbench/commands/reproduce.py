@@ -18,6 +18,7 @@ from cgbench.commands.command import (
 from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
+from cgbench.numbers_as_text import counted
 from cgbench.reproduction.plan import ReproduceRequest, hub_name, plan
 from cgbench.reproduction.tables import (
     PublishedTable,
@@ -28,7 +29,8 @@ from cgbench.reproduction.tables import (
     named_table,
 )
 from cgbench.request import changed
-from cgbench.tables import as_text, columns, counted, render
+from cgbench.tables import as_text, render
+from cgbench.terminal import columns
 
 MOST_SEEDS = 10_000
 

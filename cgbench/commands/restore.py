@@ -6,7 +6,7 @@ from cgbench.benchmark.release.restore import RestoreRequest, restore
 from cgbench.commands.click_types import corpora_words
 from cgbench.commands.command import Command, format_option, show
 from cgbench.commands.options import takes
-from cgbench.tables import counted
+from cgbench.numbers_as_text import counted
 
 
 @click.command("restore", cls=Command, example="cgbench restore release --pool pool.de pool.en")

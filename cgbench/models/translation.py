@@ -12,8 +12,8 @@ from cgbench.files import check_output, write_atomic
 from cgbench.models.devices import batches_at_a_time, choose_device
 from cgbench.models.server_options import ServerOptions
 from cgbench.models.translation_request import TranslateRequest
+from cgbench.numbers_as_text import counted
 from cgbench.request import accepts, changed, fields_of, given_values
-from cgbench.tables import counted
 from cgbench.text.inputs import files_of, is_path, lines_of
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import numpy as np
 from markupsafe import Markup
 
 from cgbench.errors import printable
+from cgbench.numbers_as_text import typeset
 from cgbench.plots import COLOURS, Chart, Mark, Series, finite_range, short_names, shorten
-from cgbench.tables import typeset
 
 WIDTH = 340
 """Of a chart, in the pixels of its text: a phone, or a third of a wide page."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from cgbench.tables import joined
+from cgbench.numbers_as_text import joined
 
 MOST_NAMES = 3
 _COUNT = re.compile(r"\d[\d,]*")

@@ -22,8 +22,9 @@ from markupsafe import Markup, escape
 
 from cgbench import __version__
 from cgbench.errors import printable
+from cgbench.numbers_as_text import Cell, typeset
 from cgbench.report.names import with_meanings
-from cgbench.tables import Cell, Note, OutputTable, typeset
+from cgbench.tables import Note, OutputTable
 
 if TYPE_CHECKING:
     from jinja2 import Environment

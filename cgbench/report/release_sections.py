@@ -19,6 +19,7 @@ from cgbench.benchmark.candidates.noise_share import (
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.release.card import figure_rows
 from cgbench.benchmark.release.release import SIDES, Release
+from cgbench.numbers_as_text import fixed
 from cgbench.plots import COLOURS, Chart, Series
 from cgbench.report import charts
 from cgbench.report.names import in_words, with_meanings, with_unit
@@ -33,7 +34,6 @@ from cgbench.report.release_data import (
     novelty_curves,
     stage_rows,
 )
-from cgbench.tables import fixed
 from cgbench.text.profile import is_unspaced
 
 DOTS = 1_500

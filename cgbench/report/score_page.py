@@ -15,6 +15,7 @@ from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.benchmark.score.forms.analyses import ROWS, analysis_blocks
 from cgbench.benchmark.score.forms.difference_tables import differences_tables
 from cgbench.errors import InputError
+from cgbench.numbers_as_text import joined
 from cgbench.plots import FEW as FEW_OF_BIN
 from cgbench.report.notes import without_repetition
 from cgbench.report.page import page_tables, render_page
@@ -43,7 +44,6 @@ from cgbench.report.score_sections import (
     places,
     table_of_systems,
 )
-from cgbench.tables import joined
 
 
 def score_page(

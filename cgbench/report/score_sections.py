@@ -15,9 +15,9 @@ from cgbench.benchmark.score.comparison.tiers import compare_all
 from cgbench.benchmark.score.evaluation.features import unit_of
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs, score_chart
 from cgbench.benchmark.score.forms.columns import Decimals
-from cgbench.benchmark.score.forms.latex import STARS, legend
 from cgbench.benchmark.score.forms.metric_tables import reasons_table
 from cgbench.benchmark.score.forms.rows import rows_of
+from cgbench.benchmark.score.forms.stars import STARS, legend
 from cgbench.benchmark.score.forms.table_lines import COLUMNS_OF_SCORE
 from cgbench.benchmark.score.forms.tables import (
     bins_of,
@@ -27,6 +27,7 @@ from cgbench.benchmark.score.forms.tables import (
     systems_table,
     without_equal_p,
 )
+from cgbench.numbers_as_text import Cell, fixed, joined
 from cgbench.plots import Chart, Series, shorten
 from cgbench.report import charts
 from cgbench.report.page import (
@@ -44,7 +45,7 @@ from cgbench.report.score_data import (
     never_right,
     outputs,
 )
-from cgbench.tables import Cell, OutputTable, as_text, fixed, joined
+from cgbench.tables import OutputTable, as_text
 from cgbench.text.profile import is_unspaced
 
 FEW = 20

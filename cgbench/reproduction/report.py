@@ -17,9 +17,10 @@ from cgbench.benchmark.measure.metrics.published import PublishedScore
 from cgbench.benchmark.score.comparison.intervals import student_quantile
 from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json
+from cgbench.numbers_as_text import counted, fixed, span
 from cgbench.reproduction.running import RESULT, RUNS
 from cgbench.reproduction.tables import PublishedTable, all_benchmarks, all_tables
-from cgbench.tables import Note, OutputTable, counted, fixed, span
+from cgbench.tables import Note, OutputTable
 
 UNDECIDED = 50.0  # points; an interval this wide is compatible with nearly any score
 

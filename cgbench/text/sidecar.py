@@ -14,7 +14,7 @@ from typing import Any
 from cgbench import __version__
 from cgbench.errors import InputError, warn
 from cgbench.files import check_shape, read_json, to_json, write_atomic
-from cgbench.tables import counted
+from cgbench.numbers_as_text import counted
 
 FORMAT = 1
 PROMPT = ("prompt", "system_message", "answer")

@@ -2,7 +2,9 @@
 
 import pytest
 
-from cgbench.tables import Cell, decimals_of, escape_markdown, fixed, latex_cell, p_text, render
+from cgbench.latex import latex_cell
+from cgbench.numbers_as_text import Cell, decimals_of, fixed, p_text
+from cgbench.tables import escape_markdown, render
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-from cgbench.tables import BOLD, Cell, OutputTable, columns, folded, latex_note, render
+from cgbench.latex import BOLD, latex_note
+from cgbench.numbers_as_text import Cell
+from cgbench.tables import OutputTable, render
+from cgbench.terminal import columns, folded
 
 HEAD = ("system", "empty", "score")
 ROWS = [("a_b", "", "1.5"), ("c|d <x>", "", "± 2")]

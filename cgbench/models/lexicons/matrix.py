@@ -17,7 +17,7 @@ from cgbench.models.lexicons.counting import Entries
 from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
-from cgbench.tables import counted
+from cgbench.numbers_as_text import counted
 
 NO_WORDS = (*SPECIALS, "<copy>")  # tokens that only translate to themselves
 SHOWN = 5  # maximum words in a message

@@ -13,7 +13,7 @@ from cgbench.errors import InputError, warn
 from cgbench.files import parse_json, write_json_lines
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.exchange import BadAnswerError, Request, is_filtered
-from cgbench.tables import counted
+from cgbench.numbers_as_text import counted
 
 
 def write_batch(path: Path, requests: Sequence[Request]) -> None:

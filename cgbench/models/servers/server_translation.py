@@ -25,8 +25,9 @@ from cgbench.models.servers.exchange import Request, Usage
 from cgbench.models.servers.journal import Journal, cost_of, journal_path
 from cgbench.models.servers.samples import sample_measures
 from cgbench.models.translation_request import TranslateRequest
+from cgbench.numbers_as_text import counted
 from cgbench.steps import hash_value
-from cgbench.tables import counted, render
+from cgbench.tables import render
 from cgbench.text.inputs import files_of, is_path, lines_of
 from cgbench.text.output_checks import check_outputs
 from cgbench.text.sidecar import check_earlier, sidecar_path, write_output

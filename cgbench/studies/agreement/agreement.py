@@ -15,12 +15,13 @@ import numpy as np
 
 from cgbench.benchmark.score.comparison.significance import holm
 from cgbench.errors import InputError, argument
+from cgbench.numbers_as_text import fixed, p_text
 from cgbench.request import accepts
 from cgbench.studies.agreement.judged_outputs import JudgedOutputs, read_judged_outputs
 from cgbench.studies.agreement.measures import MEASURES, Measure
 from cgbench.studies.agreement.raters import krippendorff_alpha, raters_and_others
 from cgbench.studies.agreement.request import AgreementRequest
-from cgbench.tables import Note, OutputTable, as_text, fixed, p_text
+from cgbench.tables import Note, OutputTable, as_text
 
 PEOPLE, RANDOM = "a person", "random scores"
 RANDOM_METRICS = 20

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 from cgbench.argument_types import as_path
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
+from cgbench.numbers_as_text import counted
 from cgbench.request import accepts
 from cgbench.studies.consistency.items import HEAD, ItemRow, Tokens, Words, read_items
 from cgbench.studies.consistency.request import ItemsRequest
-from cgbench.tables import counted, render
+from cgbench.tables import render
 from cgbench.text.columns import read_text
 from cgbench.text.inputs import as_column, files_of, is_path
 from cgbench.text.joins import Examples

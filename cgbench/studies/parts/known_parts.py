@@ -31,6 +31,7 @@ from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.outputs.hypotheses import System, check_same_runs, same_systems
 from cgbench.errors import InputError, argument
+from cgbench.numbers_as_text import counted
 from cgbench.studies.parts.by_outputs import (
     by_chance,
     judge_run,
@@ -48,7 +49,6 @@ from cgbench.studies.parts.residual import (
     gate_of,
     parts_of_folder,
 )
-from cgbench.tables import counted
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from cgbench.benchmark.score.comparison.results import SystemScores
 from cgbench.benchmark.score.evaluation.result import Evaluation, EvaluationInputs
+from cgbench.numbers_as_text import fixed
 from cgbench.plots import Chart, Series
 from cgbench.report import charts
 from cgbench.report.page import page_tables, render_section
@@ -19,7 +20,6 @@ from cgbench.report.score_data import MOST_LINES, MOST_ROWS, drawn
 from cgbench.studies.parts.known_parts import PartsScores
 from cgbench.studies.parts.residual import Outcomes, gate_of
 from cgbench.studies.parts.tables import parts_tables
-from cgbench.tables import fixed
 from cgbench.text.plain_text import words_of
 
 SHOWN = 20

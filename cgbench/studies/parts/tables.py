@@ -9,8 +9,9 @@ from cgbench.benchmark.score.forms.columns import (
 )
 from cgbench.benchmark.score.forms.rows import Row, rows_of
 from cgbench.benchmark.score.forms.table_lines import lines_of
+from cgbench.numbers_as_text import decimals_of, fixed, span
 from cgbench.studies.parts.known_parts import PartsScores
-from cgbench.tables import Note, OutputTable, decimals_of, fixed, span
+from cgbench.tables import Note, OutputTable
 
 GIVEN = (
     "given: test pairs in which the system knows every piece; residual: the error on them, minus"

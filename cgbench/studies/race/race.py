@@ -46,6 +46,7 @@ from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, read_answer
 from cgbench.models.servers.journal import cost_of, journal_path
 from cgbench.models.translation_request import TranslateRequest
+from cgbench.numbers_as_text import counted
 from cgbench.plots import check_picture
 from cgbench.studies.race.examples import TOP, RaceExamples
 from cgbench.studies.race.forecast import forecast
@@ -56,7 +57,7 @@ from cgbench.studies.race.standings import (
     check_requirement,
     draw_trajectory,
 )
-from cgbench.tables import counted, render
+from cgbench.tables import render
 from cgbench.text.inputs import files_of
 
 EXAGGERATED = (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cgbench.benchmark.score.comparison.requirements import CheckedRequirement, Requirement
+from cgbench.numbers_as_text import fixed, p_text
 from cgbench.plots import Chart, Series, draw_charts, save_figure
-from cgbench.tables import fixed, p_text
 
 LOSERS = {"better": "second", "worse": "first"}
 """The system of a pair that is asked no more, by decision."""

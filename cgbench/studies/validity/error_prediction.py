@@ -29,7 +29,8 @@ from cgbench.benchmark.score.comparison.significance import bootstrap_counts, ho
 from cgbench.benchmark.score.comparison.variance import covariance_of_samples
 from cgbench.benchmark.score.comparison.variance_components import Contrasts
 from cgbench.errors import InputError, argument
-from cgbench.tables import fixed, p_text, render
+from cgbench.numbers_as_text import fixed, p_text
+from cgbench.tables import render
 
 EASIER = ("source_rarest", "target_rarest", "log_prob", "reference_log_prob", OWN_SCORE)
 """Measures whose high values mean easy; those of all others mean hard."""

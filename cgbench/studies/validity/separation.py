@@ -17,8 +17,9 @@ from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
 from cgbench.benchmark.score.evaluation.request import Control
 from cgbench.benchmark.score.evaluation.with_memory import NAME
+from cgbench.numbers_as_text import p_text
 from cgbench.studies.validity.request import ValidateRequest
-from cgbench.tables import p_text, render
+from cgbench.tables import render
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from cgbench.benchmark.release.manifest import digest
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
 from cgbench.files import write_json
+from cgbench.numbers_as_text import typeset
 from cgbench.report import release_page as module
 from cgbench.report import release_sections as sections
 from cgbench.report.names import meaning, with_unit
 from cgbench.report.release_data import find_material, funnel, novelty_curves, numeric_columns
 from cgbench.report.release_page import release_page
-from cgbench.tables import typeset
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from cgbench.errors import InputError, argument
-from cgbench.tables import counted, render
+from cgbench.numbers_as_text import counted
+from cgbench.tables import render
 
 
 @dataclass(frozen=True)

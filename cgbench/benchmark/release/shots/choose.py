@@ -23,9 +23,9 @@ from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.shots.postings import bm25_weights, piece_counts
 from cgbench.benchmark.release.shots.request import ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, argument, warn
+from cgbench.numbers_as_text import counted
 from cgbench.progress import bar
 from cgbench.request import accepts
-from cgbench.tables import counted
 from cgbench.text.formats import Pair, read_pairs
 from cgbench.text.inputs import as_corpus, lines_of
 from cgbench.text.inspection import check_pairs

@@ -11,8 +11,8 @@ from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_json_lines
 from cgbench.models.servers.prompt_templates import messages, read_prompts, read_system_message
 from cgbench.models.translation_request import TranslateRequest
+from cgbench.numbers_as_text import counted
 from cgbench.request import changed
-from cgbench.tables import counted
 from cgbench.text.formats import Pair
 from cgbench.text.inputs import files_of, lines_of
 from cgbench.text.streams import is_stdin

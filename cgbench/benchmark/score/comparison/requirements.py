@@ -20,7 +20,7 @@ from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.results import SystemScores, Tested
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.errors import InputError, argument
-from cgbench.tables import decimals_of, fixed, p_text, span
+from cgbench.numbers_as_text import decimals_of, fixed, p_text, span
 
 if TYPE_CHECKING:
     from cgbench.benchmark.score.comparison.prediction_powered import HumanMean

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from cgbench.tables import LEVELS
+from cgbench.numbers_as_text import LEVELS
 
 SEED = 12345
 """sacrebleu's default."""

@@ -24,9 +24,9 @@ from cgbench.benchmark.score.forms.analyses import (
     scores_as_json,
 )
 from cgbench.benchmark.score.forms.columns import COLUMNS, Decimals
-from cgbench.benchmark.score.forms.latex import legend
 from cgbench.benchmark.score.forms.output import FORMS
 from cgbench.benchmark.score.forms.rows import LONG, Row
+from cgbench.benchmark.score.forms.stars import legend
 from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
@@ -42,7 +42,7 @@ from cgbench.plots import (
     with_systems,
 )
 from cgbench.request import Request, option
-from cgbench.tables import fit_to_column, render
+from cgbench.tables import render
 
 if TYPE_CHECKING:
     import pandas
@@ -252,7 +252,11 @@ class Evaluation:
         if width is None:
             width = max(evaluation.scored.metric.width for evaluation in self.by_metric)
         text = FORMS[form](self, width, reasons)
-        return fit_to_column(text) if fit_column and form == "latex" else text
+        if not fit_column or form != "latex":
+            return text
+        from cgbench.latex import fit_to_column
+
+        return fit_to_column(text)
 
     def plot(
         self,

@@ -24,7 +24,7 @@ from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.variance_components import FEWEST_CLUSTERS, FEWEST_UNITS
 from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError, argument
-from cgbench.tables import p_text
+from cgbench.numbers_as_text import p_text
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 from cgbench.text.sidecar import PROMPT, settings_label

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cgbench.tables import Cell, decimals_of, fixed, p_text, span
+from cgbench.numbers_as_text import Cell, decimals_of, fixed, p_text, span
 
 HOLM = "p (Holm)"
 

@@ -8,7 +8,9 @@ from functools import partial
 from cgbench.benchmark.score.comparison.found_differences import Differences, FoundDifference
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.errors import printable
-from cgbench.tables import Note, OutputTable, fixed, folded, p_text
+from cgbench.numbers_as_text import fixed, p_text
+from cgbench.tables import Note, OutputTable
+from cgbench.terminal import folded
 
 LONGEST = 60  # characters of a hypothesis in a table of text
 

@@ -6,16 +6,13 @@ deviation of several runs is a subscript. Stars mark differences from the baseli
 p-value, adjusted by Holm's method.
 """
 
-from collections.abc import Iterable
 from itertools import chain
 
-from cgbench.benchmark.score.comparison.results import Tested
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
-from cgbench.benchmark.score.comparison.significance import MARKS
-from cgbench.tables import BOLD, Cell, Ready, fixed, latex_cell, latex_mark, latex_note, render
-
-STARS = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
-"""What stars mean."""
+from cgbench.benchmark.score.forms.stars import legend
+from cgbench.latex import BOLD, Ready, latex_cell, latex_mark, latex_note
+from cgbench.numbers_as_text import Cell, fixed
+from cgbench.tables import render
 
 
 def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
@@ -52,16 +49,3 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
         meanings.append(f"Differs from {scored.baseline}: {legend(scored, scores)}.")
     notes = [latex_note(" ".join(meanings))] if meanings else []
     return "\n".join([render(labels, rows, "latex"), *notes])
-
-
-def legend(scored: ScoredSystems, scores: Iterable[Tested]) -> str:
-    """The meaning of the stars of ``scores``; whether Holm's method has changed any of their
-    p-values.
-    """
-    adjusted = any(
-        (score.p_value, score.p_calibrated) != (score.p_holm, score.p_calibrated_holm)
-        for score in scores
-        if score.p_holm is not None
-    )
-    by_holm = ", p adjusted by Holm's method, intervals not" if adjusted else ""
-    return f"{STARS} ({scored.star_test}{by_holm})"

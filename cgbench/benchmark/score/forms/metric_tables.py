@@ -13,7 +13,8 @@ from cgbench.benchmark.score.forms.columns import (
 )
 from cgbench.benchmark.score.forms.rows import Row
 from cgbench.benchmark.score.forms.table_lines import COLUMNS_OF_SCORE, lines_of, score_cells_of
-from cgbench.tables import OutputTable, fixed
+from cgbench.numbers_as_text import fixed
+from cgbench.tables import OutputTable
 
 REASONS = 10  # of each kind in a table
 AGREEMENT = {

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from cgbench.benchmark.score.forms.analyses import analysis_blocks
-from cgbench.benchmark.score.forms.paper import paragraph
 from cgbench.benchmark.score.forms.rows import LONG
 from cgbench.benchmark.score.forms.tables import tables_of
 from cgbench.tables import as_text, render
@@ -39,6 +38,12 @@ def _tables(form: str, evaluation: Any, width: int, reasons: bool) -> str:
     return as_text(blocks, form)
 
 
+def _paper(evaluation: Any, width: int, reasons: bool) -> str:
+    from cgbench.benchmark.score.forms.paper import paragraph
+
+    return paragraph(evaluation, width, reasons)
+
+
 FORMS: dict[str, Form] = {
     "text": partial(_tables, "text"),
     "json": _json,
@@ -46,7 +51,7 @@ FORMS: dict[str, Form] = {
     "markdown": partial(_tables, "markdown"),
     "latex": partial(_tables, "latex"),
     "html": partial(_tables, "html"),
-    "paper": paragraph,
+    "paper": _paper,
 }
 """The forms by name."""
 

@@ -13,7 +13,7 @@ from cgbench.benchmark.score.comparison.paired_tests import TESTS
 from cgbench.benchmark.score.comparison.results import Score, Tested
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.significance import LEVEL
-from cgbench.tables import counted, decimals_of, fixed
+from cgbench.numbers_as_text import counted, decimals_of, fixed
 
 
 def paragraph(evaluation: Any, width: int, reasons: bool) -> str:

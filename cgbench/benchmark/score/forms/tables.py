@@ -20,7 +20,6 @@ from cgbench.benchmark.score.forms.columns import (
     score_text,
     texts,
 )
-from cgbench.benchmark.score.forms.latex import bins_table, legend
 from cgbench.benchmark.score.forms.metric_tables import (
     agreement_table,
     people_table,
@@ -29,8 +28,10 @@ from cgbench.benchmark.score.forms.metric_tables import (
     types_table,
 )
 from cgbench.benchmark.score.forms.rows import Row, rows_of
+from cgbench.benchmark.score.forms.stars import legend
 from cgbench.benchmark.score.forms.table_lines import COLUMNS_OF_SCORE, lines_of, score_cells_of
-from cgbench.tables import Note, OutputTable, fixed, joined, span
+from cgbench.numbers_as_text import fixed, joined, span
+from cgbench.tables import Note, OutputTable
 
 RANKS = (
     "tier: each system is significantly better than all of later tiers; within a tier, systems may"
@@ -190,7 +191,13 @@ def bins_of(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int)
     lines = lines_of(rows, ("bin", "n", "system"), score_cells_of(rows, width), once=2)
     head = [scored.by_title, "n", "system", scored.metric.label(figure), *heads(COLUMNS_OF_SCORE)]
     title = f"{scored.metric.axis(figure)} by {scored.by_title}"
-    return OutputTable(head, lines, 3, title, latex=bins_table(scored, figure, width))
+
+    def in_latex() -> str:
+        from cgbench.benchmark.score.forms.latex import bins_table
+
+        return bins_table(scored, figure, width)
+
+    return OutputTable(head, lines, 3, title, latex=in_latex)
 
 
 def drop_blocks(scored: ScoredSystems, rows: Sequence[Row], width: int) -> tuple[OutputTable, Note]:

@@ -30,8 +30,8 @@ from cgbench.benchmark.score.outputs.score_files import (
 )
 from cgbench.errors import InputError, warn
 from cgbench.models.servers.answers import START
+from cgbench.numbers_as_text import counted
 from cgbench.settings import did_you_mean
-from cgbench.tables import counted
 from cgbench.text.limits import Budget
 from cgbench.text.rows import Table
 from cgbench.text.streams import COMPRESSED, form

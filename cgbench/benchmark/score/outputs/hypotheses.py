@@ -11,7 +11,7 @@ from typing import Any
 
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.errors import InputError, argument, warn
-from cgbench.tables import counted
+from cgbench.numbers_as_text import counted
 from cgbench.text.columns import Column, read_column, short_name
 from cgbench.text.inputs import AnyPath, Texts, as_column, is_path
 from cgbench.text.joins import NONE, Examples, index_of

@@ -13,8 +13,9 @@ from cgbench.benchmark.score.forms.rows import LONG
 from cgbench.benchmark.score.imported.import_scores import import_scores
 from cgbench.benchmark.score.outputs import score_readers
 from cgbench.errors import InputError
+from cgbench.numbers_as_text import fixed
 from cgbench.report.score_page import score_page
-from cgbench.tables import Note, OutputTable, as_text, fixed
+from cgbench.tables import Note, OutputTable, as_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 

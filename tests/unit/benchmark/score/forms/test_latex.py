@@ -9,8 +9,9 @@ from html import unescape
 import pytest
 
 import cgbench
+from cgbench.latex import fit_to_column, latex_mark, latex_table
 from cgbench.report.score_page import score_page
-from cgbench.tables import fit_to_column, latex_mark, latex_table, render
+from cgbench.tables import render
 
 WORDS = ["the dog saw number " + "very " * (row % 7) + f"{row}" for row in range(60)]
 SYSTEMS = {
