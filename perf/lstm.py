@@ -7,7 +7,8 @@ import torch
 from model_work import Setting, adam, finish, in_turn, padded, spread
 from torch import Tensor, nn
 
-from cgbench.models.config.architectures import LSTMLexiconConfig, build_model
+from cgbench.models.config.architectures import build_model
+from cgbench.models.config.lstm_lexicon import LSTMLexiconConfig
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import EOS, PAD
 from cgbench.models.training.objective import Objective

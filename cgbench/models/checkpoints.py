@@ -31,8 +31,9 @@ from cgbench.files import (
     write_atomic,
     write_json,
 )
-from cgbench.models.config.architectures import OUTSIDE, LSTMLexiconConfig, build_model
+from cgbench.models.config.architectures import OUTSIDE, build_model
 from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig
+from cgbench.models.config.lstm_lexicon import LSTMLexiconConfig
 from cgbench.models.config.presets import section_config
 from cgbench.models.text.subwords import FILE as SUBWORDS
 from cgbench.models.text.subwords import Subwords

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cgbench.argument_types import Folder, Model, Paths
 from cgbench.errors import InputError, argument
-from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.config.methods import BowConfig, CRegConfig
 from cgbench.models.config.presets import Preset, load_preset
+from cgbench.models.config.proto_transformer import ProtoTransformerConfig
 from cgbench.models.hpd.settings import HPDSettings, settings_at
 from cgbench.reproduction.tables import (
     Benchmark,

@@ -8,8 +8,9 @@ import json
 import pytest
 from few import few
 
-from cgbench.models.config.architectures import ARCHITECTURES, UniversalConfig
+from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.config.methods import METHODS
+from cgbench.models.config.universal import UniversalConfig
 from cgbench.models.training.request import TrainRequest, begin
 from cgbench.reproduction.tables import all_benchmarks
 

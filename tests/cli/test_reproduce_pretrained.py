@@ -2,18 +2,16 @@
 RoBERTa.
 """
 
-import io
 import json
-import tarfile
-from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("transformers")
 from external_models import write_bart, write_model, write_roberta
+from generated_data import use_small_recipes
+from toy_cfq import write_archive
 
-from cgbench.data_recipes import cfq, registry
-from cgbench.data_recipes.recipe import Split
+from cgbench.data_recipes import cfq
 from cgbench.reproduction.tables import all_tables
 
 WORDS = ("Did", "M0", "M1", "M2", "write", "edit", "?")
@@ -22,38 +20,20 @@ HUB = "--init hf:FacebookAI/roberta-base@REVISION"
 
 @pytest.fixture
 def downloads(tmp_path, monkeypatch):
-    """A folder with CFQ's archive, of forty questions; the splits' counts are not checked."""
-    verbs = ("wrote", "edited")
-    records = [
-        {
-            "questionPatternModEntities": (
-                f"Did M{number % 3} {('write', 'edit')[number % 2]} M{(number + 1) % 3}?"
-            ),
-            "sparqlPatternModEntities": (
-                f"SELECT count(*) WHERE {{\nM{number % 3} ns:film.{verbs[number % 2]}"
-                f" M{(number + 1) % 3}\n}}"
-            ),
-        }
+    """A folder with CFQ's archive, of forty questions."""
+    verbs = ("write", "wrote"), ("edit", "edited")
+    rows = [
+        (
+            f"Did M{number % 3} {verbs[number % 2][0]} M{(number + 1) % 3} ?",
+            f"SELECT count ( * ) WHERE {{ M{number % 3} film.{verbs[number % 2][1]}"
+            f" M{(number + 1) % 3} }}",
+        )
         for number in range(40)
     ]
-    rows = json.dumps(
-        {"trainIdxs": [*range(24)], "devIdxs": [*range(24, 32)], "testIdxs": [*range(32, 40)]}
-    )
-    folder = tmp_path / "downloads"
-    (folder / "cfq").mkdir(parents=True)
-    with tarfile.open(folder / "cfq" / cfq.ARCHIVE, "w:gz") as archive:
-        files = {"dataset.json": json.dumps(records, indent=1)}
-        for name, text in (
-            files | {f"splits/{file}.json": rows for file, *_ in cfq.SPLITS.values()}
-        ).items():
-            item = tarfile.TarInfo(f"cfq/{name}")
-            item.size = len(text.encode())
-            archive.addfile(item, io.BytesIO(text.encode()))
-    recipe = registry.find_recipe("cfq")
-    small = replace(recipe, splits=tuple(Split(split.name) for split in recipe.splits))
-    monkeypatch.setattr(cfq, "PAIRS", 40)
-    monkeypatch.setattr(registry, "find_recipe", lambda name: {"cfq": small}[name])
-    return folder
+    write_archive(tmp_path / "downloads" / "cfq", rows)
+    use_small_recipes(monkeypatch)
+    monkeypatch.setattr(cfq, "PAIRS", len(rows))
+    return tmp_path / "downloads"
 
 
 @pytest.fixture(scope="module")
@@ -87,18 +67,6 @@ def words(out, downloads, *more):
         ),
         *("--mirror", downloads, "--jobs", "1", "--device", "cpu", "--out", out, *more),
     )
-
-
-def test_every_row_with_pretrained_weights_is_run_here():
-    rows = [row for name in ("composition-2", "lrf-2") for row in all_tables()[name].rows]
-    systems = {row.init: set() for row in rows if row.init}
-    for row in rows:
-        if row.init and not row.why:
-            systems[row.init].add(row.system)
-    assert systems == {
-        "FacebookAI/roberta-base": {*OVER_ROBERTA, "RoBERTa LRF"},
-        "google-t5/t5-11b": set(OF_T5),
-    }
 
 
 @pytest.mark.slow

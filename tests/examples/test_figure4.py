@@ -11,8 +11,10 @@ from architecture_table import pack, pairs, row, small_model
 from slow_attention import memory_of
 
 from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
-from cgbench.models.config.architectures import CompositionConfig, LRFConfig, build_model
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TextConfig, TrainingConfig, TransformerConfig
+from cgbench.models.config.composition import CompositionConfig
+from cgbench.models.config.lrf import LRFConfig
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.text.subwords import Subwords
 

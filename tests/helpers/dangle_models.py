@@ -7,7 +7,9 @@ import dataclasses
 import torch
 from slow_dangle import slow_logits
 
-from cgbench.models.config.architectures import DangleConfig, RDangleConfig, build_model
+from cgbench.models.config.architectures import build_model
+from cgbench.models.config.dangle import DangleConfig
+from cgbench.models.config.r_dangle import RDangleConfig
 from cgbench.models.parts.ragged import Ragged
 
 SIZE = 17

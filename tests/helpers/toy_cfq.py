@@ -1,6 +1,11 @@
 """Questions and queries in the form of CFQ from a small grammar, tokenised as the recipe does."""
 
+import io
+import json
 import random
+import tarfile
+
+from cgbench.data_recipes import cfq
 
 VERBS = {
     "direct": ("directed", "film.director.film", "film.film.directed_by"),
@@ -63,3 +68,32 @@ def pairs(count, seed=0):
     """Random pairs."""
     draw = random.Random(seed)
     return [pair(draw) for _ in range(count)]
+
+
+def write_archive(folder, rows):
+    """CFQ's archive with these questions and queries; two thirds are for training in every split,
+    and a sixth each for validation and tests.
+    """
+    count = len(rows)
+    train, test = count * 2 // 3, count - count // 6
+    records = [
+        {
+            "questionPatternModEntities": question,
+            "sparqlPatternModEntities": text.replace("count ( * )", "count(*)"),
+        }
+        for question, text in rows
+    ]
+    split = {
+        "trainIdxs": [*range(train)],
+        "devIdxs": [*range(train, test)],
+        "testIdxs": [*range(test, count)],
+    }
+    files = {"dataset.json": json.dumps(records, indent=1)}
+    files |= {f"splits/{file}.json": json.dumps(split) for file, *_ in cfq.SPLITS.values()}
+    folder.mkdir(parents=True)
+    with tarfile.open(folder / cfq.ARCHIVE, "w:gz") as archive:
+        for name, text in files.items():
+            data = text.encode()
+            item = tarfile.TarInfo(f"cfq/{name}")
+            item.size = len(data)
+            archive.addfile(item, io.BytesIO(data))

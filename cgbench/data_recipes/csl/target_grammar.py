@@ -9,7 +9,7 @@ GeoQuery and SMCalFlow are made from the forms of their targets.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, takewhile
 
 from cgbench.data_recipes.csl.rules import SLOTS, Rule, Words, slots_of
 from cgbench.errors import InputError
@@ -18,9 +18,9 @@ ROOT = "<root>"
 ARROW = "=>"
 
 
-_Rule = tuple[str, list[tuple[str, bool]]]  # a name; symbols, and whether each is a name
-_Cell = dict[str, set[frozenset]]  # the names of a span, with the names of the slots inside
-_Ends = dict[int, dict[str, list[int]]]  # where parts end, by their first word and name
+_Symbol = tuple[str, bool]  # a word or a name, and whether it is a name
+_Assignments = set[frozenset]  # each: the slots of a part, with their names
+_Parts = dict[str, dict[int, _Assignments]]  # those that begin at a position, by name and end
 
 
 @dataclass(frozen=True)
@@ -60,22 +60,23 @@ class TargetGrammar:
         self.names = list(dict.fromkeys(tokens[0] for _, tokens in rows))
         self.root = self.names[0]
         known = set(self.names)
-        # Rules that begin with a word, by their first and last word; others; those of one name.
-        self._by_words: dict[tuple[str, str], list[_Rule]] = {}
-        self._by_names: list[_Rule] = []
-        self._renaming: list[_Rule] = []
-        for _, tokens in rows:
+        # Rules by the words that they begin with, and those that begin with a name by that name:
+        # the name of each, and its symbols after the words.
+        self._by_words: dict[str, list[tuple[str, list[_Symbol]]]] = defaultdict(list)
+        self._by_name: dict[str, list[tuple[str, list[_Symbol]]]] = defaultdict(list)
+        for _, (name, _, *tokens) in rows:
             symbols = [
-                (symbol, True) if symbol in known else (words.encode(symbol), False)
-                for symbol in tokens[2:]
+                (token, True) if token in known else (words.encode(token), False)
+                for token in tokens
             ]
-            (first, is_name), (last, ends_in_name) = symbols[0], symbols[-1]
-            if not is_name:
-                key = first, "" if ends_in_name else last
-                self._by_words.setdefault(key, []).append((tokens[0], symbols))
+            beginning = "".join(
+                symbol for symbol, _ in takewhile(lambda item: not item[1], symbols)
+            )
+            if beginning:
+                self._by_words[beginning].append((name, symbols[len(beginning) :]))
             else:
-                others = self._renaming if len(symbols) == 1 else self._by_names
-                others.append((tokens[0], symbols))
+                self._by_name[tokens[0]].append((name, symbols))
+        self._lengths = sorted(set(map(len, self._by_words)))
 
     def type_rules(self, rules: Sequence[Rule]) -> list[TypedRule]:
         """The rules with their types; a rule that fits nowhere has none."""
@@ -83,15 +84,14 @@ class TargetGrammar:
 
     def can_derive(self, target: str) -> bool:
         """Whether some nonterminal derives a target whose slots are nonterminals."""
-        return bool(self.chart(target).get((0, len(target))))
+        return bool(self.nonterminals(target))
 
     def uses(self, rule: Rule) -> frozenset[tuple[str, ...]]:
         """Every nonterminal of the whole with nonterminals of the slots, in their order."""
-        whole = self.chart(rule.target).get((0, len(rule.target)), {})
         slots = sorted(set(slots_of(rule.target)))
         uses = {
             (self._shown(name), *(self._shown(dict(assignment)[slot]) for slot in slots))
-            for name, assignments in whole.items()
+            for name, assignments in self.nonterminals(rule.target).items()
             for assignment in assignments
         }
         return frozenset(uses)
@@ -99,84 +99,64 @@ class TargetGrammar:
     def _shown(self, name: str) -> str:
         return ROOT if name == self.root else name
 
-    def chart(self, target: str) -> dict[tuple[int, int], _Cell]:
-        """For each span, its nonterminals with the nonterminals of the slots inside."""
-        chart: dict[tuple[int, int], _Cell] = {}
-        ends: _Ends = defaultdict(lambda: defaultdict(list))
-        by_words = {
-            key: fitting
-            for key, rules in self._by_words.items()
-            if (fitting := [rule for rule in rules if _has_words(target, rule)])
-        }
-        by_names = [rule for rule in self._by_names if _has_words(target, rule)]
-        for width in range(1, len(target) + 1):
-            for start in range(len(target) - width + 1):
-                first, last = target[start], target[start + width - 1]
-                rules = by_words.get((first, last), []) + by_words.get((first, ""), []) + by_names
-                cell: _Cell = {}
-                if width == 1 and first in SLOTS:
-                    for name in self.names:
-                        cell[name] = {frozenset(((first, name),))}
-                for name, symbols in rules:
-                    span = start, start + width
-                    if matches := _matches(symbols, target, span, chart, ends):
-                        cell.setdefault(name, set()).update(matches)
-                if cell:
-                    self._rename(cell)
-                    chart[start, start + width] = cell
-                    for name in cell:
-                        ends[start][name].append(start + width)
-        return chart
+    def nonterminals(self, target: str) -> dict[str, _Assignments]:
+        """The nonterminals of a target, with those of its slots."""
+        # A part consists of parts that begin where it begins or later, so the last come first.
+        table: list[_Parts] = [{} for _ in range(len(target) + 1)]
+        for start in reversed(range(len(target))):
+            self._find_parts(target, start, table)
+        return {name: ends[len(target)] for name, ends in table[0].items() if len(target) in ends}
 
-    def _rename(self, cell: _Cell) -> None:
-        """Apply the rules of one nonterminal, which may follow each other, until nothing is new."""
-        changed = True
-        while changed:
-            changed = False
-            for name, [(other, _)] in self._renaming:
-                fresh = cell.get(other, set()) - cell.get(name, set())
-                if fresh:
-                    cell.setdefault(name, set()).update(fresh)
-                    changed = True
+    def _find_parts(self, target: str, start: int, table: list[_Parts]) -> None:
+        """Fill ``table[start]``."""
+        parts = table[start]
+        if target[start] in SLOTS:
+            for name in self.names:
+                parts[name] = {start + 1: {frozenset(((target[start], name),))}}
+        for end in (start + length for length in self._lengths if start + length <= len(target)):
+            for name, rest in self._by_words.get(target[start:end], ()):
+                _add(parts, name, _ends(rest, target, end, table))
+        # Rules that begin with a name may follow each other.
+        names = list(parts)
+        while names:
+            for name, symbols in self._by_name.get(names.pop(), ()):
+                if _add(parts, name, _ends(symbols, target, start, table)):
+                    names.append(name)
 
 
-def _has_words(target: str, rule: _Rule) -> bool:
-    return all(is_name or symbol in target for symbol, is_name in rule[1])
+def _add(parts: _Parts, name: str, ends: dict[int, _Assignments]) -> bool:
+    """Add parts with a name; return whether one is new."""
+    is_new = False
+    for end, assignments in ends.items():
+        known = parts.setdefault(name, {}).setdefault(end, set())
+        is_new |= not assignments <= known
+        known |= assignments
+    return is_new
 
 
-def _matches(
-    symbols: Sequence[tuple[str, bool]],
-    target: str,
-    span: tuple[int, int],
-    chart: dict[tuple[int, int], _Cell],
-    ends: _Ends,
-) -> set[frozenset]:
-    """The nonterminals of the slots for each way in which symbols cover a span."""
-    start, end = span
-    partial: set[tuple[int, frozenset]] = {(start, frozenset())}
-    for place, (symbol, is_name) in enumerate(symbols):
-        rest = len(symbols) - place - 1  # each later symbol covers at least one word
-        following = set()
-        for position, assignment in partial:
+def _ends(
+    symbols: Sequence[_Symbol], target: str, start: int, table: list[_Parts]
+) -> dict[int, _Assignments]:
+    """Where symbols that begin at ``start`` may end, with the nonterminals of the slots."""
+    partial: dict[int, _Assignments] = {start: {frozenset()}}
+    for symbol, is_name in symbols:
+        following: dict[int, _Assignments] = defaultdict(set)
+        for position, assignments in partial.items():
             if not is_name:
-                if position < end and target[position] == symbol:
-                    following.add((position + 1, assignment))
+                if target[position : position + 1] == symbol:
+                    following[position + 1] |= assignments
                 continue
-            for stop in ends[position][symbol]:
-                if stop > end - rest or (stop < end and not rest):
-                    continue
-                for more in chart[position, stop][symbol]:
-                    if joined := _joined(assignment, more):
-                        following.add((stop, joined[0]))
+            for end, others in table[position].get(symbol, {}).items():
+                for first, second in product(assignments, others):
+                    if (joined := _joined(first, second)) is not None:
+                        following[end].add(joined)
         partial = following
-        if not partial:
-            return set()
-    return {assignment for position, assignment in partial if position == end}
+    return partial
 
 
-def _joined(first: frozenset, second: frozenset) -> tuple[frozenset] | None:
+def _joined(first: frozenset, second: frozenset) -> frozenset | None:
     """Both assignments together; None if a repeated slot would have two nonterminals."""
     for (slot, name), (other_slot, other_name) in product(first, second):
         if slot == other_slot and name != other_name:
             return None
-    return (first | second,)
+    return first | second

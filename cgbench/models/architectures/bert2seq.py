@@ -28,7 +28,7 @@ from cgbench.models.architectures.lstm_lexicon import (
     time_major,
 )
 from cgbench.models.architectures.pretrained.transformer import PretrainedTransformer
-from cgbench.models.config.architectures import Bert2SeqConfig
+from cgbench.models.config.bert2seq import Bert2SeqConfig
 from cgbench.models.parts.linear import Linear, StepLinear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, to_device
 from cgbench.models.special_ids import SPECIALS, UNK

@@ -28,7 +28,7 @@ from cgbench.models.architectures.lstm_lexicon import (
     lstm_cell,
     time_major,
 )
-from cgbench.models.config.architectures import CGPSConfig
+from cgbench.models.config.cgps import CGPSConfig
 from cgbench.models.parts.cpu import fast_form
 from cgbench.models.parts.cpu.attentive_lstm import AttentiveLSTM, ReadPositions
 from cgbench.models.parts.cpu.lstm import SequenceLSTM, Workspace

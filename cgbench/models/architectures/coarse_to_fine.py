@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from cgbench.models.architectures.bert2seq import Bert2Seq, CopyStates, EncodedPieces
 from cgbench.models.architectures.lstm_lexicon import Hidden, RecurrentState, RowTensors, time_major
-from cgbench.models.config.architectures import CoarseToFineConfig
+from cgbench.models.config.coarse_to_fine import CoarseToFineConfig
 from cgbench.models.parts.linear import Linear
 from cgbench.models.parts.ragged import Ragged, join_ranges, to_device
 from cgbench.models.search import Translation, beam_search

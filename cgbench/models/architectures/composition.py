@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from cgbench.models.architectures.pretrained.transformer import PretrainedTransformer
 from cgbench.models.architectures.transformer import Encoded, Transformer
-from cgbench.models.config.architectures import CompositionConfig
+from cgbench.models.config.composition import CompositionConfig
 from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.ragged import Layout, Pairing
 

@@ -24,7 +24,8 @@ from torch import Tensor, nn
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.pretrained.transformer import PretrainedTransformer
 from cgbench.models.architectures.transformer import Encoded
-from cgbench.models.config.architectures import DangleConfig, PrefixConfig
+from cgbench.models.config.dangle import DangleConfig
+from cgbench.models.config.prefixes import PrefixConfig
 from cgbench.models.parts.attention import KVCache, SelfAttention, split_heads
 from cgbench.models.parts.layers import EncoderLayer, build_self_attention
 from cgbench.models.parts.positions import SegmentedDistanceTable

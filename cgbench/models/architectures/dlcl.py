@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.models.architectures.transformer import Transformer
-from cgbench.models.config.architectures import DLCLConfig
+from cgbench.models.config.dlcl import DLCLConfig
 
 
 class LayerCombinations(nn.Module):

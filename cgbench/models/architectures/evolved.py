@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cgbench.models.architectures.transformer import Encoded, Transformer
-from cgbench.models.config.architectures import EvolvedConfig
+from cgbench.models.config.evolved import EvolvedConfig
 from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import (

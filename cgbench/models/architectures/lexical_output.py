@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cgbench.models.config.architectures import LSTMLexiconConfig
+from cgbench.models.config.lstm_lexicon import LSTMLexiconConfig
 from cgbench.models.parts.linear import Linear
 from cgbench.models.special_ids import BOS, PAD
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.models.architectures.pretrained.transformer import PretrainedTransformer
-from cgbench.models.config.architectures import LRFConfig
 from cgbench.models.config.common import TransformerConfig
+from cgbench.models.config.lrf import LRFConfig
 from cgbench.models.parts.dropout import dropout
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, build_cross_attention
 from cgbench.models.parts.linear import linear

@@ -29,7 +29,7 @@ from cgbench.models.architectures.lstm_lexicon import (
     run_lstm,
     time_major,
 )
-from cgbench.models.config.architectures import LSTMAttentionConfig
+from cgbench.models.config.lstm_attention import LSTMAttentionConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import initialize_uniformly
 from cgbench.models.parts.linear import Linear

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from cgbench.models.architectures.lexical_output import LexicalOutput, LexicalStates
-from cgbench.models.config.architectures import LSTMLexiconConfig
+from cgbench.models.config.lstm_lexicon import LSTMLexiconConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear, linear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, to_device

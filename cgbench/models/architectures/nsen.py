@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import NSENConfig
+from cgbench.models.config.nsen import NSENConfig
 from cgbench.models.parts.dropout import dropout
 from cgbench.models.parts.layers import initialize_uniformly
 from cgbench.models.parts.linear import Linear

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from cgbench.models.architectures.lrf import FuseAttention
 from cgbench.models.architectures.transformer import Encoded, Transformer
-from cgbench.models.config.architectures import ProtoTransformerConfig
+from cgbench.models.config.proto_transformer import ProtoTransformerConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import Layer
 from cgbench.models.parts.ragged import Ragged

@@ -27,7 +27,7 @@ from cgbench.models.architectures.dangle import (
 )
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.transformer import Encoded
-from cgbench.models.config.architectures import RDangleConfig
+from cgbench.models.config.r_dangle import RDangleConfig
 from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.ragged import Layout, Pairing, Ragged
 

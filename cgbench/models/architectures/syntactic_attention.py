@@ -26,7 +26,7 @@ from cgbench.models.architectures.lstm_lexicon import (
     run_lstm,
     time_major,
 )
-from cgbench.models.config.architectures import SyntacticAttentionConfig
+from cgbench.models.config.syntactic_attention import SyntacticAttentionConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear, StepLinear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, to_device

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from cgbench.models.architectures.composition import sublayer_outputs
 from cgbench.models.architectures.transformer import Encoded, Transformer
-from cgbench.models.config.architectures import AccuConfig
+from cgbench.models.config.transformer_accu import AccuConfig
 from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.ragged import Layout, Pairing
 

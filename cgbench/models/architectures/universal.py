@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.models.architectures.transformer import Transformer
-from cgbench.models.config.architectures import UniversalConfig
+from cgbench.models.config.universal import UniversalConfig
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer
 from cgbench.models.parts.positions import timing_sinusoids
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json
-from cgbench.models.config.architectures import OUTSIDE, HuggingFaceConfig
+from cgbench.models.config.architectures import OUTSIDE
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.encoders import BERT_EPSILON, OFFSETS, OverEncoderConfig
+from cgbench.models.config.hugging_face import HuggingFaceConfig
 from cgbench.models.config.presets import Preset
 from cgbench.models.lengths import positions_of
 

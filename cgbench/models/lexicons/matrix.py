@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import LSTMLexiconConfig
+from cgbench.models.config.lstm_lexicon import LSTMLexiconConfig
 from cgbench.models.lexicons.counting import Entries
 from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.special_ids import SPECIALS

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.config.common import ModelConfig
+from cgbench.models.config.proto_transformer import ProtoTransformerConfig
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.teacher_forcing import ranges_within
 from cgbench.models.text.bpe import END_OF_WORD

@@ -17,7 +17,8 @@ import torch
 from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json
 from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, read_config
-from cgbench.models.config.architectures import HuggingFaceConfig, build_model, check_lexicon
+from cgbench.models.config.architectures import build_model, check_lexicon
+from cgbench.models.config.hugging_face import HuggingFaceConfig
 from cgbench.models.config.presets import Preset
 from cgbench.models.external.start import Start
 from cgbench.models.lexicons.matrix import load_lexicon

@@ -10,7 +10,7 @@ other rule may be repeated.
 import json
 import math
 import random
-from itertools import islice
+from itertools import combinations, islice, product
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from cgbench.data_recipes.csl.induction import (
     propose,
 )
 from cgbench.data_recipes.csl.parsing import derivable, translations
-from cgbench.data_recipes.csl.rules import Rule, Words, may_derive
+from cgbench.data_recipes.csl.rules import SLOTS, Rule, Words, may_derive
 from cgbench.data_recipes.csl.sampling import Sampler, SamplingSettings, sample_pairs
 from cgbench.data_recipes.csl.target_grammar import ROOT, TargetGrammar
 from cgbench.data_recipes.csl.typed_model import ModelSettings, TypedModel, train_model
@@ -410,7 +410,60 @@ def test_types_by_the_grammar_of_the_targets(words):
     sampler, rules, _ = sampler_of(words, lines, typed, deepest=4)
     for pair in islice(sampler.pairs(), 200):
         assert derivable(pair, rules)
-        assert "EVENT" in grammar.chart(pair.target)[0, len(pair.target)]
+        assert "EVENT" in grammar.nonterminals(pair.target)
+
+
+def nonterminals_by_hand(rules, target):
+    """The same without an order or an index: every cut of every span, until nothing is new."""
+    spans = list(combinations(range(len(target) + 1), 2))
+    names = {name for name, _ in rules}
+    known = {
+        (name, start, end, frozenset(((target[start], name),)))
+        for start, end in spans
+        for name in names
+        if target[start] in SLOTS and end == start + 1
+    }
+    while True:
+        found = set()
+        for (name, symbols), (start, end) in product(rules, spans):
+            for cuts in combinations(range(start + 1, end), len(symbols) - 1):
+                borders = (start, *cuts, end)
+                ways = [
+                    [part[3] for part in known if part[:3] == (symbol, first, last)]
+                    if symbol in names
+                    else [frozenset()] * (target[first:last] == symbol)
+                    for symbol, first, last in zip(symbols, borders, borders[1:], strict=False)
+                ]
+                for assignments in product(*ways):
+                    joined = frozenset().union(*assignments)
+                    if len(dict(joined)) == len(joined):
+                        found.add((name, start, end, joined))
+        if found <= known:
+            break
+        known |= found
+    whole = [part for part in known if part[1:3] == (0, len(target))]
+    return {part[0]: {other[3] for other in whole if other[0] == part[0]} for part in whole}
+
+
+def test_nonterminals_are_those_of_every_cut_of_a_target(words):
+    """Random grammars, with rules that begin with their own name, and targets with slots."""
+    draw = random.Random(0)
+    for _ in range(60):
+        rows = [
+            (name, draw.choices("ABxyz", weights=(2, 2, 1, 1, 1), k=draw.choice((1, 1, 2, 3))))
+            for name in "AB"
+            for _ in range(3)
+        ]
+        lines = [f"{name} => {' '.join(symbols)}" for name, symbols in rows]
+        grammar = TargetGrammar([*lines, "A => x", "B => y"], words, "grammar")
+        rules = [
+            (name, [symbol if symbol in "AB" else words.encode(symbol) for symbol in symbols])
+            for name, symbols in (*rows, ("A", ["x"]), ("B", ["y"]))
+        ]
+        for _ in range(5):
+            symbols = draw.choices(("x", "y", "z", "NT_1", "NT_2"), k=draw.randint(1, 5))
+            target = words.encode(" ".join(symbols))
+            assert grammar.nonterminals(target) == nonterminals_by_hand(rules, target)
 
 
 @pytest.mark.parametrize("lines", [["EVENT Create"], ["EVENT =>"], []])

@@ -9,8 +9,9 @@ from safetensors.torch import load_file, save_file
 from cgbench.errors import InputError
 from cgbench.models.averaging import average, last_checkpoints
 from cgbench.models.checkpoints import CheckpointConfig, load_checkpoint, save_checkpoint
-from cgbench.models.config.architectures import PlainTransformerConfig, build_model
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TextConfig, TrainingConfig
+from cgbench.models.config.transformer import PlainTransformerConfig
 from cgbench.models.text.subwords import Subwords
 
 MODEL = PlainTransformerConfig(

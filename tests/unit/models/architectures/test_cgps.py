@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import CGPSConfig, build_model
+from cgbench.models.config.architectures import build_model
+from cgbench.models.config.cgps import CGPSConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.cpu import plain_definitions
 from cgbench.models.parts.ragged import Ragged

@@ -6,7 +6,8 @@ from architecture_table import check_logits, pack, pairs, row
 from slow_attention import consult_slowly, memory_of
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import CompositionConfig, build_model
+from cgbench.models.config.architectures import build_model
+from cgbench.models.config.composition import CompositionConfig
 from cgbench.models.parts.ragged import Layout
 
 

@@ -8,7 +8,8 @@ from architecture_table import CSORDAS_RELATIVE, check_logits, pack, pairs, row,
 from slow_attention import consult_slowly, memory_of
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import AccuConfig, build_model
+from cgbench.models.config.architectures import build_model
+from cgbench.models.config.transformer_accu import AccuConfig
 from cgbench.models.parts.ragged import Layout
 
 

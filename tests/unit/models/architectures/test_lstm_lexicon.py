@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from cgbench.models.architectures.lexical_output import EPSILON
-from cgbench.models.config.architectures import LSTMLexiconConfig, build_model
+from cgbench.models.config.architectures import build_model
+from cgbench.models.config.lstm_lexicon import LSTMLexiconConfig
 from cgbench.models.parts.ragged import Ragged
 
 BOS, PAD = 0, 1

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from cgbench.models.config.architectures import SyntacticAttentionConfig, build_model
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.presets import load_preset
+from cgbench.models.config.syntactic_attention import SyntacticAttentionConfig
 from cgbench.models.parts.ragged import Ragged
 
 SOURCES = [[5, 6, 7, 2], [8, 2], [9, 10, 11, 12, 13, 2], [2]]

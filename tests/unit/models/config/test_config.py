@@ -4,6 +4,7 @@ from dataclasses import asdict
 import pytest
 
 from cgbench.errors import InputError
+from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE
 from cgbench.models.config.common import TrainingConfig
 from cgbench.models.config.presets import (
     architecture_preset,
@@ -99,3 +100,10 @@ def test_a_configuration_survives_json():
     with pytest.raises(InputError, match=r"model\.depth"):
         section_config("model", {"depth": 3})
     assert TrainingConfig().threads == 1
+
+
+def test_the_settings_and_the_code_of_an_architecture_are_in_files_of_its_name():
+    for name, entry in {**ARCHITECTURES, **OUTSIDE}.items():
+        assert entry.config.architecture == name
+        assert entry.config.__module__ == f"cgbench.models.config.{name}"
+        assert entry.module.rpartition(".")[2] in (name, "")  # OUTSIDE has no code here

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import LSTMLexiconConfig
+from cgbench.models.config.lstm_lexicon import LSTMLexiconConfig
 from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.lexicons.matrix import lexicon_matrix
 
