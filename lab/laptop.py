@@ -7,15 +7,16 @@
     python lab/laptop.py final WORK [--shared ../shared/data] [--precision float32]
 
 ``texts`` writes 20,000 training pairs of Tatoeba (German-English, at least seven words, Moses,
-lower case), other pairs of Tatoeba and the captions of Multi30k, and cuts each pool to 2,000
-candidates. ``train`` trains one member and logs its processor seconds. ``score`` measures the
-candidates, a noisy version of each and shuffled pairs with the members of some seeds. ``table``
-compares. ``final`` is a new user's build, to be run alone on a quiet machine: one command, with its
-time by the clock.
+lower case), other pairs of Tatoeba, the captions of Multi30k, news of WMT and talks of TED, and
+cuts each pool to 2,000 candidates. ``train`` trains one member and logs its processor seconds.
+``score`` measures the candidates, a noisy version of each and shuffled pairs with the members of
+some seeds. ``table`` compares. ``final`` is a new user's build, to be run alone on a quiet machine:
+one command, with its time by the clock.
 """
 
 import argparse
 import gzip
+import html
 import json
 import random
 import resource
@@ -49,10 +50,18 @@ from cgbench.text.normalisation import Normalisation, normalise_pairs
 
 LANGUAGES = ("de", "en")
 TATOEBA = "tatoeba-de-en/deu.txt.gz"
-CAPTIONS = ("multi30k/train.lc.norm.tok.de.gz", "multi30k/train.lc.norm.tok.en.gz")
+OTHER_POOLS = {
+    "multi30k": [("multi30k/train.lc.norm.tok.de.gz", "multi30k/train.lc.norm.tok.en.gz")],
+    "wmt": [
+        ("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"),
+        ("wmt-opennmt/tgt-train.txt.gz", "wmt-opennmt/src-train.txt.gz"),
+    ],
+    "ted": [(f"react/{name}.de.gz", f"react/{name}.en.gz") for name in ("valid", "test")],
+}
+"""German and English files of the pools that are not Tatoeba's."""
 TRAIN, VALID, POOL, CANDIDATES = 20_000, 500, 40_000, 2_000
 FEWEST_WORDS = 7  # of a pair of Tatoeba, so that its mean is about ten tokens
-POOLS = ("tatoeba", "multi30k")
+POOLS = ("tatoeba", *OTHER_POOLS)
 MEASURE = "reference_pe_stu"
 NEAR = 5  # candidates between a pair and its neighbours
 SHARES, PLANTINGS = (0.0, 0.05, 0.10, 0.30), 15
@@ -73,9 +82,9 @@ SELECTION = {
 
 
 def corpus_lines(path: Path) -> list[str]:
-    """The lines of a compressed text."""
+    """The lines of a compressed text, with characters for Moses' entities."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [line.rstrip("\n") for line in file]
+        return [html.unescape(line.rstrip("\n")) for line in file]
 
 
 def write_texts(work: Path, shared: Path) -> None:
@@ -89,8 +98,12 @@ def write_texts(work: Path, shared: Path) -> None:
         name: [pairs[index] for index in indices]
         for name, indices in zip(("train", "valid", "tatoeba"), slices, strict=True)
     }
-    captions = (corpus_lines(shared / name) for name in CAPTIONS)
-    corpora["multi30k"] = list(zip(*captions, strict=True))
+    for pool, files in OTHER_POOLS.items():
+        corpora[pool] = [
+            pair
+            for names in files
+            for pair in zip(*(corpus_lines(shared / name) for name in names), strict=True)
+        ]
     folder = work / "texts"
     folder.mkdir(parents=True, exist_ok=True)
     normalisation = Normalisation("moses", True, LANGUAGES, True)

@@ -1,6 +1,6 @@
 """``cgbench train`` and ``cgbench train-ensemble``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -45,11 +45,7 @@ def train_command(request: TrainRequest, form: str) -> None:
     out = request.folder
     of = summary["trained"] if summary["finished"] else preset.training.max_updates
     rows = [("updates", f"{summary['updates']:,} of {of:,}")]
-    rows += [
-        (f"{name} pairs", f"{used:,} of {pairs:,}")
-        for name, (used, pairs) in summary["pairs"].items()
-        if used < pairs
-    ]
+    rows += _left_out(summary["pairs"])
     if summary["loss"] is not None:
         rows.append(("training loss", f"{summary['loss']:.3f}"))
     rows += [
@@ -108,7 +104,20 @@ def train_ensemble_command(request: EnsembleRequest, form: str) -> None:
             if outside and outside.is_whole
             else f"translate --model {out} < source > hypotheses"
         )
-        click.echo(render(head, rows) + f"\n\nnext:  cgbench {then}")
+        blocks = [render(head, rows), f"next:  cgbench {then}"]
+        # Every member is trained on the same pairs.
+        if left_out := _left_out(summary[0]["pairs"]):
+            blocks.insert(1, render((), left_out))
+        click.echo("\n\n".join(blocks))
+
+
+def _left_out(pairs: Mapping[str, Sequence[int]]) -> list[tuple[str, str]]:
+    """A row per set that is not used as a whole."""
+    return [
+        (f"{name} pairs", f"{used:,} of {all_pairs:,}")
+        for name, (used, all_pairs) in pairs.items()
+        if used < all_pairs
+    ]
 
 
 def _say(request: TrainingOptions) -> Callable[[str], None] | None:

@@ -142,8 +142,11 @@ def count_parameters(config: ModelConfig, source_size: int, target_size: int) ->
     """
     from cgbench.models.config.architectures import build_model
 
+    require("torch", "models")
+    from cgbench.models.shapes import shapes_only
+
     def shapes(*sizes: int) -> list[tuple[int, ...]]:
-        with require("torch", "models").device("meta"):
+        with shapes_only():
             return [
                 tuple(parameter.shape) for parameter in build_model(config, *sizes).parameters()
             ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import math
 import os
 import re
@@ -192,7 +193,7 @@ def load_checkpoint(
     folder: Path, device: str = "cpu"
 ) -> tuple[nn.Module, Subwords, CheckpointConfig]:
     """Return the model (in evaluation mode, float32), its subwords and its configuration."""
-    import torch
+    from cgbench.models.shapes import shapes_only
 
     config = read_config(folder)
     check_native(folder, config)
@@ -206,8 +207,7 @@ def load_checkpoint(
             f"{folder}: the subwords differ from those that the model was trained with"
         )
     tensors, _ = read_tensors(folder / MODEL)
-    # Without storage: random initialisation would take time and change the caller's random state.
-    with torch.device("meta"):
+    with shapes_only():
         model = build_model(config.model, config.source_size, config.target_size)
     needed = model.state_dict()
     for name in sorted(needed.keys() | tensors.keys()):
@@ -232,8 +232,11 @@ def load_checkpoint(
 
 def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Check that every number is finite."""
+    import torch
+
     for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+        # The sum of finite numbers is finite, and one operation.
+        if tensor.is_floating_point() and not bool(tensor.sum(dtype=torch.float64).isfinite()):
             raise InputError(
                 f"{path}: {name} contains NaN or infinity; {DAMAGED}, or training failed"
             )
@@ -330,6 +333,19 @@ def member_summary(folder: Path) -> dict[str, Any]:
         "seed": config.seed,
         "updates": config.updates,
         "parameters": parameters,
+    }
+
+
+def pairs_in_use(folder: Path) -> dict[str, list[int]]:
+    """The number of pairs in use and of all, by set (``training``, ``validation``), of a training
+    run.
+    """
+    with (folder / METRICS).open(encoding="utf-8") as file:
+        counts = json.loads(next(file, "{}"))
+    return {
+        name: [counts[f"{prefix}pairs"], counts[f"{prefix}pairs"] + counts[f"{prefix}skipped"]]
+        for name, prefix in (("training", ""), ("validation", "validation_"))
+        if f"{prefix}pairs" in counts
     }
 
 

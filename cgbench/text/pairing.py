@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -151,38 +151,63 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
+WordPair = tuple[list[str], list[str]]
+
+
 class _Languages:
     """The words of both sides of a corpus, which tell a sentence's language."""
 
-    def __init__(self, pairs: Iterable[Pair]) -> None:
-        self.counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
-        for pair in pairs:
-            for counts, text in zip(self.counts, pair, strict=True):
-                counts.update(_words(text))
+    def __init__(self, pairs: Iterable[WordPair]) -> None:
+        self.source: Counter[str] = Counter()
+        self.target: Counter[str] = Counter()
+        for source, target in pairs:
+            self.source.update(source)
+            self.target.update(target)
+        self._sizes = math.log((self.target.total() + 1) / (self.source.total() + 1))
+        self._odds: dict[str, float] = {}
 
-    def source_odds(self, text: str) -> float:
+    def source_odds(self, words: Iterable[str]) -> float:
         """The log odds of a sentence to be of the source's language."""
-        source, target = self.counts
-        words = [word for word in _words(text) if word in source or word in target]
-        sizes = math.log((target.total() + 1) / (source.total() + 1))
-        return sum(math.log((source[word] + 0.5) / (target[word] + 0.5)) + sizes for word in words)
+        return sum(map(self._odds_of, words))
 
-    def is_swapped(self, pair: Pair) -> bool:
+    def _odds_of(self, word: str) -> float:
+        """The log odds of a word; 0 if it is on neither side."""
+        odds = self._odds.get(word)
+        if odds is None:
+            source, target = self.source[word], self.target[word]
+            odds = math.log((source + 0.5) / (target + 0.5)) + self._sizes
+            odds = self._odds[word] = odds if source or target else 0.0
+        return odds
+
+    def are_swapped(self, pair: WordPair) -> bool:
         """Whether both sides are of the other's language."""
-        return self.source_odds(pair[0]) < -ORIENTED and self.source_odds(pair[1]) > ORIENTED
+        source, target = pair
+        return self.source_odds(source) < -ORIENTED and self.source_odds(target) > ORIENTED
 
 
 def _swaps(runs: Sequence[Run], training: Sequence[Run] | None) -> Fault | None:
     """Pairs whose sides are swapped, by the words of the training corpus; in that itself, by the
     words of its beginning.
     """
-    pairs = [pair for _, run in runs for pair in run]
     if training:
-        languages = _Languages(pair for _, run in training for pair in run)
+        languages = _Languages(map(_words_of_sides, _pairs_of(training)))
     else:
+        pairs = list(map(_words_of_sides, _pairs_of(runs)))
         languages = _Languages(pairs[:FIRST])
         for _ in range(3):  # what is like the beginning, and what is like it when swapped
             languages = _Languages(
-                pair[::-1] if languages.is_swapped(pair) else pair for pair in pairs
+                pair[::-1] if languages.are_swapped(pair) else pair for pair in pairs
             )
-    return _share(runs, languages.is_swapped, "have source and target swapped")
+    return _share(
+        runs,
+        lambda pair: languages.are_swapped(_words_of_sides(pair)),
+        "have source and target swapped",
+    )
+
+
+def _pairs_of(runs: Sequence[Run]) -> Iterator[Pair]:
+    return (pair for _, run in runs for pair in run)
+
+
+def _words_of_sides(pair: Pair) -> WordPair:
+    return _words(pair[0]), _words(pair[1])

@@ -134,10 +134,10 @@ def _word_gains(
     for fold in range(FOLDS):
         here = fold_of == fold
         # Counted in the pairs of the other folds, with the shift and without.
-        seen, counts = np.unique(np.append(own[~here], other[~here]), return_counts=True)
-        known = seen >= 0
-        if here.any() and known.any():
-            table = _Together(seen[known], counts[known], source.lines_with, target.lines_with)
+        pairs = np.append(own[~here], other[~here])
+        seen, counts = np.unique(pairs[pairs >= 0], return_counts=True)
+        if here.any() and len(seen):
+            table = _Together(seen, counts, source.lines_with, target.lines_with)
             gains[here] = table.fit(other[here]) - table.fit(own[here])
     return _standardised(gains)
 

@@ -72,6 +72,15 @@ def test_what_is_printed_and_that_a_finished_model_is_kept(corpus, run, tmp_path
     assert "remove it or choose another" in run(*words, "--seed", "2", status=2).stderr
 
 
+def test_an_ensemble_says_how_many_pairs_it_uses(corpus, run, tmp_path):
+    words = ["train-ensemble", *corpus, *TINY, "--members", "2", "--out", tmp_path / "e"]
+    result = run(*words)
+    used, pairs = map(int, re.search("training pairs  (\\d+) of (\\d+)", result.stdout).groups())
+    assert f"left out: training: {pairs - used} of {pairs} pairs" in result.stderr
+    rows = json.loads(run(*words, "--format", "json").stdout)
+    assert [row["pairs"]["training"] for row in rows] == [[used, pairs]] * 2
+
+
 def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_path, monkeypatch):
     words = ["train", *corpus, *TINY, "--format", "json", "--out"]
     whole = json.loads(run(*words, tmp_path / "whole").stdout)

@@ -107,6 +107,22 @@ def test_scores_load_what_they_need(metric, same_text):
     assert not [name for name in heavy if name in loaded]
 
 
+def test_training_and_translating_load_no_compiler_of_torch(tmp_path):
+    """It takes more than a second, in training, in ``translate`` and in a dry run alike."""
+    pytest.importorskip("torch")
+    pairs = {"de": "ein haus\nzwei hunde\n" * 9, "en": "a house\ntwo dogs\n" * 9}
+    for language, text in pairs.items():
+        (tmp_path / language).write_text(text)
+    tiny = ("--model", "tiny", "--device", "cpu", "--set", "training.max_updates=1")
+    texts = (str(tmp_path / "de"), str(tmp_path / "en"))
+    out = str(tmp_path / "model")
+    trained = loaded_by("train", *tiny, "--train", *texts, "--out", out)
+    words = ("translate", texts[0], "--model", out, "--output", str(tmp_path / "out"))
+    for loaded in (trained, loaded_by(*words)):
+        assert "torch" in loaded
+        assert not {"torch._dynamo", "sympy"} & {*loaded}
+
+
 def test_what_editors_see_is_what_runs():
     tree = ast.parse(Path(cgbench.__file__).read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,7 @@ class Subwords:
     def save(self, folder: Path) -> None:
         """Write ``subwords.json`` into ``folder``."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / FILE, self._json())
+        write_atomic(folder / FILE, self._json)
 
     @property
     def source_size(self) -> int:
@@ -155,7 +156,7 @@ class Subwords:
     @property
     def digest(self) -> str:
         """sha256 of the saved file; equal digests mean equal ids for every text."""
-        return hashlib.sha256(self._json().encode()).hexdigest()
+        return hashlib.sha256(self._json.encode()).hexdigest()
 
     def encode_source(self, lines: Iterable[str]) -> list[np.ndarray]:
         """Return the ids of each line, int32, </s> last; a line without tokens is only </s>."""
@@ -216,7 +217,9 @@ class Subwords:
             return "".join(pieces).replace(END_OF_WORD, " ").rstrip(" ")
         return (" " if self.unit == "words" else "").join(pieces)
 
+    @cached_property  # every checkpoint compares digests
     def _json(self) -> str:
+        """The text of the saved file."""
         fields: dict[str, Any]
         if self.both:
             return to_json({"format": 4, "tokenizer": self.tokenizer})

@@ -24,6 +24,7 @@ from cgbench.models.checkpoints import (
     holds_members,
     member_folders,
     member_summary,
+    pairs_in_use,
     publish_ensemble,
     read_config,
     read_tensors,
@@ -267,8 +268,8 @@ def _start_from(shorter: Path, out: Path) -> None:
 def train_ensemble(request: EnsembleRequest) -> list[dict[str, Any]]:
     """Train models that differ only in their seed, or resume.
 
-    :returns: a dict per member (``folder``, ``seed``, ``updates``, ``parameters``); empty with
-        ``dry_run``.
+    :returns: a dict per member (``folder``, ``seed``, ``updates``, ``parameters``, ``pairs``: of
+        both sets, those in use and all); empty with ``dry_run``.
     :raises InputError: an input, a setting or the folder is invalid.
     """
     return train_ensemble_from(*begin(request, "small"), request)
@@ -305,7 +306,9 @@ def train_ensemble_from(
         text = train_text.realise(workspace, engine)
         valid_plain = valid_text.realise(workspace, engine) if valid_text else None
         publish_ensemble(train_members(workspace, plan, text, valid_plain, engine), out)
-    return [member_summary(folder) for folder in member_folders(out)]
+    return [
+        {**member_summary(folder), "pairs": pairs_in_use(folder)} for folder in member_folders(out)
+    ]
 
 
 PUBLISHED = "ensemble.published"  # in the workspace: marks the published folder as ours

@@ -40,6 +40,7 @@ from cgbench.models.config.common import TrainingConfig
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.distributed import Processes
 from cgbench.models.training.objective import Objective
+from cgbench.models.training.optimizer import AdamW
 from cgbench.models.training.prototypes import make_prototypes, prototypes_are_due
 from cgbench.models.training.state import read_state, restore_tensors, write_state
 from cgbench.models.training.training_data import Data
@@ -425,7 +426,7 @@ def learning_rate(config: TrainingConfig, update: int, width: int) -> float:
     return config.learning_rate * math.sqrt(warmup / update)
 
 
-def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch.optim.AdamW:
+def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> AdamW:
     """Return Adam for an objective, without weight decay for the model's
     ``undecayed_parameters``, and with a learning rate for its ``pretrained_parameters``.
     """
@@ -445,7 +446,7 @@ def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch
     for name, parameter in objective.named_parameters():
         group = 2 * (name in pretrained) + (name in without)
         groups[group]["params"].append(parameter)
-    return torch.optim.AdamW(
+    return AdamW(
         [group for group in groups if group["params"]],
         betas=(config.adam_beta1, config.adam_beta2),
         eps=config.adam_epsilon,

@@ -25,16 +25,17 @@ def reproducible(threads: int, device: str, seed: int) -> Iterator[None]:
         os.environ.setdefault(
             "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
         )  # deterministic algorithms need it
-    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    before = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     _keep_freed_memory()
     torch.set_num_threads(threads)
     with torch.random.fork_rng(devices):
         torch.manual_seed(seed)
         try:
-            torch.use_deterministic_algorithms(cuda, warn_only=True)
+            # Unlike use_deterministic_algorithms, this does not import torch's compiler (a second).
+            torch.set_deterministic_debug_mode("warn" if cuda else "default")
             yield
         finally:
-            torch.use_deterministic_algorithms(before[1])
+            torch.set_deterministic_debug_mode(before[1])
             torch.set_num_threads(before[0])
 
 

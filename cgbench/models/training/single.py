@@ -18,6 +18,7 @@ from cgbench.models.checkpoints import (
     STATE,
     member_summary,
     open_tensors,
+    pairs_in_use,
     read_config,
 )
 from cgbench.models.config.architectures import OUTSIDE, check_lexicon
@@ -171,12 +172,7 @@ def run_summary(out: Path, finished: bool = True) -> dict[str, Any]:
         }
     else:
         result["trained"] = result["updates"] = state
-    counts = reports[0] if reports else {}
-    result["pairs"] = {
-        name: [counts[f"{prefix}pairs"], counts[f"{prefix}pairs"] + counts[f"{prefix}skipped"]]
-        for name, prefix in (("training", ""), ("validation", "validation_"))
-        if f"{prefix}pairs" in counts
-    }
+    result["pairs"] = pairs_in_use(out)
     result["loss"] = next((row["loss"] for row in reversed(reports) if "loss" in row), None)
     validations = [
         row for row in reports if "valid_loss" in row and row["update"] <= result["updates"]

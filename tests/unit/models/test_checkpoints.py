@@ -1,6 +1,7 @@
 import errno
 import json
 import random
+import re
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.parts.ragged import Ragged
+from cgbench.models.shapes import shapes_only
 from cgbench.models.special_ids import EOS, SPECIALS
 from cgbench.models.text.subwords import Subwords
 
@@ -270,6 +272,29 @@ def test_finite_weights_that_are_far_too_large_are_one_line(checkpoint):
         ensemble.translate(["zwei häuser"])
     with pytest.raises(InputError, match="finite but far too large"):
         ensemble.score(["zwei häuser"], [np.array([4, EOS])])
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_are_not_finite_are_refused(checkpoint, number):
+    folder, model, *_ = checkpoint
+    (folder / "SHA256SUMS").unlink()
+    tensors = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    damaged = next(name for name, tensor in tensors.items() if tensor.is_floating_point())
+    tensors[damaged].view(-1)[3] = number
+    write_tensors(folder / "model.safetensors", tensors)
+    with pytest.raises(InputError, match=rf"{re.escape(damaged)} contains NaN or infinity"):
+        load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("config", TABLE)
+def test_a_model_without_storage_has_the_shapes_of_a_real_one(config):
+    with shapes_only():
+        shapes = build_model(config, SOURCE_SIZE, TARGET_SIZE).state_dict()
+    model = build_model(config, SOURCE_SIZE, TARGET_SIZE).state_dict()
+    assert all(tensor.is_meta for tensor in shapes.values())
+    assert {name: (tensor.shape, tensor.dtype) for name, tensor in shapes.items()} == {
+        name: (tensor.shape, tensor.dtype) for name, tensor in model.items()
+    }
 
 
 def test_an_ensemble_that_lost_or_gained_a_member_is_refused(checkpoint, tmp_path):

@@ -42,7 +42,7 @@ DAY = 24 * 3600.0
 READ = 200_000  # pairs at the beginning of a text, from which its sample is spread
 KNOWN, POOL = 1 << 15, 1 << 12  # maximum pairs of the samples: of the training text, of the pool
 TRAINED, TRANSLATED = 300, 16  # pairs that a timed model trains on, and translates
-LEAST = 0.3  # seconds of the timed updates
+LEAST = 0.1  # seconds of the timed updates
 BATCH = 1024  # maximum tokens of a timed update; an update takes time by its tokens
 PACKED = dict.fromkeys((*COMPRESSED, ".parquet"), 3)  # bytes of text per byte of such a file
 # A high learning rate from the first update on would end some runs with a gradient that is not
