@@ -32,7 +32,6 @@ from cgbench.request_fields import check as check
 from cgbench.request_fields import check_path as check_path
 from cgbench.request_fields import option as option
 from cgbench.settings import choices_of, did_you_mean
-from cgbench.yaml_text import load_yaml
 
 P = ParamSpec("P")
 R = TypeVar("R", contravariant=True)
@@ -287,6 +286,8 @@ def read_values(kind: type[Request], path: AnyPath) -> dict[str, Any]:
 
     :raises InputError: the file is not such YAML, or sets a field twice.
     """
+    from cgbench.yaml_text import load_yaml
+
     data = load_yaml(as_path(path))
     if not isinstance(data, dict):
         raise InputError(f"{path}: settings are written as 'key: value' lines")

@@ -15,30 +15,31 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cgbench.text.field_marks import HARDLY_ANY, NEARLY_ALL, Units, foreign_field_mark
 from cgbench.text.form_sample import FormSample
+from cgbench.text.line_edges import (
+    FEWEST,
+    MOST,
+    begins_with,
+    common_beginning,
+    first_field,
+    first_shape,
+    tokens_of,
+    vary,
+    whole_words,
+    without_tokens,
+    words_in,
+)
 from cgbench.text.plain_text import words_of
 
-MOST = 0.5  # of the hypotheses have the string
-NEARLY_ALL = 0.9  # of the lines have a mark between fields equally often
-MOST_FIELD_MARKS = 4
 OPENED = 1 / 3  # of the references open with a mark where nearly all hypotheses do
-HARDLY_ANY = 0.1  # of that share of the references have it
 ELLIPSIS = 3  # points
 REPEATED_ENDS = 2  # marks that end a sentence, one after another
 MOST_WORDS = 2  # of a string that no reference is compared with
-FEWEST = 3  # lines with the string
-VARIED = 0.5  # as many lines are distinct without it as among references; else a system repeats
 AGREEING = 0.2  # of the lines begin or end as their references do without a string of words
-LONGEST = 80  # characters at the beginning or the end of a line
 LONGEST_WORD = 12  # characters per word, on average, where words are separated
-LEAST_LESS = 0.15  # of the units of lines of several fields are not in the field with the text
-MOST_LOST = 0.15  # of the units that match are outside the field with the text
 
-_TOKENS = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?|.", re.DOTALL)
-_BLANK = re.compile(r"[^\S\t]")
-_WORD = re.compile(r"[^\W_]+")
 _MARKED_WORD = re.compile(r"\S*[^\w\s.,;'’-]")  # noqa: RUF001 - an apostrophe
-_FIELD_MARK = re.compile(r"[^\w\s]{2,4}|[|#~^=*/\\&@]|<\w{1,12}>|\[[^\w\s]?\w{0,12}\]")
 _ENDS = ".。．!！?？…।؟۔։።"  # noqa: RUF001 - other scripts
 _PUNCTUATION = _ENDS + "'’"  # noqa: RUF001 - an apostrophe
 _QUOTES = "\"'`\u00b4"
@@ -57,9 +58,10 @@ REMEDIES = (
 )
 """What to do about strings with these signs; any other is to be removed."""
 
-
 Pair = tuple[str, str]
 """A hypothesis and its reference."""
+Rests = Mapping[int, str]
+"""What is left of the hypotheses that have a string without it, by row."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Affix:
 def foreign_affix(
     hypotheses: FormSample,
     references: FormSample,
-    units: Callable[[str], Counter[str]],
+    units: Units,
     *,
     are_outputs: bool = True,
     are_references: bool = True,
@@ -83,7 +85,6 @@ def foreign_affix(
     """A string at the same place of most hypotheses and of hardly any reference; None without one.
 
     :param references: one per hypothesis; some may be empty.
-    :param units: what a metric compares (:func:`cgbench.text.damage.units_of`).
     :param are_outputs: the first texts are those of a system; a system may lack the final marks of
         its references, which is no error of form.
     :param are_references: the others say the same, so that a string of words alone can be judged.
@@ -93,13 +94,18 @@ def foreign_affix(
     ]
     if len(pairs) < FEWEST:
         return None
-    return (
+    affix = (
         _before(pairs, are_references)
         or _labels(pairs)
         or (_ends_of_sentences(pairs) if are_outputs else None)
         or _after(pairs, are_references)
-        or _between(hypotheses, references, units)
     )
+    if affix:
+        return affix
+    mark = foreign_field_mark(hypotheses, references, units)
+    if mark is None:
+        return None
+    return Affix(mark, "between", hypotheses.lines_with(mark), remedy_of(mark))
 
 
 def remedy_of(text: str) -> str:
@@ -108,44 +114,32 @@ def remedy_of(text: str) -> str:
     return remedy or "remove it from every line"
 
 
-def tokens_of(text: str, *, last: bool = False) -> list[str]:
-    """The characters of the beginning or the end of a line, with each number as ``0`` and other
-    blanks as a blank.
-    """
-    text = _BLANK.sub(" ", text[-LONGEST:] if last else text[:LONGEST])
-    tokens = ["0" if token[0].isdigit() else token for token in _TOKENS.findall(text)]
-    return tokens[::-1] if last else tokens
+def _before(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
+    """A string before the text."""
+    if not _is_common(hypothesis[0] for hypothesis, _ in pairs):
+        return None  # fast: most texts end here
+    common = whole_words(common_beginning([tokens_of(hypothesis) for hypothesis, _ in pairs]))
+    of_references = common_beginning([tokens_of(reference) for _, reference in pairs])
+    beginning = _foreign_beginning(common, of_references)
+    text = "".join(beginning)
+    rests = _without(pairs, beginning)
+    if not text.strip() or not _is_foreign(pairs, rests, common):
+        return None
+    if not are_references and not _is_label(text):
+        return None
+    has_mark = _has_mark(text)
+    if not has_mark and not _agree_better_without(pairs, rests):
+        return None
+    is_opening = has_mark and len(text.strip()) == 1 and _is_class(text.strip(), _OPENING)
+    if is_opening and _references_open_too(pairs, rests):
+        return None
+    row, rest = next(iter(rests.items()))
+    example = pairs[row][0][: len(pairs[row][0]) - len(rest)]
+    return Affix(example, "before", len(rests), remedy_of(example))
 
 
-def _is_label(text: str) -> bool:
-    """Whether a string is none that sentences of the same kind may share."""
-    return _has_mark(_unquoted(text)) and len(words_in(text)) <= MOST_WORDS
-
-
-def words_in(text: str) -> list[str]:
-    """The runs of letters and digits of a text."""
-    return _WORD.findall(text)
-
-
-def common_beginning(lines: Sequence[Sequence[str]], least: float = MOST) -> list[str]:
-    """The longest beginning that ``least`` of the lines share."""
-    beginning: list[str] = []
-    sharing, needed = list(lines), max(FEWEST, least * len(lines))
-    while len(beginning) < LONGEST:
-        position = len(beginning)
-        counts = Counter(line[position] for line in sharing if len(line) > position)
-        if not counts:
-            break
-        token, count = counts.most_common(1)[0]
-        if count < needed:
-            break
-        beginning.append(token)
-        sharing = [line for line in sharing if len(line) > position and line[position] == token]
-    return beginning
-
-
-def _foreign_part(beginning: list[str], of_references: Sequence[str]) -> list[str]:
-    """A beginning of hypotheses without the part at its end that references begin with."""
+def _foreign_beginning(beginning: list[str], of_references: Sequence[str]) -> list[str]:
+    """A beginning of hypotheses without what stands at its end that references begin with."""
     for length in range(1, len(beginning)):
         inner = beginning[length:]
         if inner == list(of_references[: len(inner)]):
@@ -153,69 +147,28 @@ def _foreign_part(beginning: list[str], of_references: Sequence[str]) -> list[st
     return beginning
 
 
-def _is_common(characters: Iterable[str]) -> bool:
-    """Whether most of these characters are the same one, or digits."""
-    counts = Counter("0" if character.isdigit() else character for character in characters)
-    return 1 + counts.most_common(1)[0][1] >= MOST * counts.total()
+def _agree_better_without(pairs: Sequence[Pair], rests: Rests) -> bool:
+    """Whether few lines begin as their references do with words before the text, and many without
+    them.
+    """
+    before = sum(_same_word(*pairs[row], 0) for row in rests)
+    after = sum(_same_word(rest, pairs[row][1], 0) for row, rest in rests.items())
+    return after - before >= max(FEWEST, AGREEING * len(rests))
 
 
-def whole_words(beginning: list[str]) -> list[str]:
-    """A beginning without the word that it breaks off in."""
-    length = len(beginning)
-    while length and _WORD.fullmatch(beginning[length - 1]):
-        length -= 1
-    return beginning[:length]
-
-
-def _begins(line: Sequence[str], beginning: Sequence[str]) -> bool:
-    return len(line) >= len(beginning) and list(line[: len(beginning)]) == list(beginning)
-
-
-def _has_mark(text: str) -> bool:
-    """Whether a string has a number or a mark that is no punctuation of a sentence."""
-    return any(
-        character.isdigit()
-        or character == "\t"
-        or (unicodedata.category(character)[0] in "PS" and character not in _PUNCTUATION)
-        for character in text
-    )
-
-
-def _before(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
-    """A string before the text."""
-    if not _is_common(hypothesis[0] for hypothesis, _ in pairs):
-        return None  # fast: most texts end here
-    common = whole_words(common_beginning([tokens_of(hypothesis) for hypothesis, _ in pairs]))
-    of_references = common_beginning([tokens_of(reference) for _, reference in pairs])
-    beginning = _foreign_part(common, of_references)
-    text = "".join(beginning)
-    rests = _without(pairs, beginning)
-    if not text.strip() or not _is_foreign(pairs, rests, common):
-        return None
-    if not are_references and not _is_label(text):
-        return None
-    if not _has_mark(text):
-        # Words alone: with them, few lines begin as their references do; without them, many.
-        before = sum(_same_word(pairs[row][0], pairs[row][1], 0) for row in rests)
-        after = sum(_same_word(rest, pairs[row][1], 0) for row, rest in rests.items())
-        if after - before < max(FEWEST, AGREEING * len(rests)):
-            return None
-    elif len(text.strip()) == 1 and _is_class(text.strip(), _OPENING):
-        # Quotes and dashes of another kind open as many references.
-        closed = sum(_is_class(rest.rstrip()[-1:], _CLOSING) for rest in rests.values())
-        are_closed = closed >= MOST * len(rests)
-        opened = sum(
-            _is_class(pairs[row][1][:1], _OPENING)
-            and not rest.lstrip().startswith(pairs[row][1][:1])
-            and (not are_closed or _is_class(pairs[row][1].rstrip()[-1:], _CLOSING))
-            for row, rest in rests.items()
-        )
-        of_all = len(rests) >= NEARLY_ALL * len(pairs)
-        if opened > (OPENED if of_all else HARDLY_ANY) * len(rests):
-            return None
-    row = next(iter(rests))
-    shown = pairs[row][0][: len(pairs[row][0]) - len(rests[row])]
-    return Affix(shown, "before", len(rests), remedy_of(shown))
+def _references_open_too(pairs: Sequence[Pair], rests: Rests) -> bool:
+    """Whether quotes and dashes of another kind open as many references."""
+    closed = sum(_is_class(rest.rstrip()[-1:], _CLOSING) for rest in rests.values())
+    are_closed = closed >= MOST * len(rests)
+    opened = 0
+    for row, rest in rests.items():
+        reference = pairs[row][1]
+        is_opened = _is_class(reference[:1], _OPENING)
+        is_of_text = rest.lstrip().startswith(reference[:1])
+        is_closed = _is_class(reference.rstrip()[-1:], _CLOSING)
+        opened += is_opened and not is_of_text and (not are_closed or is_closed)
+    of_all = len(rests) >= NEARLY_ALL * len(pairs)
+    return opened > (OPENED if of_all else HARDLY_ANY) * len(rests)
 
 
 def _labels(pairs: Sequence[Pair]) -> Affix | None:
@@ -225,40 +178,30 @@ def _labels(pairs: Sequence[Pair]) -> Affix | None:
         return None  # fast: most texts end here
     shapes = Counter(first_shape(hypothesis) for hypothesis, _ in pairs)
     shape, count = shapes.most_common(1)[0]
+    if not _has_mark(_unquoted(shape)) or count < max(FEWEST, MOST * len(pairs)):
+        return None
     in_references = sum(
         first_shape(reference) == shape
         or _plain(reference).startswith(_plain(hypothesis.split()[0]))
         for hypothesis, reference in pairs
     )
-    if (
-        not _has_mark(_unquoted(shape))
-        or count < max(FEWEST, MOST * len(pairs))
-        or in_references > HARDLY_ANY * count
-    ):
+    labelled = [hypothesis for hypothesis, _ in pairs if first_shape(hypothesis) == shape]
+    if in_references > HARDLY_ANY * count or not vary(labelled, [other for _, other in pairs]):
         return None
-    with_it = [hypothesis for hypothesis, _ in pairs if first_shape(hypothesis) == shape]
-    if not _varies(with_it, [reference for _, reference in pairs]):
-        return None
-    example = with_it[0]
-    shown = re.split(r"\s", example, maxsplit=1)[0]
-    return Affix(shown, "before", count, remedy_of(shown))
+    label = first_field(labelled[0])
+    return Affix(label, "before", count, remedy_of(label))
 
 
 def _after(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
     """A string after the text."""
     if not _is_common(hypothesis.rstrip(_END_OF_TEXT)[-1:] for hypothesis, _ in pairs):
         return None
+    # Both endings are read from the end of the line.
     common = common_beginning([tokens_of(hypothesis, last=True) for hypothesis, _ in pairs])
-    ending = _foreign_part(
-        common,
-        common_beginning([tokens_of(reference.rstrip(), last=True) for _, reference in pairs]),
-    )
+    ends_of_references = [tokens_of(reference.rstrip(), last=True) for _, reference in pairs]
+    ending = _foreign_beginning(common, common_beginning(ends_of_references))
     if ending == common:
-        # The end of a sentence before the string is text.
-        end_of_text: list[str] = []
-        while ending and ending[-1] in _END_OF_TEXT:
-            end_of_text.append(ending.pop())
-        common = ending = whole_words(ending + end_of_text[-1:] * (end_of_text[-1:] == [" "]))
+        common = ending = _without_end_of_text(ending)
     text = "".join(reversed(ending))
     rests = _without(pairs, ending, last=True)
     is_punctuation = all(_is_class(mark, _CLOSING) or mark.isspace() for mark in text)
@@ -269,12 +212,23 @@ def _after(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
     if not are_references and not _is_label(text):
         return None
     if not _has_mark(text):
-        after = sum(_same_word(rest, pairs[row][1], -1) for row, rest in rests.items())
-        if after < max(FEWEST, AGREEING * len(rests)):
+        agreeing = sum(_same_word(rest, pairs[row][1], -1) for row, rest in rests.items())
+        if agreeing < max(FEWEST, AGREEING * len(rests)):
             return None
-    row = next(iter(rests))
-    shown = pairs[row][0].rstrip()[len(rests[row]) :]
-    return Affix(shown, "after", len(rests), remedy_of(shown))
+    row, rest = next(iter(rests.items()))
+    example = pairs[row][0].rstrip()[len(rest) :]
+    return Affix(example, "after", len(rests), remedy_of(example))
+
+
+def _without_end_of_text(ending: list[str]) -> list[str]:
+    """An ending, read from its end, without the end of a sentence before it, which is text; a
+    blank before the ending stays.
+    """
+    length = len(ending)
+    while length and ending[length - 1] in _END_OF_TEXT:
+        length -= 1
+    blank = [" "] if ending[length : length + 1] == [" "] else []
+    return whole_words(ending[:length] + blank)
 
 
 def _closes_nothing(text: str, rests: Iterable[str]) -> bool:
@@ -323,48 +277,35 @@ def _without(pairs: Sequence[Pair], affix: Sequence[str], *, last: bool = False)
     rests = {}
     for row, (hypothesis, _) in enumerate(pairs):
         line = hypothesis.rstrip() if last else hypothesis
-        if affix and _begins(tokens_of(line, last=last), affix):
-            rests[row] = without(line, len(affix), last=last)
+        if affix and begins_with(tokens_of(line, last=last), affix):
+            rests[row] = without_tokens(line, len(affix), last=last)
     return rests
 
 
-def without(line: str, count: int, *, last: bool = False) -> str:
-    """A line without its first or last tokens (:func:`tokens_of`)."""
-    tokens = _TOKENS.findall(line[-LONGEST:] if last else line[:LONGEST])
-    size = sum(map(len, tokens[len(tokens) - count :] if last else tokens[:count]))
-    return line[: len(line) - size] if last else line[size:]
-
-
 def _is_foreign(
-    pairs: Sequence[Pair], rests: Mapping[int, str], affix: Sequence[str], *, last: bool = False
+    pairs: Sequence[Pair], rests: Rests, affix: Sequence[str], *, last: bool = False
 ) -> bool:
     """Whether most hypotheses and hardly any reference have these tokens, in whatever form, and a
     text besides.
 
-    :param rests: the hypotheses that have them, without the part of them that is no text.
+    :param rests: the hypotheses that have them, without what of them is no text.
     """
     if len(rests) < max(FEWEST, MOST * len(pairs)):
         return False
     text = _plain("".join(affix))
     references = [_plain("".join(tokens_of(reference, last=last))) for _, reference in pairs]
     full = [reference for reference in references if reference]
-    with_it = sum(reference.startswith(text) for reference in full) if text else 0
+    count = sum(reference.startswith(text) for reference in full) if text else 0
     share = len(rests) / len(pairs)
-    if with_it > HARDLY_ANY * share * max(1, len(full)):
+    if count > HARDLY_ANY * share * max(1, len(full)):
         return False
-    texts = [rest.strip() for rest in rests.values()]
-    return _varies(texts, full)
+    return vary([rest.strip() for rest in rests.values()], full)
 
 
-def _varies(texts: Sequence[str], references: Sequence[str]) -> bool:
-    """Whether lines differ as references do, so that no system repeats itself."""
-    expected = len({*references}) / max(1, len(references))
-    return len({text for text in texts if text}) >= max(FEWEST, VARIED * expected * len(texts))
-
-
-def _plain(text: str) -> str:
-    """A text without case and blanks; a blank alone stays."""
-    return "".join(text.casefold().split()) or text[:1]
+def _is_common(characters: Iterable[str]) -> bool:
+    """Whether most of these characters are the same one, or digits."""
+    counts = Counter("0" if character.isdigit() else character for character in characters)
+    return 1 + counts.most_common(1)[0][1] >= MOST * counts.total()
 
 
 def _same_word(text: str, other: str, index: int) -> bool:
@@ -380,57 +321,24 @@ def _same_word(text: str, other: str, index: int) -> bool:
     return words[index] == others[index]
 
 
-def _between(
-    hypotheses: FormSample, references: FormSample, units: Callable[[str], Counter[str]]
-) -> Affix | None:
-    """A mark that separates fields, of which one alone is the text."""
-    n = len(hypotheses.lines)
-    for mark in field_marks(hypotheses):
-        count = hypotheses.lines_with(mark)
-        if count < max(FEWEST, MOST * n) or references.lines_with(mark) > HARDLY_ANY * count:
-            continue
-        if separates_all(mark, hypotheses.lines):
-            return Affix(mark, "between", count, remedy_of(mark))
-        fields = [
-            ([field.strip() for field in hypothesis.split(mark)], reference)
-            for hypothesis, reference in zip(hypotheses.lines, references.lines, strict=True)
-            if mark in hypothesis
-        ]
-        whole = sum((units(" ".join(texts)) for texts, _ in fields), Counter[str]()).total()
-        matches = sum((units(" ".join(texts)) & units(other)).total() for texts, other in fields)
-        for index in (0, 1, -1, 2):
-            chosen = [
-                (units(texts[index]), units(other))
-                for texts, other in fields
-                if -len(texts) <= index < len(texts)
-            ]
-            in_field = sum(of_field.total() for of_field, _ in chosen)
-            matches_in_field = sum((of_field & other).total() for of_field, other in chosen)
-            if (
-                matches
-                and in_field <= (1 - LEAST_LESS) * whole
-                and matches_in_field >= (1 - MOST_LOST) * matches
-            ):
-                return Affix(mark, "between", count, remedy_of(mark))
-    return None
+def _plain(text: str) -> str:
+    """A text without case and blanks; a blank alone stays."""
+    return "".join(text.casefold().split()) or text[:1]
 
 
-def separates_all(mark: str, lines: Sequence[str]) -> bool:
-    """Whether nearly all lines have a mark equally often, between texts that differ."""
-    full = [line for line in lines if line.strip()]
-    times = Counter(line.count(mark) for line in full)
-    ((most_times, count),) = times.most_common(1)
-    firsts = [line.partition(mark)[0] for line in full]
-    return most_times > 0 and count >= NEARLY_ALL * len(full) and _varies(firsts, full)
+def _is_label(text: str) -> bool:
+    """Whether a string is none that sentences of the same kind may share."""
+    return _has_mark(_unquoted(text)) and len(words_in(text)) <= MOST_WORDS
 
 
-def field_marks(text: FormSample) -> list[str]:
-    """What may separate fields: words of a few marks, the most frequent first, and tabs."""
-    counts = Counter(
-        {word: count for word, count in text.marked_counts.items() if _FIELD_MARK.fullmatch(word)}
+def _has_mark(text: str) -> bool:
+    """Whether a string has a number or a mark that is no punctuation of a sentence."""
+    return any(
+        character.isdigit()
+        or character == "\t"
+        or (unicodedata.category(character)[0] in "PS" and character not in _PUNCTUATION)
+        for character in text
     )
-    tabs = ["\t"] * ("\t" in text.characters)
-    return tabs + [mark for mark, _ in counts.most_common(MOST_FIELD_MARKS)]
 
 
 def _is_class(character: str, categories: tuple[str, ...]) -> bool:
@@ -444,8 +352,3 @@ def _unquoted(text: str) -> str:
     return "".join(
         character for character in text if not _is_class(character, (*_OPENING, *_CLOSING))
     )
-
-
-def first_shape(text: str) -> str:
-    """The first field of a line, with each word as ``w``."""
-    return _WORD.sub("w", re.split(r"\s", text, maxsplit=1)[0])

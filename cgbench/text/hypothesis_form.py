@@ -7,8 +7,9 @@ is a law, not a list of errors:
 - a string at the same place of most hypotheses and of hardly any reference is not part of the text
   (:mod:`cgbench.text.affixes`);
 - lines of a format (XML, JSON) are no texts, even on both sides (:mod:`cgbench.text.markup_check`);
-- neither side is written in pieces of words, and a symbol that only the hypotheses have does not
-  keep them from matching (:mod:`cgbench.text.pieces`);
+- neither side is written in pieces of words (:mod:`cgbench.text.pieces`);
+- a symbol that only the hypotheses have does not keep them from matching
+  (:mod:`cgbench.text.foreign_symbols`);
 - lines fit their own references better than others (:mod:`cgbench.text.line_order`);
 - case, tokenisation, blanks and escapes are those of the references
   (:mod:`cgbench.text.profile` and :mod:`cgbench.text.pair_contrasts`, only with enough evidence).
@@ -27,11 +28,12 @@ from dataclasses import dataclass
 from cgbench.errors import argument
 from cgbench.text.affixes import foreign_affix
 from cgbench.text.damage import FORM_LINES, LONGEST, forms_of, sampled, units_of
+from cgbench.text.foreign_symbols import foreign_symbol
 from cgbench.text.form_sample import FormSample
 from cgbench.text.line_order import displacement
 from cgbench.text.markup_check import JSON, are_counted, format_of, wrapper_of_both
 from cgbench.text.pair_contrasts import lack_blanks, other_case, written_twice
-from cgbench.text.pieces import FEWEST_OF_BOTH, foreign_symbol, piece_marks
+from cgbench.text.pieces import FEWEST_OF_BOTH, piece_marks
 from cgbench.text.profile import CASE, Profile, contrasts, lacks_escapes
 
 BLANKS, MARKS, CHARACTERS = "blanks", "marks", "characters"

@@ -14,7 +14,7 @@ from cgbench.errors import InputError
 from cgbench.files import write_atomic
 from cgbench.text.columns import Column, read_column
 from cgbench.text.formats import CorpusSpec, form
-from cgbench.text.joins import index_of
+from cgbench.text.identities import index_of
 from cgbench.text.remote import local
 from cgbench.text.streams import is_stdin, split_name
 

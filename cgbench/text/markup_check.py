@@ -13,22 +13,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 
-from cgbench.text.affixes import (
-    MOST_WORDS,
-    NEARLY_ALL,
-    Affix,
-    common_beginning,
-    field_marks,
-    first_shape,
-    remedy_of,
-    separates_all,
-    tokens_of,
-    whole_words,
-    without,
-    words_in,
-)
+from cgbench.text.affixes import MOST_WORDS, Affix, remedy_of
+from cgbench.text.field_marks import NEARLY_ALL, field_marks, separates_all
 from cgbench.text.form_sample import FormSample
 from cgbench.text.formal import is_formal, is_markup
+from cgbench.text.line_edges import (
+    common_beginning,
+    first_shape,
+    tokens_of,
+    whole_words,
+    without_tokens,
+    words_in,
+)
 from cgbench.text.plain_text import words_of
 
 MOST = 0.5  # of the lines
@@ -137,7 +133,10 @@ def _around(lines: Sequence[str]) -> Iterator[tuple[Affix, list[str]]]:
     strings = "".join(before), "".join(reversed(after))
     if max(len(words_in(text)) for text in strings) > MOST_WORDS:
         return  # sentences of a template
-    texts = [without(without(line.rstrip(), len(after), last=True), len(before)) for line in lines]
+    texts = [
+        without_tokens(without_tokens(line.rstrip(), len(after), last=True), len(before))
+        for line in lines
+    ]
     of_markup = [sum(map(is_markup, text)) for text in strings]
     text, place = (strings[0], "before") if of_markup[0] >= of_markup[1] else (strings[1], "after")
     yield Affix(text, place, len(lines), remedy_of(text)), texts

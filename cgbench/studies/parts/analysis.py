@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.evaluation.analysis import Analysis
 from cgbench.benchmark.score.forms.analyses import AnalysisLayout, Blocks
-from cgbench.benchmark.score.forms.as_json import as_json
 from cgbench.benchmark.score.forms.rows import Row, rows_of
 from cgbench.studies.parts.options import PartsOptions
 from cgbench.text.columns import Column
@@ -40,6 +39,8 @@ def _tables(parts: "PartsScores", width: int, one_line: bool) -> Blocks:
 
 
 def _json(parts: "PartsScores", systems: Sequence[str]) -> list[Any]:
+    from cgbench.benchmark.score.forms.as_json import as_json
+
     rows = [
         residual | {"by": "parts", "bins": scores["bins"]}
         for residual, scores in zip(as_json(parts.residual), as_json(parts.scored), strict=True)

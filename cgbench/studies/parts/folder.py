@@ -42,7 +42,7 @@ from cgbench.locks import replacing
 from cgbench.request import check_path
 from cgbench.steps import check_folder, hash_value
 from cgbench.text.formats import Pair
-from cgbench.text.joins import bare
+from cgbench.text.identities import bare
 from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.streams import read_lines
 

@@ -23,7 +23,7 @@ from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 from cgbench.studies.rules.rule import TYPES, Rule, Verdict, convert_rules
 from cgbench.text.columns import Column
-from cgbench.text.joins import rows_by_id
+from cgbench.text.identities import rows_by_id
 from cgbench.text.rows import Table, read_objects
 from cgbench.text.streams import form
 

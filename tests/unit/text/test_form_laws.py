@@ -243,6 +243,19 @@ def test_a_bracket_that_closes_nothing_is_no_punctuation():
     assert not any("')' after" in text for text in told(noted, NAMES * 6))
 
 
+def test_a_run_of_symbols_is_named_as_a_whole():
+    """Both are in as many lines; the order of a set decided which was named."""
+    lines = [
+        "a dog saw the old man near the house today",
+        "the house is small but the garden is large",
+        "we walked home after the meeting ended",
+        "she reads many books about history",
+        "they will visit friends in the mountains",
+    ]
+    (text,) = told([f"{line[:3]}##{line[3:]}" for line in lines], lines)
+    assert text.startswith("'##' in 5 of 5 hypotheses")
+
+
 def test_an_ellipsis_at_the_end_of_every_line_is_told():
     dotted = [f"{line.rstrip('.?')}..." for line in SENTENCES]
     assert told(dotted, SENTENCES) and told(dotted, dotted) == []

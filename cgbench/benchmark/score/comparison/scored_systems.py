@@ -17,7 +17,6 @@ from cgbench.benchmark.score.comparison.comparison import (
     compare_statistics,
 )
 from cgbench.benchmark.score.comparison.design import Sampling
-from cgbench.benchmark.score.comparison.drop import Drop
 from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.requirements import (
     CheckedRequirement,
@@ -29,6 +28,7 @@ from cgbench.benchmark.score.comparison.results import Pair, Score, SubsetScores
 
 if TYPE_CHECKING:
     from cgbench.benchmark.measure.metrics.published import PublishedScore
+    from cgbench.benchmark.score.comparison.drop import Drop
     from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
 
 

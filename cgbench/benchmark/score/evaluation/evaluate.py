@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.bins import Feature, coinciding, feature_of_column
-from cgbench.benchmark.score.comparison.drop import ControlSet
 from cgbench.benchmark.score.evaluation.analyses import options_of, requested_analyses
 from cgbench.benchmark.score.evaluation.analysis import Analysis
 from cgbench.benchmark.score.evaluation.example_sets import (
@@ -49,8 +48,9 @@ from cgbench.errors import InputError, InputWarning, argument
 from cgbench.request import accepts
 from cgbench.text.columns import Column, short_name
 from cgbench.text.hypothesis_form import Reading
+from cgbench.text.identities import index_of
 from cgbench.text.inputs import Texts
-from cgbench.text.joins import Examples, index_of
+from cgbench.text.joins import Examples
 
 if TYPE_CHECKING:
     from cgbench.benchmark.measure.metrics.published import PublishedScore
@@ -119,6 +119,8 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext, *, is_first: b
     sampling = context.once("sampling", lambda: sampling_of(request, test))
     control_set = None
     if control:
+        from cgbench.benchmark.score.comparison.drop import ControlSet
+
         check_same_runs("control_systems", control.systems, test.systems)
         control_sampling = context.once("control sampling", lambda: sampling_of(request, control))
         control_set = ControlSet(control.metric, control_sampling, control.systems)

@@ -21,7 +21,7 @@ from cgbench.benchmark.score.evaluation.example_sets import ExampleSet, release_
 from cgbench.benchmark.score.evaluation.features import FeatureInputs, table_column
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.errors import InputError, argument, warn
-from cgbench.text.joins import MISSING, spelled_alike
+from cgbench.text.identities import MISSING, spelled_alike
 
 WIDER = 1.05
 """Unused clusters are reported if they would widen an interval by this factor."""

@@ -15,7 +15,6 @@ from cgbench.benchmark.score.comparison.comparison import (
     compare,
 )
 from cgbench.benchmark.score.comparison.design import Sampling
-from cgbench.benchmark.score.comparison.drop import ControlSet, drops
 from cgbench.benchmark.score.comparison.intervals import FEWEST
 from cgbench.benchmark.score.comparison.paired_tests import TESTS
 from cgbench.benchmark.score.comparison.results import Pair, Score
@@ -31,6 +30,7 @@ from cgbench.text.sidecar import PROMPT, settings_label
 
 if TYPE_CHECKING:
     from cgbench.benchmark.measure.metrics.published import PublishedScore
+    from cgbench.benchmark.score.comparison.drop import ControlSet
 
 
 @dataclass(frozen=True)
@@ -222,9 +222,10 @@ def score(
     signature = _signature(metric, sampling, systems, comparison, binning, control, normalised)
     lost = {}
     if control:
-        lost = drops(
-            metric, sampling, results, control, comparison, baseline if comparison.paired else None
-        )
+        from cgbench.benchmark.score.comparison.drop import drops
+
+        tested_against = baseline if comparison.paired else None
+        lost = drops(metric, sampling, results, control, comparison, tested_against)
     findings = [
         metric.findings(system.runs, list(result.statistics), human)
         for system, result in zip(systems, results, strict=True)

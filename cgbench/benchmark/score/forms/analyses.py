@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
-from cgbench.benchmark.score.forms.as_json import as_json, differences_as_json, row_as_json
-from cgbench.benchmark.score.forms.difference_tables import differences_tables
 from cgbench.benchmark.score.forms.rows import Row, differences_rows, rows_of
 from cgbench.benchmark.score.forms.tables import table_of_rows, tables_of
 from cgbench.tables import Note, OutputTable
@@ -35,27 +33,48 @@ class AnalysisLayout:
     default, the tables."""
 
 
+def _differences_tables(pairs: Any, width: int, one_line: bool) -> Blocks:
+    from cgbench.benchmark.score.forms.difference_tables import differences_tables
+
+    return differences_tables(pairs, width)
+
+
+def _differences_as_json(pairs: Any, systems: Sequence[str]) -> list[Any]:
+    from cgbench.benchmark.score.forms.as_json import differences_as_json
+
+    values = {pair.system: differences_as_json(pair) for pair in pairs}
+    return [values.get(system) for system in systems]
+
+
+def _scores_as_json(scored: Any, systems: Sequence[str]) -> list[Any]:
+    from cgbench.benchmark.score.forms.as_json import as_json
+
+    return as_json(scored)
+
+
+def _rows_as_json(rows: Any, systems: Sequence[str]) -> list[Any]:
+    from cgbench.benchmark.score.forms.as_json import row_as_json
+
+    return [[row_as_json(row) for row in rows if row.system == system] for system in systems]
+
+
 EXPOSURE = AnalysisLayout(
     rows=lambda exposure, scored: [
         replace(row, by="exposure", analysis="exposure") for row in rows_of(exposure)
     ],
     blocks=lambda exposure, width, one_line: tables_of(exposure, width, False, one_line),
-    json=lambda exposure, systems: as_json(exposure),
+    json=_scores_as_json,
 )
 DIFFERENCES = AnalysisLayout(
     rows=lambda pairs, scored: [row for pair in pairs for row in differences_rows(scored, pair)],
-    blocks=lambda pairs, width, one_line: differences_tables(pairs, width),
-    json=lambda pairs, systems: list(
-        map({pair.system: differences_as_json(pair) for pair in pairs}.get, systems)
-    ),
+    blocks=_differences_tables,
+    json=_differences_as_json,
     section=lambda evaluation, decimals: "",  # the page has differences even if not requested
 )
 ROWS = AnalysisLayout(
     rows=lambda rows, scored: rows,
     blocks=lambda rows, width, one_line: [table_of_rows(rows, width)],
-    json=lambda rows, systems: [
-        [row_as_json(row) for row in rows if row.system == system] for system in systems
-    ],
+    json=_rows_as_json,
 )
 """The layout of an analysis whose result is rows of the long table."""
 Layouts = Mapping[str, AnalysisLayout]
@@ -87,8 +106,8 @@ def scores_as_json(
     scored: ScoredSystems, analyses: Mapping[str, Any], layouts: Layouts
 ) -> list[dict[str, Any]]:
     """The scores of each system, with every analysis under its name."""
-    values = as_json(scored)
     systems = [result.system for result in scored.results]
+    values = _scores_as_json(scored, systems)
     for name, result in analyses.items():
         of_systems = layouts.get(name, ROWS).json(result, systems)
         values = [

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.measure.metrics.metric import Metric
-from cgbench.benchmark.score.comparison.found_differences import Differences
 from cgbench.benchmark.score.comparison.results import Score, SubsetScores, SystemScores
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems, describe
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.tiers import ranks
 from cgbench.benchmark.score.forms.columns import of_results
 from cgbench.benchmark.score.forms.rows import Row, rounded
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.score.comparison.found_differences import Differences
 
 
 def as_json(scored: ScoredSystems) -> list[dict[str, Any]]:

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.score.comparison.drop import Drop
-from cgbench.benchmark.score.comparison.found_differences import Differences
 from cgbench.benchmark.score.comparison.results import Pair, Score, SubsetScores, Tested
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.forms.columns import COLUMNS, names, of_results
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.score.comparison.drop import Drop
+    from cgbench.benchmark.score.comparison.found_differences import Differences
 
 
 @dataclass(frozen=True)

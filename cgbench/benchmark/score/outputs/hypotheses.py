@@ -13,8 +13,9 @@ from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.errors import InputError, argument, warn
 from cgbench.numbers_as_text import counted
 from cgbench.text.columns import Column, read_column, short_name
+from cgbench.text.identities import index_of
 from cgbench.text.inputs import AnyPath, Texts, as_column, is_path
-from cgbench.text.joins import NONE, Examples, index_of
+from cgbench.text.joins import NONE, Examples
 from cgbench.text.plain_text import words_of
 from cgbench.text.remote import local
 from cgbench.text.sidecar import read_sidecar

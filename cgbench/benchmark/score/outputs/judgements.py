@@ -33,7 +33,7 @@ from cgbench.benchmark.score.outputs.score_files import (
 from cgbench.errors import InputError, argument, warn
 from cgbench.numbers_as_text import counted
 from cgbench.settings import did_you_mean
-from cgbench.text.joins import spelled_alike
+from cgbench.text.identities import spelled_alike
 from cgbench.text.rows import SEGMENT_FORMS, Table, cell_text, is_number, read_objects
 from cgbench.text.streams import form
 

@@ -34,7 +34,7 @@ from cgbench.errors import InputError, argument
 from cgbench.models.servers.answers import cut_reasoning
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column
-from cgbench.text.joins import rows_by_id
+from cgbench.text.identities import rows_by_id
 from cgbench.text.rows import Table
 from cgbench.text.streams import form
 

@@ -26,7 +26,8 @@ from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, chosen_rows, read_table_column
-from cgbench.text.joins import Examples, is_identity, rows_by_id
+from cgbench.text.identities import is_identity, rows_by_id
+from cgbench.text.joins import Examples
 from cgbench.text.rows import Table, is_array
 from cgbench.text.streams import COMPRESSED, form, is_there, open_bytes, read_lines, split_name
 

@@ -32,8 +32,8 @@ from cgbench.benchmark.score.outputs.score_files import (
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name
+from cgbench.text.identities import index_of, is_identity
 from cgbench.text.inputs import is_path
-from cgbench.text.joins import index_of, is_identity
 from cgbench.text.remote import local
 from cgbench.text.rows import Table
 from cgbench.text.streams import form, read_lines
