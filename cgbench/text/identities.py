@@ -2,7 +2,7 @@
 of the example itself.
 
 Columns are recognised by their names (``id``, ``seg_id``, ``line``, ``source`` ...), and counters
-(``n``, ``no``) by their values too.
+(``n``, ``no``) by their values.
 """
 
 from __future__ import annotations
