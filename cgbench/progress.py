@@ -18,15 +18,20 @@ EVERY = "CGBENCH_LOG_EVERY"
 """Environment variable with the seconds between lines, also for worker processes; 0: no lines."""
 
 USUAL = 30.0
+BYTES = "B"
+"""The unit of sizes."""
+_COUNTS = "{n:,.0f} of {total:,.0f}"
+_SIZES = "{n_fmt} of {total_fmt}"
+"""How far it is: counts as they are, bytes in kB, MB, ..."""
 _FORMAT = (
-    "{desc}: {percentage:3.0f}%, {rate_fmt}, {remaining} left, {n_fmt}/{total_fmt}{postfix} |{bar}|"
+    "{{desc}}: {{percentage:3.0f}}%, {{rate_fmt}}, {{remaining}} left, {}{{postfix}} |{{bar}}|"
 )
 """A narrow terminal cuts the end: the bar, then the postfix, such as the loss."""
 _LONGEST = 40
 """Characters of a description before a bar: in 80 columns, percentage, rate and time left stay
 whole.
 """
-_LINE = "{desc}: {n_fmt} of {total_fmt}, {rate_fmt}, {remaining} left{postfix}"
+_LINE = "{{desc}}: {}, {{rate_fmt}}, {{remaining}} left{{postfix}}"
 _LINE_WITHOUT_TOTAL = "{desc}: {n_fmt}, {rate_fmt}, {elapsed} so far{postfix}"
 
 T = TypeVar("T")
@@ -68,20 +73,21 @@ def bar(
     options |= {
         "total": total,
         "desc": printable(prefix + description),
-        "unit": unit,
+        "unit": unit if unit == BYTES else f" {unit}",
         "unit_scale": True,
     }
+    how_far = _SIZES if unit == BYTES else _COUNTS
     if not show or tqdm is not plain_tqdm or (sys.stderr and sys.stderr.isatty()):
         hidden = None if show else True
         options["desc"] = textwrap.shorten(options["desc"], _LONGEST, placeholder="…")
         return tqdm(
             disable=hidden,
             dynamic_ncols=True,
-            bar_format=None if total is None else _FORMAT,
+            bar_format=None if total is None else _FORMAT.format(how_far),
             **options,
         )
     every = lines_every()
-    lines = _LINE_WITHOUT_TOTAL if total is None else _LINE
+    lines = _LINE_WITHOUT_TOTAL if total is None else _LINE.format(how_far)
     options |= {
         "disable": not every,
         "file": _Lines(),

@@ -33,7 +33,7 @@ def test_a_notebook_has_its_own(monkeypatch):
     monkeypatch.setattr(tqdm.autonotebook, "tqdm", lambda **options: made.append(options))
     bar(3, "work", "line")
     (options,) = made
-    assert (options["total"], options["desc"], options["unit"]) == (3, "work", "line")
+    assert (options["total"], options["desc"], options["unit"]) == (3, "work", " line")
     assert options["disable"] is None  # in a notebook: draw
 
 
@@ -45,7 +45,7 @@ def test_a_notebook_has_its_own(monkeypatch):
             "update",
             800,
             "loss 3.1",
-            "train: 800 of 2.00k, 10.0update/s, 02:00 left, loss 3.1",
+            "train: 800 of 2,000, 10.0 update/s, 02:00 left, loss 3.1",
         ),
         (None, "B", 7_400_000, "", "train: 7.40M, 92.5kB/s, 01:20 so far"),
     ],
@@ -89,7 +89,7 @@ def test_a_bar_fits_the_terminal_with_its_rate_whole(monkeypatch, width):
     last = stream.getvalue().split("\r")[-1].rstrip()
     assert (
         len(last) <= width
-        and "step 12 of 15: train member 3 of 4 of…:   0%, 100update/s, 27:45:20 left" in last
+        and "step 12 of 15: train member 3 of 4 of…:   0%, 100 update/s, 27:45:20 left" in last
     )
     assert ("loss 3.1" in last) is (width == 120)
 
