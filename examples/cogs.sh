@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # COGS: a pool of sentences with logical forms. The degree is the sentence's (degree_side=source), variables are
-# numbered by first mention (--anonymise cogs), and translations may be long.
+# numbered by first mention (--set anonymise=cogs), and translations may be long.
 #
 #   examples/cogs.sh DATA OUT       DATA has train.tsv and gen.tsv: sentence, tab, form, tab, type
 set -euo pipefail
@@ -16,7 +16,7 @@ echo "== forms as they are"
 cgbench build-react "${texts[@]}" --until candidates --out "$out/plain"
 
 echo "== variables anonymised, up to a test set"
-cgbench build-react "${texts[@]}" --anonymise cogs --set max_length_ratio=6 --set max_length_extra=20 \
+cgbench build-react "${texts[@]}" --set anonymise=cogs --set max_length_ratio=6 --set max_length_extra=20 \
   --set training.max_length=256 --members "$members" --jobs "$jobs" --set beam=1 \
   --set "training.max_updates=$updates" --set accept_ensemble=true --device cpu --out "$out/release"
 

@@ -170,5 +170,5 @@ done
 parts=(cgbench score chrf --release "$release" "${test[@]}" --parts "$out/parts" "${probes[@]}" --paired)
 answer parts "${parts[@]}"
 answer parts-once "${parts[@]}" --set known=1 --output "$out/scores/parts.html"
-answer ranking cgbench validate "$release" "${all[@]}" --metric bleu --tokenize none
+answer ranking cgbench validate "$release" "${all[@]}" --metric bleu --set tokenize=none
 answer validate cgbench validate "$release" "${all[@]}" --metric chrf --measures --report "$out/scores/measures.html"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SMCalFlow-CS: utterances with plans, as JSON lines. Names that the utterance has word for word are copied, not
-# understood: --anonymise smcalflow replaces them on both sides, and fewer pairs have a rare word.
+# understood: --set anonymise=smcalflow replaces them on both sides, and fewer pairs have a rare word.
 #
 #   examples/smcalflow.sh DATA OUT  DATA has num128.train.jsonl (or TRAIN names it) and num128.test.jsonl, with the
 #                                   fields utterance and plan
@@ -17,6 +17,6 @@ echo "== plans as they are"
 cgbench build-react "${texts[@]}" --until candidates --out "$out/plain"
 
 echo "== names anonymised, up to a test set"
-cgbench build-react "${texts[@]}" --anonymise smcalflow --set max_length_ratio=8 --set max_length_extra=40 \
+cgbench build-react "${texts[@]}" --set anonymise=smcalflow --set max_length_ratio=8 --set max_length_extra=40 \
   --set training.max_length=512 --members "$members" --jobs "$jobs" --set beam=1 \
   --set "training.max_updates=$updates" --set accept_ensemble=true --device cpu --out "$out/release"

@@ -11,7 +11,7 @@ from cgbench.request import KW_ONLY, accepts, option
 from cgbench.text.formats import CorpusSpec, Pair, form, read_pairs
 from cgbench.text.inputs import as_corpus, corpora_of
 from cgbench.text.inspection import check_pairs
-from cgbench.text.normalisation import TableOptions
+from cgbench.text.normalisation import TableOptions, TextAcceptance
 
 
 class AugmentTexts(TableOptions):
@@ -41,6 +41,9 @@ class AugmentTexts(TableOptions):
         most=1,
         metavar="SHARE",
         group="Output",
+    )
+    acceptance: TextAcceptance = option(
+        default=TextAcceptance(), help="Whether doubtful pairs are read (TextAcceptance)"
     )
 
 
@@ -99,7 +102,7 @@ def read_texts(request: AugmentTexts) -> Texts:
     out = as_corpus(request.out, None, "out").paths
     tests = corpora_of(request.tests, "test", columns=request.columns)
     _check_out(out, [file for corpus in (spec, *tests) for file in corpus.files])
-    check_pairs([spec, *tests])
+    check_pairs([spec, *tests], accept=request.acceptance.accept_text)
     test_pairs = [(test, list(read_pairs(test))) for test in tests]
     return Texts(spec, list(read_pairs(spec)), out, test_pairs)
 

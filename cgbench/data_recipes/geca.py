@@ -47,12 +47,11 @@ class Settings(Request):
         group="Augmentation",
     )
     max_length: int = option(
-        "--max-length",
+        "--set max_length",
         default=0,
         help="Use only templates from shorter pairs, both sides and a separator counted; 0: all",
         least=0,
         unit="words",
-        group="Augmentation",
     )
     samples: int = option(
         "--samples",

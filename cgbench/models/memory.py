@@ -25,12 +25,13 @@ class TranslationMemory:
     """The pairs of a corpus, as given to :func:`~cgbench.text.inputs.as_corpus`, by the similarity
     of their sources.
 
-    :raises InputError: the corpus cannot be read, or is empty.
+    :param accept: read pairs that appear to be no pairs, with a warning.
+    :raises InputError: the corpus cannot be read, or is empty, or its pairs are no pairs.
     """
 
-    def __init__(self, corpus: Any, role: str = "memory") -> None:
+    def __init__(self, corpus: Any, role: str = "memory", *, accept: bool = False) -> None:
         spec = as_corpus(corpus, role=role)
-        check_pairs([spec])
+        check_pairs([spec], accept=accept)
         pairs = list(read_pairs(spec))
         if not pairs:
             raise InputError(f"{spec}: the corpus is empty")
@@ -67,7 +68,9 @@ def translate_by_memory(request: TranslateRequest) -> list[str]:
         raise InputError(f"{address}: names no corpus; write memory:TABLE or memory:SOURCE,TARGET")
     check_output(sidecar_path(output), files_of(request.sources))
     memory = TranslationMemory(
-        name.split(",") if "," in name and not Path(name).exists() else name, argument("system")
+        name.split(",") if "," in name and not Path(name).exists() else name,
+        argument("system"),
+        accept=True,  # no option would accept it, and score --memory stops
     )
     lines, _ = lines_of(request.sources, "sources")
     identity, source = {"kind": "memory", "corpus": memory.digest}, hash_value(lines)

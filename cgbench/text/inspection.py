@@ -84,7 +84,7 @@ def check_pairs(
     corpora: Sequence[CorpusSpec],
     *,
     languages: tuple[str, str] | None = None,
-    accept: bool | None = None,
+    accept: bool,
 ) -> None:
     """Stop at corpora whose pairs are no pairs: shifted, swapped or copied sides, other scripts.
 
@@ -92,7 +92,7 @@ def check_pairs(
 
     :param corpora: the training text first, if there is one.
     :param languages: those that the user names, for tables with columns of these names.
-    :param accept: warn instead; None where they only lead to warnings.
+    :param accept: warn instead.
     :raises InputError: names the fault, its first line and the fix.
     """
     samples = [take_sample(spec) for spec in corpora]
@@ -100,13 +100,10 @@ def check_pairs(
         report(_pair_findings(samples[0], samples[1:], languages), accept=accept)
 
 
-def report(findings: Sequence[Finding], *, accept: bool | None) -> None:
-    """Print a warning per finding; one that stops raises an error, unless it is accepted.
-
-    :param accept: None where nothing stops.
-    """
+def report(findings: Sequence[Finding], *, accept: bool) -> None:
+    """Print a warning per finding; one that stops raises an error, unless it is accepted."""
     for finding in findings:
-        if finding.stops and accept is False:
+        if finding.stops and not accept:
             raise InputError(
                 f"{finding.text}; use {argument('accept_text', True)} to accept the text as it is"
             )

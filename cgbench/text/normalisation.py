@@ -209,10 +209,9 @@ class PairOptions(Request):
     )
     words: Normalising = option(default=Normalising(), help="How words are made (Normalising)")
     anonymise: Literal["none", "cogs", "smcalflow"] = option(
-        "--anonymise",
+        "--set anonymise",
         default="none",
         help="Replace names in target logical forms of this type by placeholders",
-        group="Text",
     )
 
     @property

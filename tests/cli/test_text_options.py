@@ -31,7 +31,7 @@ def forms(tmp_path):
 
 def test_anonymised_variables_are_no_rare_words(run, forms, tmp_path):
     assert "pool 1, known words 0" in run(*forms, status=2).stderr
-    run(*forms, "--anonymise", "cogs")
+    run(*forms, "--set", "anonymise=cogs")
     out = tmp_path / "out"
     assert (out / "candidates.lf").read_text() == FORM.format(4, 5) + " ; run\n"
     assert Release.open(out).lines("target", normalised=True) == [FORM.format(0, 1) + " ; run"]

@@ -17,7 +17,7 @@ TRAIN = [
     ("dogs sleep", "HUNDE SCHLAFEN"),
 ]
 LINES = ["the old dog sleeps", "", "a cat likes the house", "the old dog sleeps"]
-WITH = ("--shots", 2, "--shots-from", "train.en", "train.de", "--min-count", 1)
+WITH = ("--shots", 2, "--shots-from", "train.en", "train.de", "--set", "min_count=1")
 
 
 class Speaker(Fake):

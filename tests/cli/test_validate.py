@@ -54,7 +54,7 @@ def hyp(root, option="--hyp", stem="all"):
 
 
 def test_the_ranking_of_systems(releases, run):
-    words = ("validate", f"a={releases / 'a'}", *hyp(releases), "--samples", 400)
+    words = ("validate", f"a={releases / 'a'}", *hyp(releases), "--set", "samples=400")
     text = run(*words).stdout
     for part in (
         "correlations (Spearman",
@@ -79,7 +79,7 @@ def test_the_test_set_against_the_control_set(releases, run):
         *hyp(releases, "--control-hyp", "control"),
     )
     found = json.loads(
-        run(*words, "--metric", "exact", "--samples", 400, "--format", "json").stdout
+        run(*words, "--metric", "exact", "--set", "samples=400", "--format", "json").stdout
     )
     assert (
         found["scored"]["parts"] == {"test": 30, "control": 25}
@@ -101,10 +101,10 @@ def test_the_tokeniser_none_is_a_tokeniser(releases, run):
         "validate",
         releases / "a",
         *hyp(releases),
-        "--samples",
-        400,
-        "--tokenize",
-        "none",
+        "--set",
+        "samples=400",
+        "--set",
+        "tokenize=none",
         "--format",
         "json",
     )
@@ -112,7 +112,7 @@ def test_the_tokeniser_none_is_a_tokeniser(releases, run):
 
 
 def test_pairs_that_belong_together(releases, run):
-    words = ("validate", releases / "a", *hyp(releases), "--samples", 400)
+    words = ("validate", releases / "a", *hyp(releases), "--set", "samples=400")
     refused = run(*words, "--cluster", "document", status=2).stderr
     assert "--cluster document: the release does not name documents" in refused
     assert "tau" in run(*words, "--cluster", "source").stdout
@@ -286,6 +286,6 @@ def test_a_release_away_from_its_workspace(releases, run, tmp_path):
     assert (
         "tau"
         in run(
-            "validate", copy, *hyp(releases), "--samples", 400, "--work", releases / "a.work"
+            "validate", copy, *hyp(releases), "--set", "samples=400", "--work", releases / "a.work"
         ).stdout
     )

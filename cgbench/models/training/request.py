@@ -256,7 +256,7 @@ def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | 
     # A model may be trained on text of any form, but not on pairs that are none.
     pairs, forms = ([f for f in findings if f.of_pairs is of_pairs] for of_pairs in (True, False))
     report(pairs, accept=request.acceptance.accept_text)
-    report(forms, accept=None)
+    report(forms, accept=True)
     return plan_text("train", train, normalisation), (
         plan_text("valid", valid, normalisation) if valid else None
     )

@@ -263,7 +263,7 @@ class _Texts:
         return [originals[_joined_words(probe)] for probe in probes]
 
     def _plain(self, role: str, spec: CorpusSpec) -> ParallelText:
-        check_pairs([spec])
+        check_pairs([spec], accept=self.request.acceptance.accept_text)
         planned = plan_text(role, spec, self.normalisation)
         self.inputs[role] = [
             {"path": path.name, "sha256": code}

@@ -4,7 +4,7 @@ from typing import Literal
 
 from cgbench.argument_types import AnyRelease, Bitext, Bitexts, Folder, Text
 from cgbench.request import KW_ONLY, Request, option
-from cgbench.text.normalisation import PairOptions
+from cgbench.text.normalisation import PairOptions, TextAcceptance
 
 
 class PartsRequest(Request):
@@ -53,10 +53,9 @@ class PartsRequest(Request):
         group="Input",
     )
     compounds: Text | None = option(
-        "--compounds",
+        "--set compounds",
         default=None,
-        help="Compound of each test pair, as for CTER: shorter compounds are pieces",
-        group="Input",
+        help="File with the compound of each test pair, as for CTER: shorter compounds are pieces",
     )
     pieces: str = option(
         "--pieces",
@@ -94,4 +93,7 @@ class PartsRequest(Request):
     )
     text: PairOptions = option(
         default=PairOptions(), help="How text is read and normalised (PairOptions)"
+    )
+    acceptance: TextAcceptance = option(
+        default=TextAcceptance(), help="Whether doubtful pairs are read (TextAcceptance)"
     )

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from cgbench.argument_types import AnyRelease, Bitext, Kind, Name
 from cgbench.request import KW_ONLY, Request, option
+from cgbench.text.normalisation import TextAcceptance
 
 _SYSTEMS = Kind("systems", "hypotheses by system", lambda it: isinstance(it, Mapping), many=True)
 
@@ -71,17 +72,14 @@ class ValidateRequest(Request):
         group="Systems",
     )
     preset: str = option(
-        "--preset",
+        "--set preset",
         default="sacrebleu",
         help="BLEU preset: react, cognition, lexicon or sacrebleu",
-        group="Systems",
     )
     tokenize: Name | None = option(
-        "--tokenize",
+        "--set tokenize",
         default=None,
         help="Tokeniser of sacrebleu",
-        group="Systems",
-        metavar="NAME",
     )
     cluster: Literal["source", "document"] | None = option(
         "--cluster",
@@ -90,11 +88,13 @@ class ValidateRequest(Request):
         group="Systems",
     )
     samples: int | None = option(
-        "--samples",
+        "--set samples",
         default=None,
         help="Number of resamples [default: 1000, or as many as the pairs need]",
-        group="Advanced",
         least=1,
+    )
+    acceptance: TextAcceptance = option(
+        default=TextAcceptance(), help="Whether doubtful pairs are read (TextAcceptance)"
     )
     seed: int = option(
         default=12345,

@@ -110,6 +110,7 @@ def separate(release: Release, request: ValidateRequest, settings: Mapping[str, 
         request.systems,
         release=release,
         settings=settings,
+        accept_text=request.acceptance.accept_text,
         control=Control(request.control_systems, memory=request.controls),
         comparison=Comparison(
             paired=True, baseline=NAME, cluster=cluster, samples=request.samples, seed=request.seed

@@ -35,7 +35,6 @@ class ExportRequest(Request):
     """What :func:`export` writes."""
 
     open_field = "target_options"
-    settings_group = ""  # no --set: the options of targets have options of their own
     release: AnyRelease = option(
         help="Release to export",
     )
@@ -74,11 +73,10 @@ class ExportRequest(Request):
         group="Human evaluation",
     )
     seed: int = option(
-        "--seed",
+        "--set seed",
         default=0,
         help="Random seed for the order of systems on a page",
         least=0,
-        group="Human evaluation",
     )
     target_options: Options | None = option(
         default=None,

@@ -98,7 +98,7 @@ def _pairs_of(choice: ShotsOptions) -> list[Pair]:
             )
         return list(zip(*source, strict=True))
     corpus = as_corpus(source, role="shots_from")
-    check_pairs([corpus])
+    check_pairs([corpus], accept=choice.acceptance.accept_text)
     return list(read_pairs(corpus))
 
 

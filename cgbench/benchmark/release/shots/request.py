@@ -4,6 +4,7 @@ from typing import Literal
 
 from cgbench.argument_types import Bitext, File, Pairs, Text
 from cgbench.request import KW_ONLY, Request, option
+from cgbench.text.normalisation import TextAcceptance
 
 
 class ShotsOptions(Request):
@@ -43,11 +44,13 @@ class ShotsOptions(Request):
         least=0,
     )
     min_count: int = option(
-        "--min-count",
+        "--set min_count",
         default=3,
         help="Minimum count in --shots-from for an n-gram to be known, for --shots-by cover",
         least=1,
-        group="Shots",
+    )
+    acceptance: TextAcceptance = option(
+        default=TextAcceptance(), help="Whether doubtful pairs are read (TextAcceptance)"
     )
 
 

@@ -24,7 +24,9 @@ def with_memory(request: ScoreRequest) -> ScoreRequest:
 
     :raises InputError: the sources of a set are missing, or a system is called memory.
     """
-    memory = TranslationMemory(request.control.memory, argument("memory"))
+    memory = TranslationMemory(
+        request.control.memory, argument("memory"), accept=request.examples.accept_text
+    )
     control: Any = request.control
     outputs = memory_outputs(
         memory, _sources(request, "sources", request.sources, request.references)

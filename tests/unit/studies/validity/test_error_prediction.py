@@ -292,8 +292,8 @@ def test_the_command(tmp_path, monkeypatch):
         "--measures",
         "--metric",
         "exact",
-        "--samples",
-        "100",
+        "--set",
+        "samples=100",
     ]
     hyps = [
         word for name in ("own/x", "y", "z") for word in ("--hyp", f"{name}={tmp_path / name[-1]}")
