@@ -1,15 +1,15 @@
 // Charts as files: in the colours of paper, with their style in their attributes.
 const STYLE = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "opacity"];
 function standalone(chart) {
-  const root = document.documentElement, shown = root.dataset.theme;
+  const root = document.documentElement, theme = root.dataset.theme;
   root.dataset.theme = "light";
-  const copy = chart.cloneNode(true), parts = copy.querySelectorAll("*");
-  chart.querySelectorAll("*").forEach((part, place) => {
-    const style = getComputedStyle(part);
-    for (const name of STYLE) parts[place].setAttribute(name, style.getPropertyValue(name));
-    parts[place].removeAttribute("class");
+  const copy = chart.cloneNode(true), copies = copy.querySelectorAll("*");
+  chart.querySelectorAll("*").forEach((element, index) => {
+    const style = getComputedStyle(element);
+    for (const name of STYLE) copies[index].setAttribute(name, style.getPropertyValue(name));
+    copies[index].removeAttribute("class");
   });
-  if (shown) root.dataset.theme = shown; else delete root.dataset.theme;
+  if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
   const title = document.createElementNS(SVG, "title");
   title.textContent = chart.getAttribute("aria-label");
   copy.prepend(title);

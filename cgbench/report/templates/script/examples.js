@@ -1,12 +1,12 @@
 // The table of examples: its state, and what follows from it.
 const columns = data.columns;
 const state = { sort: data.sort[0], down: data.sort[1], page: 0, size: 25 };
-const form = $("form.filter", section), body = $("tbody", section), said = $(".said", section);
+const form = $("form.filter", section), body = $("tbody", section), status = $(".said", section);
 const heads = Array.from(section.querySelectorAll("th[data-column]"));
 const searched = data.rows.map(() => null);
-const texts = (row, name) => name === "outputs" ? row[at.outputs].flat().map((one) => one[0]).join("\n") : row[at[name]];
-const haystack = (number) => searched[number] ??= data.searched.map((name) => texts(data.rows[number], name)).join("\n").toLowerCase();
-let found = [];
+const texts = (row, name) => name === "outputs" ? row[at.outputs].flat().map((output) => output[0]).join("\n") : row[at[name]];
+const haystack = (index) => searched[index] ??= data.searched.map((name) => texts(data.rows[index], name)).join("\n").toLowerCase();
+let matching = [];  // indices of rows
 
 function filter() {
   const words = form.elements.search.value.trim().toLowerCase();
@@ -20,17 +20,17 @@ function filter() {
   }
   const bin = form.elements.bin && form.elements.bin.value;
   if (bin) tests.push((row) => row[at.bins].includes(bin));
-  found = [];
-  data.rows.forEach((row, number) => {
-    if (words && !haystack(number).includes(words)) return;
-    if (tests.every((test) => test(row))) found.push(number);
+  matching = [];
+  data.rows.forEach((row, index) => {
+    if (words && !haystack(index).includes(words)) return;
+    if (tests.every((test) => test(row))) matching.push(index);
   });
   sort();
 }
 function sort() {
   const column = columns[state.sort], sign = state.down ? -1 : 1;
-  const key = (number) => value(data.rows[number], column);
-  found.sort((a, b) => {
+  const key = (index) => value(data.rows[index], column);
+  matching.sort((a, b) => {
     const x = key(a), y = key(b);
     if (x === y) return a - b;
     if (x === null) return 1;
@@ -38,37 +38,37 @@ function sort() {
     return (x < y ? -1 : 1) * sign;
   });
   heads.forEach((head) => {
-    const mine = +head.dataset.column === state.sort;
-    if (mine) head.setAttribute("aria-sort", state.down ? "descending" : "ascending"); else head.removeAttribute("aria-sort");
+    const isSorted = +head.dataset.column === state.sort;
+    if (isSorted) head.setAttribute("aria-sort", state.down ? "descending" : "ascending"); else head.removeAttribute("aria-sort");
   });
   state.page = 0;
   show();
 }
-const shown = (column, row) => {
+const cellText = (column, row) => {
   const raw = value(row, column);
   return (column.score === "difference" && raw > 0 ? "+" : "") + (raw === null ? "–" : typeof raw === "number" ? raw.toFixed(column.digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "\u2212") : raw);
 };
-const cell = (column, row) => make("td", { "data-name": column.label, text: shown(column, row) });
+const cell = (column, row) => make("td", { "data-name": column.label, text: cellText(column, row) });
 // Of many rows only those on screen are laid out, in columns as wide as those of the table before.
 const table = $("table.examples", section);
-function many(now) {
-  if (now && !table.classList.contains("many")) {
+function many(isLong) {
+  if (isLong && !table.classList.contains("many")) {
     const widths = heads.map((head) => `${head.offsetWidth}px`);
     table.style.setProperty("--columns", `${widths.join(" ")} minmax(0, 1fr)`);
   }
-  table.classList.toggle("many", now);
+  table.classList.toggle("many", isLong);
 }
 function show() {
-  const size = state.size || Math.max(found.length, 1), pages = Math.max(1, Math.ceil(found.length / size));
+  const size = state.size || Math.max(matching.length, 1), pages = Math.max(1, Math.ceil(matching.length / size));
   state.page = Math.min(state.page, pages - 1);
-  const begin = state.page * size, rows = found.slice(begin, begin + size);
+  const begin = state.page * size, rows = matching.slice(begin, begin + size);
   many(rows.length > 100);
-  body.replaceChildren(...rows.map((number) => {
-    const row = data.rows[number];
+  body.replaceChildren(...rows.map((index) => {
+    const row = data.rows[index];
     return make("tr", {}, ...columns.map((column) => cell(column, row)), make("td", { class: "text" }, ...text(row)));
   }));
-  const part = data.rows.length === found.length ? "" : ` of ${count.format(data.rows.length)}`;
-  said.textContent = found.length ? `${count.format(begin + 1)} to ${count.format(begin + rows.length)} of ${count.format(found.length)}${part ? " found" + part : ""}` : "nothing found";
+  const ofAll = data.rows.length === matching.length ? "" : ` found of ${count.format(data.rows.length)}`;
+  status.textContent = matching.length ? `${count.format(begin + 1)} to ${count.format(begin + rows.length)} of ${count.format(matching.length)}${ofAll}` : "nothing found";
   $("[data-go='-1']", section).disabled = state.page === 0;
   $("[data-go='1']", section).disabled = state.page >= pages - 1;
 }

@@ -18,7 +18,7 @@ theme.hidden = false;
 theme.addEventListener("click", () => { document.documentElement.dataset.theme = dark() ? "light" : "dark"; label(); });
 label();
 
-addEventListener("beforeprint", () => document.querySelectorAll("details:not(.plot)").forEach((one) => { one.open = true; }));
+addEventListener("beforeprint", () => document.querySelectorAll("details:not(.plot)").forEach((details) => { details.open = true; }));
 
 document.querySelectorAll("[data-copy]").forEach((button) => {
   const name = button.textContent, text = button.dataset.copy;

@@ -1,12 +1,12 @@
 // Tables: those that do not fit, and long ones.
 // ---- tables that do not fit: less room between columns, then a row of the page, then rows as cards
 const fit = new ResizeObserver((changes) => changes.forEach(({ target }) => {
-  const table = target.firstElementChild, place = target.parentElement;
+  const table = target.firstElementChild, parent = target.parentElement;
   const overflows = () => target.scrollWidth > target.clientWidth + 1;
   table.classList.remove("tight", "as-cards", "narrow");
-  place.classList.remove("full");
+  parent.classList.remove("full");
   if (overflows()) table.classList.add("tight");
-  if (overflows()) place.classList.add("full");
+  if (overflows()) parent.classList.add("full");
   if (overflows()) table.classList.add("as-cards");
   if (overflows()) table.classList.add("narrow");
 }));

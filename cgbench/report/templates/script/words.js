@@ -11,9 +11,9 @@ function common(left, right) {
   }
   const n = left.length - begin - end, m = right.length - begin - end;
   if (n * m > MOST_CELLS) {  // too long to align: words of the other text, wherever they stand
-    const ours = new Set(left), theirs = new Set(right);
-    left.forEach((word, i) => { inLeft[i] = theirs.has(word) ? 1 : 0; });
-    right.forEach((word, i) => { inRight[i] = ours.has(word) ? 1 : 0; });
+    const wordsOfLeft = new Set(left), wordsOfRight = new Set(right);
+    left.forEach((word, i) => { inLeft[i] = wordsOfRight.has(word) ? 1 : 0; });
+    right.forEach((word, i) => { inRight[i] = wordsOfLeft.has(word) ? 1 : 0; });
     return [inLeft, inRight];
   }
   const best = new Uint16Array((n + 1) * (m + 1));
@@ -30,31 +30,32 @@ function common(left, right) {
 }
 
 // Words in runs that are marked alike: text as it is, <ins> and <del> for what only one text has.
-function marked(words, kept, tag) {
+function marked(words, isCommon, tag) {
   const out = [];
   for (let i = 0; i < words.length;) {
     let j = i;
-    while (j < words.length && kept[j] === kept[i]) j++;
+    while (j < words.length && isCommon[j] === isCommon[i]) j++;
     const text = words.slice(i, j).join(blank);
     if (out.length) out.push(blank);
-    out.push(kept[i] ? text : make(tag, { text }));
+    out.push(isCommon[i] ? text : make(tag, { text }));
     i = j;
   }
   return out;
 }
-function covered(words, sizes, kept, tag) {
+function covered(words, sizes, isCommon, tag) {
   const out = [];
-  let place = 0;
-  sizes.forEach((size, number) => {
-    const kind = size === 1 ? "piece one" : number % 2 ? "piece odd" : "piece";
+  let begin = 0;
+  sizes.forEach((size, index) => {
+    const kind = size === 1 ? "piece one" : index % 2 ? "piece odd" : "piece";
     const title = size === 1 ? "a word on its own" : `a known n-gram of ${size} words`;
-    out.push(make("span", { class: kind, title }, ...marked(words.slice(place, place + size), kept.slice(place, place + size), tag)), blank);
-    place += size;
+    out.push(make("span", { class: kind, title }, ...marked(words.slice(begin, begin + size), isCommon.slice(begin, begin + size), tag)), blank);
+    begin += size;
   });
   return out;
 }
 const LONG = 200;  // words
-function part(name, lang, nodes, words) {
+// A text with its name; a long one is cut, with a button that shows all of it.
+function block(name, lang, nodes, words) {
   const body = make("div", { dir: "auto", lang });
   if (words <= LONG) body.append(...nodes());
   else {
