@@ -4,13 +4,13 @@ systems.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
+from cgbench.records import Record
 
-@dataclass(frozen=True)
-class Kind:
+
+class Kind(Record):
     """A type of this package: a text, a corpus, the hypotheses of systems.
 
     :param name: what options of this kind are called on the command line

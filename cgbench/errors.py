@@ -8,11 +8,13 @@ import warnings
 from collections.abc import Callable
 from types import ModuleType
 
+from cgbench.patterns import pattern
+
 # Control characters, those that turn the direction of text around, and halves of characters.
-_LATE = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_CONTROL = re.compile(f"[\x00-\x1f{_LATE.pattern[1:]}")
+_LATE = pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = pattern(f"[\x00-\x1f{_LATE.pattern[1:]}")
 # An argument in a message: its name and optionally its value, as text and as its repr.
-_ARGUMENT = re.compile("\x01(\\w+)(?:\x02(.*?)\x02(.*?))?\x03", re.DOTALL)
+_ARGUMENT = pattern("\x01(\\w+)(?:\x02(.*?)\x02(.*?))?\x03", re.DOTALL)
 
 
 class _Message(Exception):  # noqa: N818 - of errors and warnings

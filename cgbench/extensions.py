@@ -10,7 +10,7 @@ read only for a name that neither cgbench nor a study has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,6 +18,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError, reason_of, warn
+from cgbench.records import Record
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -27,8 +28,7 @@ Loader = Callable[[], Any]
 """Imports an object and returns it."""
 
 
-@dataclass(frozen=True)
-class StudyCommand:
+class StudyCommand(Record):
     """A command of a study: its heading in ``cgbench --help``, its summary, and its loader."""
 
     group: str
@@ -36,8 +36,7 @@ class StudyCommand:
     load: Loader
 
 
-@dataclass(frozen=True)
-class Extension:
+class Extension(Record):
     """What a study adds, by kind and name.
 
     :param commands: of ``cgbench``. ``score_commands``: of ``cgbench score``.

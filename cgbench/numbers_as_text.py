@@ -1,11 +1,11 @@
 """Numbers, counts and lists of names as text: decimals, signs, p-values, stars."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 from cgbench.errors import printable
+from cgbench.patterns import pattern
 
-_MINUS = re.compile(r"(?<![\w.,-])-(?=[\d.])")
+_MINUS = pattern(r"(?<![\w.,-])-(?=[\d.])")
 LEVELS = (0.05, 0.01)
 """p-values below these have stars, so none of them is printed as if it were not below."""
 MORE_DECIMALS = 2

@@ -10,7 +10,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import isfinite, nan
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 from cgbench.errors import InputError, argument, require
 from cgbench.files import write_atomic
 from cgbench.numbers_as_text import fixed, span, typeset
+from cgbench.records import Record
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b270a4", "#c7864b", "#3e95fa", "#000000")
 """The palette of Okabe and Ito (2008) without its yellow. Its purple, orange and sky blue are
@@ -51,8 +52,7 @@ PICTURES = tuple(LEFT_OUT)
 """The suffixes of pictures."""
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(Record):
     """The values of a system at the labels of a chart, or any values of a histogram; nan where
     there is none.
 
@@ -107,8 +107,7 @@ class Mark(NamedTuple):
     is_hollow: bool = False
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(Record):
     """Series at the same labels, which go from left to right: a line for each, with its name at the
     end.
 

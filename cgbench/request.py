@@ -27,6 +27,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from cgbench.argument_types import AnyPath, as_path
 from cgbench.errors import InputError, argument
+from cgbench.records import Record
 from cgbench.request_fields import RARE, Field, describe_field, read_field
 from cgbench.request_fields import check as check
 from cgbench.request_fields import check_path as check_path
@@ -45,16 +46,9 @@ def _once(function: F) -> F:
     return functools.cache(function)  # type: ignore[return-value]
 
 
-class _FieldsAsParameters:
-    """What :func:`inspect.signature` prints of a request: its fields."""
-
-    def __get__(self, instance: object, kind: "type[Request]") -> inspect.Signature:
-        return _signature(kind)
-
-
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(option,))
-class Request:
-    """An immutable dataclass that converts and checks its values when it is made.
+class Request(Record):
+    """A record that converts and checks its values when it is made.
 
     The names that were given are in ``given``. A class with ``open_field = "settings"`` takes
     unknown names into its field of that name; ``settings_group`` is the heading of ``--set`` in
@@ -63,10 +57,6 @@ class Request:
 
     open_field: ClassVar[str] = ""
     settings_group: ClassVar[str] = RARE
-    __signature__: ClassVar[Any] = _FieldsAsParameters()
-
-    def __init_subclass__(cls) -> None:
-        dataclasses.dataclass(frozen=True, init=False, repr=False)(cls)
 
     def __init__(self, *values: Any, **keywords: Any) -> None:
         arguments = _arguments(type(self), values, keywords)
@@ -81,6 +71,11 @@ class Request:
         vars(self).update(values, _given=frozenset(arguments))
         vars(self).update(self.implied())
         self.check()
+
+    @classmethod
+    def parameters(cls) -> inspect.Signature:
+        """The parameters of a call."""
+        return _signature(cls)
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in given_values(self).items())
@@ -346,7 +341,7 @@ def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Accepts[P, R, 
         result = inspect.signature(function).return_annotation
         help = "\n".join(f":param {field.name}: {field.help}" for field in fields_of(cls).values())
         call.__doc__ = f"{function.__doc__ or ''}\n\n{help}"
-        call.__signature__ = _signature(cls).replace(return_annotation=result)  # type: ignore[attr-defined]
+        call.__signature__ = cls.parameters().replace(return_annotation=result)  # type: ignore[attr-defined]
         return typing.cast(Accepts[P, R, T], call)
 
     return decorate

@@ -13,6 +13,7 @@ from typing import Any
 
 from cgbench.argument_types import PATH, AnyPath, Kind
 from cgbench.errors import InputError, argument
+from cgbench.records import Record
 from cgbench.settings import (
     NO_LIMITS,
     NONE,
@@ -27,8 +28,7 @@ SET = "--set "  # the spelling of a field without an option of its own begins wi
 RARE = "Advanced"  # the group whose options only ``--help-all`` lists
 
 
-@dataclasses.dataclass(frozen=True)
-class Field:
+class Field(Record):
     """One field of a request, as help, documentation and converters need it.
 
     ``option``: its spelling on the command line, ``--by`` (``is_option``) or ``--set known``

@@ -19,7 +19,7 @@ import multiprocessing
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from cgbench.files import read_json, sync, write_json
 from cgbench.locks import locked
 from cgbench.machine import runs_remotely
 from cgbench.progress import working
+from cgbench.records import Record
 from cgbench.request import KW_ONLY, Request, option
 
 STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
@@ -45,8 +46,7 @@ def hash_value(value: Any) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Record):
     """The identity of a step: its name, configuration, inputs, and the revision of its code.
 
     ``inputs`` maps a name to a hash: of a file's bytes, or the key of the step that made it. Raise

@@ -1,16 +1,16 @@
 """Small tables, and notes between them, as text, Markdown, LaTeX, HTML or TSV."""
 
 import html
-import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from cgbench.numbers_as_text import Cell, Ready, single_line
+from cgbench.patterns import pattern
+from cgbench.records import Record
 from cgbench.terminal import folded, is_terminal
 
 FORMS = ("text", "markdown", "latex", "html", "tsv")
-_MARKDOWN = re.compile(r"[\\`*_\[\]|~$&]")
+_MARKDOWN = pattern(r"[\\`*_\[\]|~$&]")
 
 
 def render(
@@ -85,8 +85,7 @@ def _html(lines: Sequence[Sequence[str]]) -> str:
     return f"<table>\n<thead>{row(head, 'th')}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-@dataclass(frozen=True)
-class OutputTable:
+class OutputTable(Record):
     """A table of texts.
 
     ``keys``: how many columns say what a row is. ``starts``: where groups of columns start.
@@ -137,8 +136,7 @@ class OutputTable:
         return latex_table(render(self.head, self.rows, "latex"), self.caption, notes)
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(Record):
     """Lines of text between tables: notes below the table in LaTeX, or nothing there
     (``in_latex``).
 

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from cgbench.errors import InputError, argument
-from cgbench.text.streams import STDIN, form
 
 
 class FilesType(click.ParamType):
@@ -31,6 +30,8 @@ class FilesType(click.ParamType):
 
         :param greedy: whether the option takes all words that can be files.
         """
+        from cgbench.text.streams import STDIN, form
+
         if word.startswith("-") and (word != STDIN or self.many):
             return False
         return (

@@ -25,8 +25,6 @@ from cgbench.commands.lines import show as show
 from cgbench.numbers_as_text import counted
 from cgbench.request_fields import RARE
 from cgbench.settings import did_you_mean
-from cgbench.text.remote import as_given, is_address, is_pipe, local
-from cgbench.text.streams import split_name
 
 FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
 """Headings of ``--help`` that come first and last; the others keep the order of their options."""
@@ -148,6 +146,8 @@ def _one_line(error: click.UsageError) -> click.ClickException:
         commands = error.ctx.command_path.split()[1:] if error.ctx else []
         if way := new_way(error.option_name, commands, settings):
             return Failure(way)
+    from cgbench.text.remote import as_given
+
     text = as_given(error.format_message())
     see = f"; see {error.ctx.command_path} --help" if error.ctx else ""
     return Failure(f"{text[:1].lower()}{text[1:].rstrip('.').replace('. (', ' (')}{see}")
@@ -211,6 +211,9 @@ def _fetched(word: str) -> str:
     """A word of the command line, with an address or a pipe (``FILE``, ``NAME=FILE,FILE``) replaced
     by a file to read.
     """
+    from cgbench.text.remote import is_address, is_pipe, local
+    from cgbench.text.streams import split_name
+
     name, sign, value = word.partition("=")
     values = value.split(",") if sign else []
     if any(is_address(text) or is_pipe(split_name(text)[0]) for text in values):

@@ -26,7 +26,6 @@ from cgbench.errors import (
     warn,
     with_arguments,
 )
-from cgbench.text.remote import as_given
 
 if TYPE_CHECKING:
     from cgbench.benchmark.score.comparison.requirements import CheckedRequirement
@@ -85,6 +84,8 @@ def report_requirements(requirements: Sequence[CheckedRequirement]) -> None:
 def failure_of(error: Exception, context: click.Context) -> Failure | None:
     """The line for an error that a user can cause; None for an error of the program."""
     if isinstance(error, InputError):
+        from cgbench.text.remote import as_given
+
         message = as_given(as_options(error.message, context))
         # A message about a setting of a file comes after the name of the file.
         names = (
@@ -225,9 +226,11 @@ def warnings_as_lines() -> Iterator[None]:
         ) -> None:
             if not issubclass(category, InputWarning):
                 usual(message, category, *where, **keywords)
-            elif (
-                text := as_given(as_options(getattr(message, "message", str(message))))
-            ) not in printed:
+                return
+            from cgbench.text.remote import as_given
+
+            text = as_given(as_options(getattr(message, "message", str(message))))
+            if text not in printed:
                 printed.add(text)
                 note(f"warning: {printable(text)}")
 

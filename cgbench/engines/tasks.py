@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cgbench.errors import InputError, printable
+from cgbench.records import Record
 
 FAILED = "failed-task.log"  # in the output folder: the traceback of the last failed task
 
@@ -18,8 +18,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class Needs:
+class Needs(Record):
     """The resources of one task."""
 
     cores: int = 1

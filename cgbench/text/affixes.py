@@ -13,8 +13,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from cgbench.patterns import pattern
+from cgbench.records import Record
 from cgbench.text.field_marks import HARDLY_ANY, NEARLY_ALL, Units, foreign_field_mark
 from cgbench.text.form_sample import FormSample
 from cgbench.text.line_edges import (
@@ -39,7 +40,7 @@ MOST_WORDS = 2  # of a string that no reference is compared with
 AGREEING = 0.2  # of the lines begin or end as their references do without a string of words
 LONGEST_WORD = 12  # characters per word, on average, where words are separated
 
-_MARKED_WORD = re.compile(r"\S*[^\w\s.,;'’-]")  # noqa: RUF001 - an apostrophe
+_MARKED_WORD = pattern(r"\S*[^\w\s.,;'’-]")  # noqa: RUF001 - an apostrophe
 _ENDS = ".。．!！?？…।؟۔։።"  # noqa: RUF001 - other scripts
 _PUNCTUATION = _ENDS + "'’"  # noqa: RUF001 - an apostrophe
 _QUOTES = "\"'`\u00b4"
@@ -49,12 +50,12 @@ _OPENING = ("Pi", "Pf", "Ps", "Pd")
 _CLOSING = ("Pi", "Pf", "Pe", "Pd")
 
 REMEDIES = (
-    (re.compile(r"think|reason", re.I), "cut the reasoning (sed 's/.*<.think>//')"),
-    (re.compile(r"\|\|\|"), "take one field of the n-best list (awk -F' [|][|][|] ' '{print $2}')"),
-    (re.compile(r"\t"), "name the file .tsv and the column (FILE.tsv:2)"),
-    (re.compile(r"^<seg|^<hyp|^<tu|^<target"), "name the file .sgm or .xml, whose text is read"),
-    (re.compile(r"^\{|^\["), "write one text per line, or name the file .jsonl and the column"),
-    (re.compile(r"</?s>|eos|pad|unk|im_end|\|>", re.I), "remove it (skip special tokens)"),
+    (pattern(r"think|reason", re.I), "cut the reasoning (sed 's/.*<.think>//')"),
+    (pattern(r"\|\|\|"), "take one field of the n-best list (awk -F' [|][|][|] ' '{print $2}')"),
+    (pattern(r"\t"), "name the file .tsv and the column (FILE.tsv:2)"),
+    (pattern(r"^<seg|^<hyp|^<tu|^<target"), "name the file .sgm or .xml, whose text is read"),
+    (pattern(r"^\{|^\["), "write one text per line, or name the file .jsonl and the column"),
+    (pattern(r"</?s>|eos|pad|unk|im_end|\|>", re.I), "remove it (skip special tokens)"),
 )
 """What to do about strings with these signs; any other is to be removed."""
 
@@ -64,8 +65,7 @@ Rests = Mapping[int, str]
 """What is left of the hypotheses that have a string without it, by row."""
 
 
-@dataclass(frozen=True)
-class Affix:
+class Affix(Record):
     """A string of ``lines`` of the hypotheses; ``place``: ``before``, ``after`` or ``between``."""
 
     text: str

@@ -7,13 +7,13 @@ with the file.
 import ctypes
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cgbench.errors import InputError
+from cgbench.records import Record
 from cgbench.text.columns import read_text
 from cgbench.text.plain_text import not_utf8, skip_mark
 from cgbench.text.streams import PAD, is_table, open_raw, shown, whole_lines
@@ -21,8 +21,7 @@ from cgbench.text.streams import PAD, is_table, open_raw, shown, whole_lines
 BLOCK = 2 << 20
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Record):
     """Whole lines: ``buffer[:size]`` ends with a newline, and padding newlines follow.
 
     ``line`` is the number of the first line in its file, from 0.

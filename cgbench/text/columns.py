@@ -7,11 +7,12 @@ input.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Self
 
 from cgbench.errors import InputError, argument
+from cgbench.records import Record
 from cgbench.settings import did_you_mean
 from cgbench.text.limits import MOST_LINES
 from cgbench.text.plain_text import words_of
@@ -36,8 +37,7 @@ def chosen_rows(
     return columns and {name: [values[row] for row in rows] for name, values in columns.items()}
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Record):
     """The values of a column as text, with its ``name`` for messages (``file, row 3``).
 
     ``path``: the file, if any. ``ids``: the example id of each row, if known, and ``ids_name``: the

@@ -12,6 +12,7 @@ import json
 import re
 
 from cgbench.errors import InputError
+from cgbench.patterns import pattern
 
 HEAD = 1 << 16
 """Bytes that are checked, at most."""
@@ -33,14 +34,14 @@ _BINARY = (
     (b"\n\x0e\n\x05<unk>", "a SentencePiece model", "give the text that it segments"),
     (b"blmt", "a binary language model of KenLM", "give its text"),
 )
-_MARKUP = re.compile(
+_MARKUP = pattern(
     r"\s*<(\?xml\b|!DOCTYPE\b|(?:tmx|xliff|srcset|refset|tstset|mteval|dataset|html)\b[^<>]*>"
     r"|\w+(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))+\s*>[ \t\r]*(?:\n|$))",
     re.IGNORECASE,
 )
 _NAMES = {"tmx": ".tmx", "xliff": ".xliff", "srcset": ".sgm", "refset": ".sgm", "tstset": ".sgm"}
 _NAMES |= {"mteval": ".sgm", "dataset": ".xml"}
-_TOKEN = re.compile(r"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){8}[^\t]*")  # a row of CoNLL-U
+_TOKEN = pattern(r"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){8}[^\t]*")  # a row of CoNLL-U
 
 
 def check_bytes(head: bytes, name: object, suffix: str = "") -> None:

@@ -5,13 +5,13 @@ Other formats are first converted to plain files.
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from cgbench.engines import Engine
 from cgbench.errors import InputError
+from cgbench.records import Record
 from cgbench.steps import Step, Workspace, hash_file, hash_value
 from cgbench.text.formats import CorpusSpec, read_pairs, unequal_sides
 from cgbench.text.normalisation import Normalisation, normalise_pairs
@@ -19,8 +19,7 @@ from cgbench.text.plain_text import skip_mark
 from cgbench.text.streams import CHUNK, is_stdin, open_raw, split_name, whole_lines
 
 
-@dataclass(frozen=True)
-class TextFile:
+class TextFile(Record):
     """A plain text file on disk, one sentence per line (``plain_text.py``).
 
     ``sha256`` is the checksum of the file, ``bytes`` its size. ``milestones`` is an int64 array
@@ -61,8 +60,7 @@ def index_text(path: Path) -> TextFile:
     return TextFile(path, digest.hexdigest(), size, lines, np.array(milestones, np.int64))
 
 
-@dataclass(frozen=True)
-class ParallelText:
+class ParallelText(Record):
     """Two aligned plain text files."""
 
     source: TextFile
@@ -93,8 +91,7 @@ def index_pair(source: Path, target: Path) -> ParallelText:
     return ParallelText(first, second)
 
 
-@dataclass(frozen=True)
-class PlannedText:
+class PlannedText(Record):
     """A corpus before it is read: its identity is known, its plain form may not be written yet.
 
     ``step`` writes the plain, normalised text as two files named ``source`` and ``target``; it is

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from cgbench.patterns import pattern
 from cgbench.text.plain_text import words_of
 
 Pair = tuple[str, str]
@@ -72,16 +73,16 @@ def _unescaped(match: re.Match[str]) -> str:
     return {"n": " ", "t": " ", "r": " "}.get(code, code)
 
 
-_ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[ntr\"'])")
-_ESCAPE = re.compile("&(?:[a-zA-Z]{2,6}|#[0-9]{1,5}|#x[0-9a-fA-F]{1,4});")
-_END = re.compile(r"<(?:/?s|pad|eos|bos|\|endoftext\||\|im_end\|)>")
-_ZERO_WIDTH = re.compile("[\u200b-\u200f\u2060\ufeff]")
-_BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
-_NUMBER = re.compile(r"\"?\d+\"?[,;:.)] ?(?=\S)")
+_ESCAPED = pattern(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[ntr\"'])")
+_ESCAPE = pattern("&(?:[a-zA-Z]{2,6}|#[0-9]{1,5}|#x[0-9a-fA-F]{1,4});")
+_END = pattern(r"<(?:/?s|pad|eos|bos|\|endoftext\||\|im_end\|)>")
+_ZERO_WIDTH = pattern("[\u200b-\u200f\u2060\ufeff]")
+_BLANK = pattern("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_NUMBER = pattern(r"\"?\d+\"?[,;:.)] ?(?=\S)")
 FORMS = (
     Damage(
         "lines of fairseq's log (H-0, a score, the text)",
-        re.compile(r"^[HDT]-\d+\t", re.M),
+        pattern(r"^[HDT]-\d+\t", re.M),
         lambda line: line.rpartition("\t")[2],
         "take the text of the H- lines by their numbers",
         of_all=True,
@@ -89,7 +90,7 @@ FORMS = (
     ),
     Damage(
         "an ID and a tab before the text",
-        re.compile(r"^[^\t\n]{1,60}\t", re.M),
+        pattern(r"^[^\t\n]{1,60}\t", re.M),
         lambda line: line.rpartition("\t")[2],
         "name the file .tsv and the column (FILE.tsv:2)",
         of_all=True,
@@ -97,7 +98,7 @@ FORMS = (
     ),
     Damage(
         "a number before the text",
-        re.compile(f"^{_NUMBER.pattern}", re.M),
+        pattern(f"^{_NUMBER.pattern}", re.M),
         lambda line: _NUMBER.sub("", line, count=1),
         "remove it, or name the file .csv and the column",
         of_all=True,
@@ -105,7 +106,7 @@ FORMS = (
     ),
     Damage(
         "text in quotes of JSON",
-        re.compile('^".*"$', re.M),
+        pattern('^".*"$', re.M),
         _quoted,
         "decode each line (json.loads in Python)",
         of_all=True,
@@ -113,32 +114,32 @@ FORMS = (
     ),
     Damage(
         "decomposed letters (NFD)",
-        re.compile("[\u0300-\u036f\u3099\u309a]"),
+        pattern("[\u0300-\u036f\u3099\u309a]"),
         lambda line: unicodedata.normalize("NFC", line),
         "compose them (unicodedata.normalize in Python)",
     ),
     Damage(
         "UTF-8 that was read as another encoding (\u00c3\u00bc for \u00fc)",
-        re.compile("[\u00c2-\u00f4][\x80-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u2122]"),
+        pattern("[\u00c2-\u00f4][\x80-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u2122]"),
         repair_mojibake,
         "write the text again in UTF-8, or repair it (iconv -f UTF-8 -t CP1252)",
     ),
     Damage(
         "marks of SentencePiece (\u2581)",
-        re.compile("\u2581"),
+        pattern("\u2581"),
         lambda line: line.replace(" ", "").replace("\u2581", " ").strip(),
         "decode the pieces",
     ),
     Damage(
         "hyphens split off as Moses does (@-@)",
-        re.compile(r"@[^\w\s]@"),
+        pattern(r"@[^\w\s]@"),
         lambda line: re.sub(" ?@([^\\w\\s])@ ?", r"\1", line),
         "join them (sed 's/ @-@ /-/g')",
         adds=True,
     ),
     Damage(
         "pieces of subword-nmt (@@)",
-        re.compile("@@( |$)", re.M),
+        pattern("@@( |$)", re.M),
         lambda line: re.sub("@@( |$)", "", line),
         "join the pieces (sed -r 's/(@@ )|(@@ ?$)//g')",
     ),
@@ -151,7 +152,7 @@ FORMS = (
     ),
     Damage(
         "soft hyphens",
-        re.compile("\xad"),
+        pattern("\xad"),
         lambda line: line.replace("\xad", ""),
         "remove them (U+00AD)",
     ),
@@ -170,25 +171,25 @@ FORMS = (
     ),
     Damage(
         "escapes of a programming language (such as \\u00fc)",
-        re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[ntr\"'])"),
+        pattern(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[ntr\"'])"),
         lambda line: _ESCAPED.sub(_unescaped, line),
         "decode them (json.loads in Python)",
     ),
     Damage(
         "escapes of addresses (such as %20)",
-        re.compile("%[0-9A-Fa-f]{2}"),
+        pattern("%[0-9A-Fa-f]{2}"),
         urllib.parse.unquote,
         "decode them (urllib.parse.unquote in Python)",
     ),
     Damage(
         "cells in quotes, as Excel and pandas write them",
-        re.compile('^"(?:[^"\n]|"")*""(?:[^"\n]|"")*"$', re.M),
+        pattern('^"(?:[^"\n]|"")*""(?:[^"\n]|"")*"$', re.M),
         lambda line: line[1:-1].replace('""', '"'),
         "write the text without quotes, or name the file .csv and the column",
     ),
     Damage(
         "reasoning before the text",
-        re.compile("</(?:think|thinking|reasoning|thought)>"),
+        pattern("</(?:think|thinking|reasoning|thought)>"),
         lambda line: re.sub("^.*</(?:think|thinking|reasoning|thought)>\\s*", "", line),
         "cut the reasoning (sed 's/.*<.think>//')",
         adds=True,

@@ -1,9 +1,9 @@
 """Marks that separate the fields of a line, such as ``|||``: lines of records instead of texts."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from cgbench.patterns import pattern
 from cgbench.text.form_sample import FormSample
 from cgbench.text.line_edges import FEWEST, MOST, vary
 
@@ -14,7 +14,7 @@ LEAST_LESS = 0.15  # of the units of lines of several fields are not in the fiel
 MOST_LOST = 0.15  # of the units that match are outside the field with the text
 FIELDS_OF_TEXT = (0, 1, -1, 2)  # where programs write the text
 
-_FIELD_MARK = re.compile(r"[^\w\s]{2,4}|[|#~^=*/\\&@]|<\w{1,12}>|\[[^\w\s]?\w{0,12}\]")
+_FIELD_MARK = pattern(r"[^\w\s]{2,4}|[|#~^=*/\\&@]|<\w{1,12}>|\[[^\w\s]?\w{0,12}\]")
 
 Units = Callable[[str], Counter[str]]
 """What a metric compares (:func:`cgbench.text.damage.units_of`)."""

@@ -2,18 +2,17 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
+from cgbench.records import Record
 from cgbench.text.plain_text import words_of
 
 LAST_LATIN = "\u2e7f"
 """The last character before those of East Asia."""
 
 
-@dataclass(frozen=True)
-class FormSample:
+class FormSample(Record):
     """Lines of a text, with their words and characters, which are counted once."""
 
     lines: Sequence[str]

@@ -1,13 +1,14 @@
 """Texts in formal languages (programs, logical forms), whose words contain marks of markup."""
 
-import re
 import unicodedata
 from collections.abc import Iterable
 
+from cgbench.patterns import pattern
+
 LEAST = 0.1  # of the words of a formal language are no words of a natural one
 _TEXT_MARKS = ".,;:!?\"'-\u2019"
-_WORD = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*|[\d.,:/'-]+[A-Za-z]{0,4}%?")
-_ATTACHED = re.compile(r"^[^\w\s]+|[^\w\s]+$")
+_WORD = pattern(r"[A-Za-z]+(?:['-][A-Za-z]+)*|[\d.,:/'-]+[A-Za-z]{0,4}%?")
+_ATTACHED = pattern(r"^[^\w\s]+|[^\w\s]+$")
 
 
 def is_markup(mark: str) -> bool:

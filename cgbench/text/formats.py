@@ -1,11 +1,11 @@
 """Parallel text as named by the user: one table with both sides, or one text per side."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
 from cgbench.errors import InputError, argument
+from cgbench.records import Record
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import are_numbers, read_text
 from cgbench.text.languages import known
@@ -54,8 +54,7 @@ HEADERS = {
 """Usual names of columns, besides language codes."""
 
 
-@dataclass(frozen=True)
-class CorpusSpec:
+class CorpusSpec(Record):
     """A corpus as named by the user: one file with both sides, or one text per side (source,
     target).
 

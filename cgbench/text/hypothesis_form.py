@@ -23,9 +23,9 @@ Pure: texts and profiles in, differences out. A difference that would make the s
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from cgbench.errors import argument
+from cgbench.records import Record
 from cgbench.text.affixes import foreign_affix
 from cgbench.text.damage import FORM_LINES, LONGEST, forms_of, sampled, units_of
 from cgbench.text.foreign_symbols import foreign_symbol
@@ -41,8 +41,7 @@ FEWEST_WORDS = 0.1  # of the references' distinct words; a text with fewer is no
 CUT, WHOLE = 1.15, 1.35  # letters per word of text split into characters, and into words
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Record):
     """How a metric reads text.
 
     ``case``: it distinguishes upper and lower case. ``words``: what separates words: only
@@ -62,8 +61,7 @@ class Reading:
     joins: bool = False
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Record):
     """A difference and its remedy; ``stops`` if the score would say nothing about the system.
 
     ``normalises``: normalising the hypotheses like the references would remove it.

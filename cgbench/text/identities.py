@@ -8,15 +8,16 @@ Columns are recognised by their names (``id``, ``seg_id``, ``line``, ``source`` 
 from __future__ import annotations
 
 import html
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError
+from cgbench.patterns import pattern
+from cgbench.records import Record
 from cgbench.text.columns import Column, are_numbers
 from cgbench.text.rows import Table, is_number
 from cgbench.text.streams import form, split_name
@@ -35,21 +36,21 @@ TEXTS = {
 MOST_WORDS = 5  # of an id
 NEARLY_ALL = 0.9  # of the values of a column of ids are that short
 DENSE = 1.1  # the largest range of row numbers, as a multiple of how many there are
-_IDS = re.compile(
+_IDS = pattern(
     "id|ids|idx|index|key|uid|uuid|guid|seg|segid|segment|docid|line|lineno|row|item|example|sample|sentence|question"
 )
-_COUNTERS = re.compile("|n|no|nr|num|number|unnamed 0")
+_COUNTERS = pattern("|n|no|nr|num|number|unnamed 0")
 """Names that may stand for anything: they identify examples only if the column has row numbers."""
-_POSITIONS = re.compile(f"{_COUNTERS.pattern}|idx|index|row")
+_POSITIONS = pattern(f"{_COUNTERS.pattern}|idx|index|row")
 """Names of counters that programs add to a table in its present order."""
-_OF_OTHERS = re.compile(
+_OF_OTHERS = pattern(
     "system|sys|model|rater|annotator|user|worker|judge|author|run|request|response|completion|session|job|batch|"
     "campaign|project|prompt|group|cluster|topic|lang|language|task"
 )
 """What else has an id: ``rater_id``."""
-_WORDS = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
-_WHOLE = re.compile(r"0*(\d+)\.0+")
+_WORDS = pattern("[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_ZEROS = pattern(r"(?<![\d.])0+(?=\d)")
+_WHOLE = pattern(r"0*(\d+)\.0+")
 
 
 def index_of(text: Any) -> list[str] | None:
@@ -104,8 +105,7 @@ def bare(text: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(Record):
     """What one column says of each row: an id, or (``is_text``) the text of the example.
 
     ``of``: the name of the text or file, for messages. ``itself``: the column is the text that is

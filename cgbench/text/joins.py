@@ -8,11 +8,12 @@ else stops, with the first row that disagrees.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from cgbench.errors import InputError, argument
+from cgbench.records import Record
 from cgbench.text.columns import Column
 from cgbench.text.identities import (
     INDEX,
@@ -28,8 +29,7 @@ NONE = "none"
 """The value of ``ids`` that joins by position, whatever the tables say."""
 
 
-@dataclass(frozen=True)
-class _Match:
+class _Match(Record):
     """Two identities of the same kind: ``rows`` of the second in the order of the first, or the
     first that disagrees.
 

@@ -7,14 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from cgbench.patterns import pattern
+
 MOST = 0.5  # of the lines have a string
 FEWEST = 3  # lines with a string
 VARIED = 0.5  # as many lines are distinct without it as among references; else a system repeats
 LONGEST = 80  # characters at the beginning or the end of a line
 
-_TOKENS = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?|.", re.DOTALL)
-_BLANK = re.compile(r"[^\S\t]")
-_WORD = re.compile(r"[^\W_]+")
+_TOKENS = pattern(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?|.", re.DOTALL)
+_BLANK = pattern(r"[^\S\t]")
+_WORD = pattern(r"[^\W_]+")
 
 
 def tokens_of(text: str, *, last: bool = False) -> list[str]:

@@ -24,10 +24,10 @@ tests whether a name was seen in a position.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from cgbench.records import Record
 from cgbench.text.plain_text import words_of
 
 Pair = tuple[str, str]
@@ -39,8 +39,7 @@ _QUOTED = re.compile(r'(?<!\S)(PersonName|String|LocationKeyphrase) " ([^"]+) "(
 _CALLED = {"PersonName": "person", "String": "string", "LocationKeyphrase": "place"}
 
 
-@dataclass(frozen=True)
-class Names:
+class Names(Record):
     """New names by old name, in the sentence and in the form of a pair."""
 
     source: Mapping[str, str]

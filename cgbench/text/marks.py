@@ -1,15 +1,15 @@
 """What a mark at or in a word is: punctuation of a language, a sign of a script, or a symbol."""
 
-import re
 import unicodedata
-from dataclasses import dataclass
 
+from cgbench.patterns import pattern
+from cgbench.records import Record
 from cgbench.text.form_sample import LAST_LATIN
 from cgbench.text.languages import OTHER, UNSPACED, letters_of
 
 # A tag, or marks one after another.
 RUN = r"<\w{1,8}>|\[\w{1,8}\]|\{\w{1,8}\}|[^\w\s]+"
-RUNS = re.compile(rf"&\w{{1,8}};|{RUN}|_+")
+RUNS = pattern(rf"&\w{{1,8}};|{RUN}|_+")
 _PUNCTUATION = {"Ps", "Pe", "Pi", "Pf", "Pd", "Sc"}
 SENTENCE = set("\"'`´.,;:!?…。，、؟।%&*^=/\\|<>")  # noqa: RUF001 - other scripts
 IN_WORDS = set("'-.,:’‐‑")  # noqa: RUF001 - marks that people write within words
@@ -22,8 +22,7 @@ _ASCII_SYMBOLS = set("@#*\\^~|_+")
 _ASCII_MARKS = set("+~_")
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(Record):
     """A mark, and how many ``count`` of ``unit`` (words, hypotheses) have it.
 
     ``is_sure``: a mark on both sides is no text, however rare it is. ``stops``: too many words have

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 
+from cgbench.patterns import pattern
 from cgbench.text.affixes import MOST_WORDS, Affix, remedy_of
 from cgbench.text.field_marks import NEARLY_ALL, field_marks, separates_all
 from cgbench.text.form_sample import FormSample
@@ -30,10 +31,10 @@ from cgbench.text.plain_text import words_of
 MOST = 0.5  # of the lines
 FEWEST = 2  # lines
 _TAG = r"</?[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))*\s*/?>|<[!?][^>]*>"
-_ELEMENT = re.compile(rf"\s*(?:{_TAG})(?:.*(?:{_TAG}))?\s*", re.DOTALL)
-_RECORD = re.compile(r"\s*(?:\{\s*\"[^\"]*\"\s*:.*\}|\[\s*[\"'].*[\"']\s*\])\s*,?\s*", re.DOTALL)
-_ITEM = re.compile(r"\s*\"(?:[^\"\\]|\\.)*\"\s*,\s*|\s*[\[\]]\s*")
-_ENTRY = re.compile(r"(?:msgid|msgstr|msgctxt)(?:\[\d\])? \".*\"|#[:,.~].*")
+_ELEMENT = pattern(rf"\s*(?:{_TAG})(?:.*(?:{_TAG}))?\s*", re.DOTALL)
+_RECORD = pattern(r"\s*(?:\{\s*\"[^\"]*\"\s*:.*\}|\[\s*[\"'].*[\"']\s*\])\s*,?\s*", re.DOTALL)
+_ITEM = pattern(r"\s*\"(?:[^\"\\]|\\.)*\"\s*,\s*|\s*[\[\]]\s*")
+_ENTRY = pattern(r"(?:msgid|msgstr|msgctxt)(?:\[\d\])? \".*\"|#[:,.~].*")
 JSON = "JSON"
 FORMATS = (
     ("tags", _ELEMENT, "name the files .sgm, .xml, .tmx or .xliff, whose texts are read"),
@@ -42,15 +43,15 @@ FORMATS = (
     ("entries of gettext", _ENTRY, "name the files .po, whose texts are read"),
 )
 """The format, what a whole line of it looks like, and the remedy."""
-_TAG_ALONE = re.compile(rf"\s*(?:{_TAG})\s*")
+_TAG_ALONE = pattern(rf"\s*(?:{_TAG})\s*")
 TAGS_ALONE = 0.01  # of the lines are a tag
-_NUMBER = re.compile(r"[^\w]{0,8}(?:\w{1,8}[^\w]{1,8})?([0-9]{1,9})(?![0-9])")
+_NUMBER = pattern(r"[^\w]{0,8}(?:\w{1,8}[^\w]{1,8})?([0-9]{1,9})(?![0-9])")
 COUNTING = 0.8  # of the lines have a number that is one more than in the line before
 FEWEST_COUNTING = 6  # lines
 WITHOUT_LETTERS, WITH_LETTERS = 0.5, 0.1  # of the lines
 OF_MARKUP = 0.3  # of the lines have no letters but marks of markup, such as -->
 EQUAL = 0.05  # of the lines are equal in both texts and begin with a mark of markup
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTER = pattern(r"[^\W\d_]")
 SAMPLE = 128  # lines of both texts, whose beginnings and ends are compared
 FEWEST_MARKS = 2  # kinds of punctuation around words, as in ``- text: "``
 
@@ -58,13 +59,13 @@ FEWEST_MARKS = 2  # kinds of punctuation around words, as in ``- text: "``
 def format_of(lines: Sequence[str]) -> tuple[str, int, str] | None:
     """The format of most lines, how many have it, and the remedy; None for text."""
     full = [line for line in lines if line.strip()]
-    for name, pattern, remedy in FORMATS:
+    for name, form, remedy in FORMATS:
         if (
             name != "entries of gettext"
             and sum(line.lstrip()[:1] in '<{["' for line in full) < len(full) * MOST
         ):
             continue  # fast: most texts have none
-        count = sum(pattern.fullmatch(line) is not None for line in full)
+        count = sum(form.fullmatch(line) is not None for line in full)
         if count >= max(FEWEST, MOST * len(full)):
             return name, count, remedy
     return _tags_alone(full) or _without_letters(full)

@@ -8,7 +8,7 @@ The steps are, in this order: replace names in logical forms (``anonymise``), un
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from cgbench.argument_types import NamePair
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar
+from cgbench.records import Record
 from cgbench.request import KW_ONLY, Request, option
 from cgbench.settings import did_you_mean
 from cgbench.text.formats import CorpusSpec, languages_of
 from cgbench.text.logical_forms import KINDS, Pair, names_of
-from cgbench.text.tokenizers import check_tokenizer, detokenizer, tokenizer, versions
 
 if TYPE_CHECKING:
     from cgbench.engines import Engine
@@ -42,8 +42,7 @@ ESCAPES = {
 }
 
 
-@dataclass(frozen=True)
-class Normalisation:
+class Normalisation(Record):
     """How text is normalised.
 
     ``tokenize`` is the name of a tokeniser (:mod:`cgbench.text.tokenizers`; ``none``: split at
@@ -86,6 +85,8 @@ class Normalisation:
     @property
     def settings(self) -> dict[str, Any]:
         """The fields that affect the result, as JSON; newer fields only where they are used."""
+        from cgbench.text.tokenizers import versions
+
         first, second = self.tokenizers
         by_language = self.detokenize or "moses" in (first, second)
         used = versions((first, second))
@@ -236,6 +237,8 @@ def tokenizers_of(text: str, languages: tuple[str, str]) -> tuple[str, str]:
 
     :raises InputError: there is no such tokeniser, or neither side has that language.
     """
+    from cgbench.text.tokenizers import check_tokenizer
+
     names = ["none", "none"]
     for assignment in text.split(",") if "=" in text else [f"={text}"]:
         key, _, name = assignment.partition("=")
@@ -259,6 +262,8 @@ def normaliser(normalisation: Normalisation, language: str) -> Callable[[str], s
 
     :raises InputError: the tokeniser is not installed, or needs a language code.
     """
+    from cgbench.text.tokenizers import detokenizer, tokenizer
+
     name = normalisation.tokenizers[normalisation._side(language)]
     lower = normalisation.lowercase
     undo = detokenizer(language) if normalisation.detokenize else None

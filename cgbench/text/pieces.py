@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import chain, pairwise
 
+from cgbench.patterns import pattern
 from cgbench.text.damage import has_unspaced
 from cgbench.text.form_sample import LAST_LATIN, FormSample
 from cgbench.text.formal import is_formal
@@ -43,12 +44,12 @@ ONE_WORD = 0.8  # of the lines have no blank, in text with another separator
 SEPARATED = 3  # marks per such line
 ONE_LETTER = 1.3  # letters per word, of text split into characters
 
-_BEGIN = re.compile(r"(<\w+>|[^\w\s]+|_+|[\u0100-\u024f\u2581])(?=[^\W_])")
-_END = re.compile(r"(?<=.)(</?\w+>)$|(?<=[^\W_])([^\w\s]+|_+)$")
+_BEGIN = pattern(r"(<\w+>|[^\w\s]+|_+|[\u0100-\u024f\u2581])(?=[^\W_])")
+_END = pattern(r"(?<=.)(</?\w+>)$|(?<=[^\W_])([^\w\s]+|_+)$")
 _SPACED = f"[\\0-{LAST_LATIN}]"  # re compiles it four times as fast as all that follows
-_WITHIN = re.compile(rf"(?<=[^\W_])(?<={_SPACED})(&\w{{1,8}};|{RUN})(?=[^\W_])(?={_SPACED})")
-_ENTITY = re.compile(r"&\w{1,8};")
-_TAG = re.compile(r"</?\w+>")
+_WITHIN = pattern(rf"(?<=[^\W_])(?<={_SPACED})(&\w{{1,8}};|{RUN})(?=[^\W_])(?={_SPACED})")
+_ENTITY = pattern(r"&\w{1,8};")
+_TAG = pattern(r"</?\w+>")
 
 
 def piece_marks(hypotheses: FormSample, references: FormSample) -> tuple[Mark | None, Mark | None]:

@@ -5,7 +5,6 @@ All values are counts over the lines of the sample. A property is None without e
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from cgbench.patterns import pattern
 from cgbench.text.languages import LONGEST_WORD, OTHER, UNSPACED, letters_of
 from cgbench.text.plain_text import words_of
 
@@ -26,9 +26,9 @@ MOST, FEW = (
 PERIODS = ".。।"
 COMMAS = ",，、،"  # noqa: RUF001 - other scripts
 QUOTES = "\"'”’“»«)]」』"  # noqa: RUF001 - what may follow a final period
-_ESCAPE = re.compile("&(?:quot|apos|lt|gt|amp|#124|#91|#93|#39|nbsp);")
-_COMMA = re.compile(f"[{COMMAS}]")
-_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+_ESCAPE = pattern("&(?:quot|apos|lt|gt|amp|#124|#91|#93|#39|nbsp);")
+_COMMA = pattern(f"[{COMMAS}]")
+_EDGES = pattern(r"^[\W_]+|[\W_]+$")
 
 
 @dataclass

@@ -12,16 +12,16 @@ A file is downloaded into a cache and then read like any other. An address is wr
 import atexit
 import fcntl
 import os
-import re
 from pathlib import Path
 
 from cgbench.errors import InputError, argument, reason_of, require
+from cgbench.patterns import pattern
 from cgbench.text.streams import form, split_name
 
 FORM = "hf://datasets/ORG/NAME/FILE, or hf://datasets/ORG/NAME@REVISION/FILE"
-_SCHEME = re.compile("hf:/{1,2}(?!/)")  # a path has lost one of the two
-_DESCRIPTOR = re.compile("/(?:dev|proc/self)/fd/([0-9]+)")
-_HUB = re.compile(r"datasets/([^/@]+/[^/@]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/@]+))?/(.+)")
+_SCHEME = pattern("hf:/{1,2}(?!/)")  # a path has lost one of the two
+_DESCRIPTOR = pattern("/(?:dev|proc/self)/fd/([0-9]+)")
+_HUB = pattern(r"datasets/([^/@]+/[^/@]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/@]+))?/(.+)")
 
 _addresses: dict[str, str] = {}  # downloaded file -> its address with the commit
 _copies: dict[str, str] = {}  # pipe -> its copy, in the folder of this process

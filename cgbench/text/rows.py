@@ -13,7 +13,6 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -21,6 +20,8 @@ from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.files import parse_json
+from cgbench.patterns import pattern
+from cgbench.records import Record
 from cgbench.text.limits import limit
 from cgbench.text.plain_text import MARK
 from cgbench.text.streams import CHUNK, SEGMENTS, form, is_stdin, open_bytes, read_lines
@@ -29,7 +30,7 @@ from cgbench.text.table_formats import added_format, is_added
 SEGMENT_FORMS = frozenset(suffix[1:] for suffix in SEGMENTS)
 SAMPLE = 200  # lines that tell how columns are separated
 LARGEST_ARRAY = 256 << 20  # bytes of a JSON array; Python objects take about ten times as many
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = pattern("[\ud800-\udfff]")
 
 Row = tuple[int, tuple[Any, ...]]
 """The number of a row, and its values in the requested columns; None for a missing value."""
@@ -121,8 +122,7 @@ class Table:
             yield row_number, tuple(row[index] for index in indices)
 
 
-@dataclass(frozen=True)
-class _Dialect:
+class _Dialect(Record):
     """How the fields of a file are separated; ``delimiter``: None for any blanks. ``quotes``: cells
     may be in quotes. ``skips``: lines before the table.
     """

@@ -6,21 +6,20 @@ hypotheses, tables of examples.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.extensions import load_from_package, of_packages
+from cgbench.records import Record
 from cgbench.text.languages import known
 
 USUAL = ("", "txt", "text", "out", "hyp", "ref", "src", "tok", "norm", "log")
 """Suffixes of plain text, for which entry points, which take time to list, are not read."""
 
 
-@dataclass(frozen=True)
-class TableFormat:
+class TableFormat(Record):
     """A format of tables.
 
     :param suffix: of its files, without the dot.

@@ -50,9 +50,7 @@ def test_files(words):
 
 
 def test_completion_fetches_nothing(monkeypatch):
-    monkeypatch.setattr(
-        "cgbench.commands.command.local", lambda word: pytest.fail(f"fetched {word}")
-    )
+    monkeypatch.setattr("cgbench.text.remote.local", lambda word: pytest.fail(f"fetched {word}"))
     assert complete("train", "--train", "https://example.org/a.de", "--dry") == [
         ("plain", "--dry-run")
     ]

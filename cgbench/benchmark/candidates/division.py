@@ -15,7 +15,6 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate, repeat
 from pathlib import Path
@@ -29,6 +28,7 @@ from cgbench.benchmark.candidates.pool_scan import mix
 from cgbench.errors import InputError, argument
 from cgbench.files import atomic_path, read_json, write_json
 from cgbench.locks import replacing
+from cgbench.records import Record
 from cgbench.steps import hash_file, hash_value
 from cgbench.text.corpus import check_files
 from cgbench.text.formats import CorpusSpec, column_beside, read_pairs
@@ -43,8 +43,7 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 _DIGIT = re.compile(r"\d")
 
 
-@dataclass(frozen=True)
-class Division:
+class Division(Record):
     """A corpus and its two sides, as files in one folder.
 
     ``counts``: ``pairs`` of the corpus; of these in ``train``, in ``pool``, and with an ``empty``

@@ -6,15 +6,15 @@ and a subtracted weight leaves exactly 0: a rest of 1e-17 would count for 0.02 a
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+
+from cgbench.records import Record
 
 GRAIN = float(1 << 20)
 
 
-@dataclass(frozen=True)
-class Occurrences:
+class Occurrences(Record):
     """``starts`` int64 ``[examples + 1]``: where each row begins; ``ids`` int32 and ``weights``
     float32 ``[entries]``; ``names``: the elements by number."""
 

@@ -6,11 +6,12 @@ CTER by lengths and by modifier.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from cgbench.errors import InputError, argument
+from cgbench.records import Record
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
@@ -29,8 +30,7 @@ def title_of(feature: str) -> str:
     return feature.removeprefix(COLUMN).replace("_", " ")
 
 
-@dataclass(frozen=True)
-class Bin:
+class Bin(Record):
     """A group of examples: ``rows`` int64, ``label``; ``low`` and ``high`` for numbers (None:
     open).
     """
@@ -41,8 +41,7 @@ class Bin:
     high: float | None = None
 
 
-@dataclass(frozen=True)
-class Feature:
+class Feature(Record):
     """One value per example: ``values`` float64 ``[n]``, or ``labels``.
 
     ``zero``: label of a separate bin for the value 0, if it needs one.

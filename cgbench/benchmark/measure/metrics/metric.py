@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -21,6 +20,7 @@ from cgbench import __version__
 from cgbench.argument_types import Name
 from cgbench.benchmark.measure.metrics.bins import Feature
 from cgbench.errors import InputError
+from cgbench.records import Record
 from cgbench.request import KW_ONLY, Request, leaves_of, option
 from cgbench.request_fields import Field
 from cgbench.text.columns import Column
@@ -79,8 +79,7 @@ def _word(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True)
-class ExampleTexts:
+class ExampleTexts(Record):
     """The texts of a metric, one per example: ``references`` (one or more for each example),
     ``sources``, ``compounds``; empty or None if not given."""
 

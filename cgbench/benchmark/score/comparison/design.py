@@ -4,16 +4,15 @@ are passed along.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.metric import Metric
+from cgbench.records import Record
 
 
-@dataclass(frozen=True)
-class Clusters:
+class Clusters(Record):
     """Clusters of examples by one or two criteria (``names``): ``labels`` int64 ``[n]`` for each.
 
     ``rows``: the examples that count, if not all.
@@ -50,8 +49,7 @@ class Clusters:
         return " and ".join(f"{count:,} by {name}" for name, count in self.counts.items())
 
 
-@dataclass(frozen=True)
-class Design:
+class Design(Record):
     """How the examples were drawn from a population of ``pairs``: ``window``, ``candidates`` or
     ``pool``.
 
@@ -100,8 +98,7 @@ class Design:
         )
 
 
-@dataclass(frozen=True)
-class Sampling:
+class Sampling(Record):
     """What intervals and tests must know about the examples, besides their statistics.
 
     ``clusters``: examples that are not independent; ``design``: how they were drawn from a

@@ -7,7 +7,7 @@ the drop as a ratio (Moisio et al. 2023), which is also given.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,12 +19,12 @@ from cgbench.benchmark.score.comparison.results import SystemScores, Tested
 from cgbench.benchmark.score.comparison.significance import holm
 from cgbench.benchmark.score.comparison.variance import DrawnScores, independent
 from cgbench.benchmark.score.comparison.variance_components import Contrasts
+from cgbench.records import Record
 
 CONTROL_DRAWS = 2  # added to the seed for the resamples of the control set
 
 
-@dataclass(frozen=True)
-class ControlSet:
+class ControlSet(Record):
     """The metric of the control set, its examples, and the outputs on it, in the order of systems
     of the test set.
     """
@@ -34,7 +34,6 @@ class ControlSet:
     systems: Sequence[SystemRuns]
 
 
-@dataclass(frozen=True)
 class Drop(Tested):
     """How much worse a score is on the test set than on the control set, in percentage points;
     means over runs.

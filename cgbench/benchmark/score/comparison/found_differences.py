@@ -1,10 +1,9 @@
 """Where two systems differ, as :mod:`..evaluation.differences` finds it."""
 
-from dataclasses import dataclass
+from cgbench.records import Record
 
 
-@dataclass(frozen=True)
-class FoundDifference:
+class FoundDifference(Record):
     """An n-gram, a group of words or a kind of examples on which two systems are compared.
 
     ``ours`` and ``theirs``: for an n-gram, how often each system has it right (mean of its runs),
@@ -19,8 +18,7 @@ class FoundDifference:
     q_value: float | None = None
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(Record):
     """An example with the scores of both systems, and their outputs if known."""
 
     row: int
@@ -29,8 +27,7 @@ class Example:
     texts: tuple[str, str] | None
 
 
-@dataclass(frozen=True)
-class Differences:
+class Differences(Record):
     """Where ``system`` differs from ``against``.
 
     ``ngrams``: n-grams (out of ``tested``) with a q-value below the level, smallest first.

@@ -8,7 +8,6 @@ Everything else, intervals, Holm's correction and marks, is the same for all tes
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.significance import SAMPLES
 from cgbench.benchmark.score.comparison.variance import DrawnScores
 from cgbench.benchmark.score.comparison.variance_components import Contrasts
+from cgbench.records import Record
 
 SystemPair = tuple[int, int]
 """Two systems by their numbers; differences are the first minus the second."""
@@ -25,8 +25,7 @@ PValues = list[float | None]
 Interval = tuple[float | None, float | None]
 
 
-@dataclass(frozen=True)
-class ComparedSystems:
+class ComparedSystems(Record):
     """Systems on the same examples, as tests use them.
 
     ``drawn``: the scores of all runs and their samples; ``samples``: the requested number, None for

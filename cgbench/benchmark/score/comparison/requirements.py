@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import Kind
@@ -21,6 +20,7 @@ from cgbench.benchmark.score.comparison.results import SystemScores, Tested
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.errors import InputError, argument
 from cgbench.numbers_as_text import decimals_of, fixed, p_text, span
+from cgbench.records import Record
 
 if TYPE_CHECKING:
     from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["shown", "refuted", "not shown"]
 
 
-@dataclass(frozen=True)
-class Requirement:
+class Requirement(Record):
     """What a system must be shown to be, compared with the baseline: better, or worse by less than
     ``margin`` points (None: better).
     """
@@ -111,8 +110,7 @@ Requirements: TypeAlias = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class CheckedRequirement:
+class CheckedRequirement(Record):
     """A requirement, and whether a comparison shows it: ``shown``, ``refuted`` or ``not shown``.
 
     True if it is shown. ``gain``: by how much the system is better than the baseline (for error

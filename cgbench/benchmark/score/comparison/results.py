@@ -5,16 +5,16 @@ has, and which scores are the best. None decides it again.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, field
 
 import numpy as np
 
 from cgbench.benchmark.measure.metrics.bins import Bin
 from cgbench.benchmark.score.comparison.significance import LEVEL, MARKS
+from cgbench.records import Record
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tested:
+class Tested(Record):
     """A difference, its 95% confidence interval, and its p-values; None: not requested, or there
     was no test.
 
@@ -25,6 +25,7 @@ class Tested:
     clusters, the interval excludes zero exactly if the unadjusted p-value is below 0.05.
     """
 
+    _: KW_ONLY
     difference: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
@@ -60,14 +61,12 @@ class Tested:
         return (self.p_holm < LEVEL) != self.significant
 
 
-@dataclass(frozen=True)
 class Pair(Tested):
     """The difference of a score from that of the system ``against``."""
 
     against: str
 
 
-@dataclass(frozen=True)
 class Score(Tested):
     """A score of a system: the mean of its runs, with its uncertainty. None: not requested, or not
     defined.
@@ -90,8 +89,7 @@ class Score(Tested):
     is_best: bool | None = None
 
 
-@dataclass(frozen=True)
-class SubsetScores:
+class SubsetScores(Record):
     """Scores by name over some examples, with the numbers of examples and units."""
 
     examples: int
@@ -99,8 +97,7 @@ class SubsetScores:
     figures: dict[str, Score]
 
 
-@dataclass(frozen=True)
-class SystemScores:
+class SystemScores(Record):
     """The scores of a system; ``statistics`` float64 ``[runs, n, k]``."""
 
     system: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from cgbench.benchmark.score.comparison.requirements import (
     check_requirement,
 )
 from cgbench.benchmark.score.comparison.results import Pair, Score, SubsetScores, SystemScores
+from cgbench.records import Record
 
 if TYPE_CHECKING:
     from cgbench.benchmark.measure.metrics.published import PublishedScore
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from cgbench.benchmark.score.comparison.prediction_powered import HumanMean
 
 
-@dataclass(frozen=True)
-class ScoredSystems:
+class ScoredSystems(Record):
     """Everything a report needs: the results, their signature, and the options."""
 
     metric: Metric

@@ -1,14 +1,14 @@
 """Rank ranges and tiers of systems from tests of all pairs, as in WMT, where tiers are clusters."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.results import Pair, SubsetScores, SystemScores
+from cgbench.records import Record
 
 
-@dataclass(frozen=True)
-class Rank:
+class Rank(Record):
     """The rank range of a system and its tier, from 1.
 
     ``best``: one more than the number of significantly better systems; ``worst``: the number of
@@ -26,8 +26,7 @@ class Rank:
         return f"{self.best}" if self.best == self.worst else f"{self.best}-{self.worst}"
 
 
-@dataclass(frozen=True)
-class AllPairs:
+class AllPairs(Record):
     """All pairs of systems; ``order`` (best first) and ``tiers`` contain system numbers.
 
     ``pairs``: the first system minus the second, by both numbers, in both orders. ``tiers`` are

@@ -18,13 +18,14 @@ B (MacKinnon, Nielsen and Webb 2024). The degrees of freedom are Satterthwaite's
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from cgbench.benchmark.score.comparison.design import Clusters, Design, Sampling
 from cgbench.benchmark.score.comparison.significance import resampled_runs
+from cgbench.records import Record
 
 
 class Summed(Protocol):
@@ -50,8 +51,7 @@ Functional = Callable[[np.ndarray], np.ndarray]
 """A number that is linear in a covariance matrix ``[..., runs, runs]``, such as its mean."""
 
 
-@dataclass(frozen=True)
-class Ways:
+class Ways(Record):
     """The covariance over draws of one set of examples.
 
     ``parts`` are arrays ``[..., runs, runs]``: one, or for two-way clusters three (first, second,
@@ -78,8 +78,7 @@ class Ways:
         return value, np.clip(degrees, min(self.degrees), sum(self.degrees))
 
 
-@dataclass(frozen=True)
-class ExampleCovariance:
+class ExampleCovariance(Record):
     """The covariance of the scores of runs over draws of the examples: the sum of disjoint
     ``sets``.
 

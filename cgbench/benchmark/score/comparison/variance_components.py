@@ -22,13 +22,13 @@ below 5%, as in Holm's correction, see :func:`half_width`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from cgbench.benchmark.score.comparison.intervals import CONFIDENCE
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.comparison.variance import ExampleCovariance, shared_by_runs
+from cgbench.records import Record
 
 LEAST = 1e-16
 """The smallest p-value distinguished from zero."""
@@ -43,8 +43,7 @@ FEWEST_CLUSTERS = 4
 _CLOSE = 1e-9  # in percent points: rounding of sums
 
 
-@dataclass(frozen=True)
-class Contrast:
+class Contrast(Record):
     """Differences ``value``, and the parts of their variance.
 
     ``seeds`` has ``of_seeds`` degrees of freedom; ``common``, the variance of examples, has

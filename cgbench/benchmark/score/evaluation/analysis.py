@@ -7,20 +7,20 @@ An analysis runs if the option with its name has a value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 from cgbench.benchmark.score.forms.analyses import ROWS, AnalysisLayout
 from cgbench.errors import InputError
 from cgbench.extensions import all_of_packages, of_studies
+from cgbench.records import Record
 from cgbench.request import leaves_of
 from cgbench.request_fields import Field
 from cgbench.text.columns import Column
 
 
-@dataclass(frozen=True)
-class Analysis:
+class Analysis(Record):
     """An analysis of scores.
 
     :param name: its name in results, and the option that requests it.

@@ -3,7 +3,7 @@ normalise hypotheses.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from cgbench.benchmark.score.outputs.hypotheses import (
     same_systems,
 )
 from cgbench.errors import InputError, argument
+from cgbench.records import Record
 from cgbench.text.columns import Column, read_column
 from cgbench.text.formats import form
 from cgbench.text.inputs import AnyPath, as_column
@@ -39,8 +40,7 @@ OF_METRIC = ("compounds", "human")
 """Texts among the options of a metric, which are joined with the other texts."""
 
 
-@dataclass(frozen=True)
-class MetricContext:
+class MetricContext(Record):
     """What belongs to a metric that is passed as an object.
 
     :param outputs: the texts of each run behind external scores, by system.
@@ -64,8 +64,7 @@ class MetricContext:
         return self.shared[name]
 
 
-@dataclass(frozen=True)
-class ExampleSet:
+class ExampleSet(Record):
     """A test set or a control set, with its metric and the outputs of the systems.
 
     :param references: those of each example, if any. ``names``: names of their texts in messages.
@@ -182,8 +181,7 @@ def _with_release(
     }
 
 
-@dataclass(frozen=True)
-class _Texts:
+class _Texts(Record):
     """The joined texts of a set, by their role; ``normalised``: the references in that form."""
 
     sources: Column | None

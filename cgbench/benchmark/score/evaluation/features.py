@@ -9,7 +9,7 @@ are derived from :data:`FEATURES`. Studies and other packages add further featur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +21,7 @@ from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.measure.metrics.registry import metrics_with_feature
 from cgbench.errors import InputError, argument
 from cgbench.extensions import load_from_package, of_packages, of_studies
+from cgbench.records import Record
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, read_column
 from cgbench.text.inputs import AnyPath, Texts, as_column
@@ -29,8 +30,7 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.streams import form, split_name
 
 
-@dataclass(frozen=True)
-class FeatureInputs:
+class FeatureInputs(Record):
     """What features are made from.
 
     ``text``: the side measured by features of texts, if there is one; ``train``: the training text
@@ -70,8 +70,7 @@ class FeatureInputs:
         return training_lines(self.train)
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(Record):
     """An argument that a feature is made from: its name, what it gives, and where that is from."""
 
     argument: str
@@ -84,8 +83,7 @@ LANGUAGE_MODEL = Need("lm", "a language model", "from cgbench lm train")
 CORPUS = Need("exposure", "the corpus", "from cgbench overlap --out")
 
 
-@dataclass(frozen=True)
-class ExampleFeature:
+class ExampleFeature(Record):
     """A feature of examples.
 
     :param help: the value of an example, in words.

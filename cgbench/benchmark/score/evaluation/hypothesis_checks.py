@@ -29,7 +29,6 @@ from cgbench.text.hypothesis_form import (
     pair_contrasts,
 )
 from cgbench.text.inputs import Texts, as_column
-from cgbench.text.output_checks import check_outputs
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import Profile, profile
 from cgbench.text.remote import local
@@ -71,6 +70,8 @@ def prepare(
     """
     lines, normalise = check_complete(request, systems), request.examples.normalise
     if metric.of_texts and not references and sources:
+        from cgbench.text.output_checks import check_outputs
+
         lines += check_outputs(
             {system.name: system.runs for system in systems},
             sources,

@@ -5,7 +5,7 @@ with.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -41,6 +41,7 @@ from cgbench.plots import (
     save_figure,
     with_systems,
 )
+from cgbench.records import Record
 from cgbench.request import Request, option
 from cgbench.tables import render
 
@@ -48,8 +49,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True)
-class EvaluationInputs:
+class EvaluationInputs(Record):
     """Inputs of the scores; ``references`` are those of each example, or None (CTER);
     ``has_control_of_release``: the control set is that of the release.
     """
@@ -109,8 +109,7 @@ def check_one_metric(name: str, metrics: Sequence[str]) -> None:
         raise InputError(f"{argument(name)} is for one metric, not for {' and '.join(metrics)}")
 
 
-@dataclass(frozen=True, repr=False)
-class Evaluation:
+class Evaluation(Record):
     """Scores of one or more systems.
 
     ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` contains all

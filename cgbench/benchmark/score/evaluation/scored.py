@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.measure.metrics.bins import Feature, make_bins
@@ -24,6 +24,7 @@ from cgbench.benchmark.score.comparison.variance_components import FEWEST_CLUSTE
 from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.errors import InputError, argument
 from cgbench.numbers_as_text import p_text
+from cgbench.records import Record
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 from cgbench.text.sidecar import PROMPT, settings_label
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
     from cgbench.benchmark.score.comparison.drop import ControlSet
 
 
-@dataclass(frozen=True)
-class Binning:
+class Binning(Record):
     """The requested bins."""
 
     feature: Feature

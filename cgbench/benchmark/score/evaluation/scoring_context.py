@@ -1,6 +1,5 @@
 """What an analysis of scores gets."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from cgbench.benchmark.measure.metrics.metric import Metric
@@ -13,11 +12,11 @@ from cgbench.benchmark.score.evaluation.features import FeatureInputs
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.evaluation.scored import Binning
 from cgbench.benchmark.score.outputs.hypotheses import System
+from cgbench.records import Record
 from cgbench.text.columns import Column
 
 
-@dataclass(frozen=True)
-class ScoringContext:
+class ScoringContext(Record):
     """Everything that is known when an analysis runs.
 
     ``test`` and ``control``: the test set and the control set, with their systems. ``scored``: the

@@ -6,19 +6,19 @@ they are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.forms.rows import Row, differences_rows, rows_of
 from cgbench.benchmark.score.forms.tables import table_of_rows, tables_of
+from cgbench.records import Record
 from cgbench.tables import Note, OutputTable
 
 Blocks = list[OutputTable | Note]
 
 
-@dataclass(frozen=True)
-class AnalysisLayout:
+class AnalysisLayout(Record):
     """How the results of an analysis are shown."""
 
     rows: Callable[[Any, ScoredSystems], list[Row]]

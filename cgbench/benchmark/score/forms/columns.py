@@ -8,16 +8,15 @@ The table of columns in ``docs/reference/formats.md`` is made from here. To add 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from cgbench.numbers_as_text import Cell, decimals_of, fixed, p_text, span
+from cgbench.records import Record
 
 HOLM = "p (Holm)"
 
 
-@dataclass(frozen=True)
-class Decimals:
+class Decimals(Record):
     """The decimals of a table: of its scores, and of its differences with their intervals."""
 
     scores: int
@@ -42,8 +41,7 @@ class Decimals:
         return max(2, self.scores)
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Record):
     """A column.
 
     ``name``: in TSV, pandas and JSON. ``kind``: its type in pandas. ``of``: what has it: every row

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.score.comparison.results import Pair, Score, SubsetScores, Tested
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from cgbench.benchmark.score.comparison.found_differences import Differences
 
 
-@dataclass(frozen=True)
 class Row(Tested):
     """A value and its uncertainty; None: not requested, or not defined. The fields are the columns
     of the TSV.

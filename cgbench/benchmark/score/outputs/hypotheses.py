@@ -5,13 +5,14 @@ files or memory.
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.errors import InputError, argument, warn
 from cgbench.numbers_as_text import counted
+from cgbench.records import Record
 from cgbench.text.columns import Column, read_column, short_name
 from cgbench.text.identities import index_of
 from cgbench.text.inputs import AnyPath, Texts, as_column, is_path
@@ -28,8 +29,7 @@ LOG_MARKS = ("json", ".eval")
 Runs = Texts | Sequence[Texts]
 
 
-@dataclass(frozen=True)
-class System:
+class System(Record):
     """A system and its outputs: one list of hypotheses per run (training seed).
 
     ``texts``: its outputs, if ``runs`` are external scores. ``made``: how each run was generated,

@@ -39,7 +39,6 @@ ROLES = ("score", "COMET", "comet", "prediction", "rating", "value", "correct")
 """Names of columns with scores, in the order of preference."""
 
 
-@dataclass(frozen=True)
 class ScoreColumn(Column):
     """The scores of one run as text, and what identifies its examples.
 
