@@ -6,8 +6,7 @@ what it reads in the processor's cache, and the gradient of the weights is one p
 With :mod:`.lstm`, an update of ``cgps_scan`` takes half the time (docs/lab/reproduction.md).
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,12 +21,10 @@ from cgbench.models.uncertainty_kernels import exponential
 
 BLOCK = 128  # sentences per step
 PIECE = 2048  # rows per product of the gradient of the weights
-TABLES = "inputs", "gates", "cells", "weights", "states"
 _f = np.float32
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """The sentences of a block that have a token at one position.
 
     Tables [N, ...] of a batch have a row for each token, ordered by block, position and sentence.
@@ -44,10 +41,41 @@ class Step:
     before: int
     following: int
 
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The fields, in order."""
-        return self.first, self.rows, self.position, self.at, self.before, self.following
+
+class Sentences(NamedTuple):
+    """Where each sentence of a batch is: its first target token and its source, [S].
+
+    :param order: the sentences by length, longest first.
+    """
+
+    order: Any
+    starts: Any
+    source_starts: Any
+    source_lengths: Any
+
+
+class Memory(NamedTuple):
+    """What the recurrence reads; :class:`AttentiveLSTM` says what they are. Also its gradient."""
+
+    first: Any
+    c: Any
+    keys: Any
+    values: Any
+
+
+class Tables(NamedTuple):
+    """What the recurrence writes: a row for each token, [N, ...].
+
+    :param inputs: [h; what attention read] of the last step; ``gates``: after their activation;
+        ``cells``: c; ``weights``: of attention.
+    :param states: [h; what attention reads], ordered as the target tokens are.
+    """
+
+    inputs: Any
+    gates: Any
+    cells: Any
+    weights: Any
+    states: Any
 
 
 def blocks_of(lengths: np.ndarray) -> list[list[Step]]:
@@ -94,7 +122,6 @@ class AttentiveLSTM(torch.autograd.Function):
             width]; ``bias``: [4 width].
         :param keys: of attention, of all source tokens, [M, width]; ``values``: the same shape.
         :param out_weight: of the linear map, [out, 2 width]; ``out_bias``: [out].
-        :param out_weight: of the linear map, [out, 2 width]; ``out_bias``: [out].
         :param source_lengths: [S]; ``target_lengths``: [S].
         """
         width, tokens = c.shape[1], int(target_lengths.sum())
@@ -102,20 +129,20 @@ class AttentiveLSTM(torch.autograd.Function):
         starts = np.cumsum(target_lengths) - target_lengths
         blocks = blocks_of(target_lengths[order])
         source_starts = np.cumsum(source_lengths) - source_lengths
-        sentences = order, starts, source_starts, source_lengths
+        sentences = Sentences(order, starts, source_starts, source_lengths)
         columns = {"inputs": 2 * width, "gates": 4 * width, "cells": width}
         columns |= {"weights": int(source_lengths.max(initial=0)), "states": 2 * width}
         tables = workspace.take(tokens, columns | {"of_states": 2 * width})
         inputs, gates, states = (tables[name] for name in ("inputs", "gates", "states"))
         tensors = tuple(tensor.detach().contiguous() for tensor in (first, c, keys, values))
-        read = tuple(tensor.numpy() for tensor in tensors)
-        written = tuple(tables[name].numpy() for name in TABLES)
+        memory = Memory(*(tensor.numpy() for tensor in tensors))
+        written = Tables(*(tables[name].numpy() for name in Tables._fields))
         for steps in blocks:
             for step in steps:
                 if step.position:
                     rows = slice(step.at, step.at + step.rows)
                     gates[rows] = _product(inputs[rows], weight, bias)
-                _advance(*step.numbers, *sentences, *read, *written)
+                _advance(step, sentences, memory, written)
         ctx.save_for_backward(weight, out_weight, *tensors)
         ctx.tables, ctx.sentences, ctx.blocks = tables, sentences, blocks
         ctx.workspace = workspace
@@ -132,13 +159,14 @@ class AttentiveLSTM(torch.autograd.Function):
         of_first, of_c = torch.empty_like(first), torch.zeros_like(c)
         of_keys, of_values = torch.zeros_like(keys), torch.zeros_like(values)
         transposed = weight.T.contiguous()
-        read = tuple(tensor.numpy() for tensor in (c, keys, values, of_states))
-        tables = tuple(ctx.tables[name].numpy() for name in TABLES)
-        written = tuple(tensor.numpy() for tensor in (of_first, of_c, of_keys, of_values))
+        memory = Memory(*(tensor.numpy() for tensor in (first, c, keys, values)))
+        tables = Tables(*(ctx.tables[name].numpy() for name in Tables._fields))
+        of_memory = Memory(*(tensor.numpy() for tensor in (of_first, of_c, of_keys, of_values)))
         for steps in ctx.blocks:
             of_inputs = transposed.new_empty(0, len(transposed))
             for step in reversed(steps):
-                _retreat(*step.numbers, *ctx.sentences, *read, of_inputs.numpy(), *tables, *written)
+                gradients = of_states.numpy(), of_inputs.numpy(), of_memory
+                _retreat(step, ctx.sentences, memory, tables, *gradients)
                 if step.position:
                     of_inputs = _product(gates[step.at : step.at + step.rows], transposed)
         of_weight, of_bias = _sum_of_products(gates, inputs), gates.sum(0) - of_first.sum(0)
@@ -177,144 +205,150 @@ def _softmax(scores: Any, weights: Any) -> None:
 
 
 @sums_in_lanes
-def _advance(
-    first: int,
-    rows: int,
-    position: int,
-    at: int,
-    before: int,
-    following: int,
-    order: Any,
-    starts: Any,
-    source_starts: Any,
-    source_lengths: Any,
-    first_gates: Any,
-    first_c: Any,
-    keys: Any,
-    values: Any,
-    inputs: Any,
-    gates: Any,
-    cells: Any,
-    weights: Any,
-    states: Any,
-) -> None:
+def _advance(step: Step, sentences: Sentences, memory: Memory, tables: Tables) -> None:
     """One step: from gates before their activation to h, c and what attention reads."""
-    width = first_c.shape[1]
-    for row in range(rows):
-        sentence = order[first + row]
-        gate, c, weight = gates[at + row], cells[at + row], weights[at + row]
-        state = states[starts[sentence] + position]
-        h, attended = state[:width], state[width:]
-        last = cells[before + row]
-        if position == 0:
-            last = first_c[sentence]
-            gate[:], inputs[at + row] = first_gates[sentence], _f(0)
-        into, forget = gate[:width], gate[width : 2 * width]
-        new, out = gate[2 * width : 3 * width], gate[3 * width :]
-        for j in range(width):
-            new[j] *= _f(2)  # tanh(x) = 2 sigmoid(2x) - 1
-        for j in range(len(gate)):
-            gate[j] = sigmoid(gate[j])
-        for j in range(width):
-            new[j] = _f(2) * new[j] - _f(1)
-        for j in range(width):
-            c[j] = forget[j] * last[j] + into[j] * new[j]
-            h[j] = out[j] * tanh(c[j])
-            attended[j] = _f(0)
-        # attention
-        columns, begin = source_lengths[sentence], source_starts[sentence]
-        for column in range(columns):
-            key, score = keys[begin + column], _f(0)
-            for j in range(width):
-                score += key[j] * h[j]
-            weight[column] = score
-        _softmax(weight[:columns], weight[:columns])
-        for column in range(columns):
-            value = values[begin + column]
-            for j in range(width):
-                attended[j] += weight[column] * value[j]
-        if row < following:
-            following_input = inputs[at + rows + row]
+    width = memory.c.shape[1]
+    for row in range(step.rows):
+        sentence, at = sentences.order[step.first + row], step.at + row
+        gate, c = tables.gates[at], tables.cells[at]
+        state = tables.states[sentences.starts[sentence] + step.position]
+        last = tables.cells[step.before + row]
+        if step.position == 0:
+            last = memory.c[sentence]
+            gate[:], tables.inputs[at] = memory.first[sentence], _f(0)
+        _update(gate, last, c, state[:width])
+        begin, columns = sentences.source_starts[sentence], sentences.source_lengths[sentence]
+        _attend(memory.keys, memory.values, begin, columns, tables.weights[at], state)
+        if row < step.following:
+            following_input = tables.inputs[at + step.rows]
             for j in range(len(state)):
                 following_input[j] = state[j]
 
 
+@inlined
+def _update(gate: Any, last: Any, c: Any, h: Any) -> None:
+    """Activate the gates [4 width], and write c and h, from the last c."""
+    width = len(c)
+    into, forget = gate[:width], gate[width : 2 * width]
+    new, out = gate[2 * width : 3 * width], gate[3 * width :]
+    for j in range(width):
+        new[j] *= _f(2)  # tanh(x) = 2 sigmoid(2x) - 1
+    for j in range(len(gate)):
+        gate[j] = sigmoid(gate[j])
+    for j in range(width):
+        new[j] = _f(2) * new[j] - _f(1)
+    for j in range(width):
+        c[j] = forget[j] * last[j] + into[j] * new[j]
+        h[j] = out[j] * tanh(c[j])
+
+
+@inlined
+def _attend(keys: Any, values: Any, begin: int, columns: int, weights: Any, state: Any) -> None:
+    """Write the weights of the source, and what they read.
+
+    :param begin: the first row of the source in keys and values; ``columns``: number of rows.
+    """
+    width = keys.shape[1]
+    h, attended = state[:width], state[width:]
+    for column in range(columns):
+        key, score = keys[begin + column], _f(0)
+        for j in range(width):
+            score += key[j] * h[j]
+        weights[column] = score
+    _softmax(weights[:columns], weights[:columns])
+    for j in range(width):
+        attended[j] = _f(0)
+    for column in range(columns):
+        value = values[begin + column]
+        for j in range(width):
+            attended[j] += weights[column] * value[j]
+
+
 @sums_in_lanes
 def _retreat(
-    first: int,
-    rows: int,
-    position: int,
-    at: int,
-    before: int,
-    following: int,
-    order: Any,
-    starts: Any,
-    source_starts: Any,
-    source_lengths: Any,
-    first_c: Any,
-    keys: Any,
-    values: Any,
+    step: Step,
+    sentences: Sentences,
+    memory: Memory,
+    tables: Tables,
     of_states: Any,
     of_inputs: Any,
-    inputs: Any,
-    gates: Any,
-    cells: Any,
-    weights: Any,
-    states: Any,
-    of_first: Any,
-    of_c: Any,
-    of_keys: Any,
-    of_values: Any,
+    of_memory: Memory,
 ) -> None:
     """The gradient of one step: that of the gates before their activation, which replaces
-    ``gates``, and of c before the step, which ``of_c`` holds from step to step.
+    ``tables.gates``, and of c before the step, which ``of_memory.c`` holds from step to step.
 
-    :param of_inputs: the gradient of the next step's rows of ``inputs``.
+    :param of_inputs: the gradient of the next step's rows of ``tables.inputs``.
     """
-    width = first_c.shape[1]
-    of_state, of_scores = np.empty(2 * width, np.float32), np.empty(weights.shape[1], np.float32)
-    for row in range(rows):
-        sentence = order[first + row]
-        token = starts[sentence] + position
-        gate, c, weight, state = gates[at + row], cells[at + row], weights[at + row], states[token]
+    width, most = memory.c.shape[1], tables.weights.shape[1]
+    of_state, of_scores = np.empty(2 * width, np.float32), np.empty(most, np.float32)
+    for row in range(step.rows):
+        sentence, at = sentences.order[step.first + row], step.at + row
+        token = sentences.starts[sentence] + step.position
         for j in range(2 * width):
             of_state[j] = of_states[token, j]
-        if row < following:
+        if row < step.following:
             for j in range(2 * width):
                 of_state[j] += of_inputs[row, j]
-        # attention
-        columns, begin = source_lengths[sentence], source_starts[sentence]
-        mean = _f(0)
-        for column in range(columns):
-            value, of_value, of_weight = values[begin + column], of_values[begin + column], _f(0)
-            for j in range(width):
-                of_weight += of_state[width + j] * value[j]
-                of_value[j] += weight[column] * of_state[width + j]
-            of_scores[column] = of_weight
-            mean += weight[column] * of_weight
-        for column in range(columns):
-            key, of_key = keys[begin + column], of_keys[begin + column]
-            of_score = weight[column] * (of_scores[column] - mean)
-            for j in range(width):
-                of_key[j] += of_score * state[j]
-                of_state[j] += of_score * key[j]
-        # the cell
-        last, of_last = cells[before + row], of_c[sentence]
-        if position == 0:
-            last = first_c[sentence]
-        for j in range(width):
-            into, forget = gate[j], gate[width + j]
-            new, out = gate[2 * width + j], gate[3 * width + j]
-            squashed = tanh(c[j])
-            of_cell = of_last[j] + of_state[j] * out * (_f(1) - squashed * squashed)
-            gate[j] = of_cell * new * into * (_f(1) - into)
-            gate[width + j] = of_cell * last[j] * forget * (_f(1) - forget)
-            gate[2 * width + j] = of_cell * into * (_f(1) - new * new)
-            gate[3 * width + j] = of_state[j] * squashed * out * (_f(1) - out)
-            of_last[j] = of_cell * forget
-        if position == 0:
+        begin, columns = sentences.source_starts[sentence], sentences.source_lengths[sentence]
+        source = slice(begin, begin + columns)
+        values, of_values = memory.values[source], of_memory.values[source]
+        weights, of_attended = tables.weights[at, :columns], of_state[width:]
+        _from_attended(values, weights, of_attended, of_values, of_scores)
+        keys, of_keys = memory.keys[source], of_memory.keys[source]
+        _from_scores(keys, tables.states[token, :width], of_scores, of_keys, of_state)
+        last = tables.cells[step.before + row]
+        if step.position == 0:
+            last = memory.c[sentence]
+        gate = tables.gates[at]
+        _from_cell(gate, tables.cells[at], last, of_state, of_memory.c[sentence])
+        if step.position == 0:
             for j in range(4 * width):
-                of_first[sentence, j] = gate[j]
+                of_memory.first[sentence, j] = gate[j]
+
+
+@inlined
+def _from_attended(
+    values: Any, weights: Any, of_attended: Any, of_values: Any, of_scores: Any
+) -> None:
+    """From the gradient of what attention read to that of values, added, and of scores."""
+    mean = _f(0)
+    for column in range(len(values)):
+        value, of_value, of_weight = values[column], of_values[column], _f(0)
+        for j in range(len(of_attended)):
+            of_weight += of_attended[j] * value[j]
+            of_value[j] += weights[column] * of_attended[j]
+        of_scores[column] = of_weight
+        mean += weights[column] * of_weight
+    for column in range(len(values)):
+        of_scores[column] = weights[column] * (of_scores[column] - mean)
+
+
+@inlined
+def _from_scores(keys: Any, h: Any, of_scores: Any, of_keys: Any, of_h: Any) -> None:
+    """From the gradient of scores to those of keys and of h, added."""
+    for column in range(len(keys)):
+        key, of_key, of_score = keys[column], of_keys[column], of_scores[column]
+        for j in range(len(h)):
+            of_key[j] += of_score * h[j]
+            of_h[j] += of_score * key[j]
+
+
+@inlined
+def _from_cell(gate: Any, c: Any, last: Any, of_h: Any, of_last: Any) -> None:
+    """From the gradients of h and of c (``of_last``) to those of the gates before their activation,
+    which replace the gates, and of the last c.
+    """
+    width = len(c)
+    for j in range(width):
+        into, forget = gate[j], gate[width + j]
+        new, out = gate[2 * width + j], gate[3 * width + j]
+        squashed = tanh(c[j])
+        of_cell = of_last[j] + of_h[j] * out * (_f(1) - squashed * squashed)
+        gate[j] = of_cell * new * into * (_f(1) - into)
+        gate[width + j] = of_cell * last[j] * forget * (_f(1) - forget)
+        gate[2 * width + j] = of_cell * into * (_f(1) - new * new)
+        gate[3 * width + j] = of_h[j] * squashed * out * (_f(1) - out)
+        of_last[j] = of_cell * forget
 
 
 class ReadPositions(torch.autograd.Function):
