@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgbench.engines.compiled import inlined, intrinsic, ir, kernel, part, types
-from cgbench.text.word_kernels import load64
+from cgbench.text.byte_kernels import load64
 
 LINE = 64  # bytes for the numbers of a line, and for copies that overrun the end of a word
 MILLIONTHS = 1_000_000

@@ -50,13 +50,13 @@ def check_text(buffer: np.ndarray, filled: int, line: int, name: object) -> Bloc
 
     :raises InputError: the text is not UTF-8.
     """
-    from cgbench.text import word_kernels
+    from cgbench.text import byte_kernels
 
     if filled and buffer[filled - 1] != 10:
         buffer[filled] = 10
         filled += 1
     buffer[filled : filled + PAD] = 10
-    if not word_kernels.is_utf8(buffer, filled):
+    if not byte_kernels.is_utf8(buffer, filled):
         raise not_utf8(buffer[:filled].tobytes(), name, line + 1)
     return Block(buffer, filled, line)
 

@@ -5,7 +5,7 @@ import twins
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cgbench.text import blocks, word_kernels
+from cgbench.text import blocks, byte_kernels, word_kernels
 from cgbench.text.word_counts import WordCounter
 
 pieces_of_utf8 = st.one_of(
@@ -32,7 +32,7 @@ pieces_of_utf8 = st.one_of(
 @example(b"\xf0\x8f\xbf\xbf")
 def test_inspect_knows_utf8(data: bytes):
     text = data + b"\n"
-    assert word_kernels.is_utf8(np.frombuffer(text, np.uint8).copy(), len(text)) == twins.is_utf8(
+    assert byte_kernels.is_utf8(np.frombuffer(text, np.uint8).copy(), len(text)) == twins.is_utf8(
         text
     )
 
@@ -44,7 +44,7 @@ def test_every_pair_of_bytes_is_judged_as_python_does():
             for rest in (b"a", b"\x80a", b"\x80\x80a", b"\xbf\xbf\xbfa"):
                 data = bytes([ord("a"), first, second]) + rest
                 buffer[: len(data)] = np.frombuffer(data, np.uint8)
-                assert word_kernels.is_utf8(buffer, len(data)) == twins.is_utf8(data), data
+                assert byte_kernels.is_utf8(buffer, len(data)) == twins.is_utf8(data), data
 
 
 @settings(deadline=None, max_examples=300)

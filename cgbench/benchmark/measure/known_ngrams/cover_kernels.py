@@ -25,7 +25,7 @@ from cgbench.benchmark.measure.known_ngrams.trie_table import (
     match_bucket,
 )
 from cgbench.engines.compiled import kernel, part
-from cgbench.text.word_kernels import _0, trailing_zeros
+from cgbench.text.byte_kernels import U0, trailing_zeros
 
 NOWHERE = 0x7FFFFFFD
 """The node before a sentence's first word: no entry has it as its parent."""
@@ -123,14 +123,14 @@ def _cover_greedy(ids, lengths, words, slots, tails, lanes, begins, pieces):
                 slot = home_slot(entry, slots.size)
                 match = match_bucket(slots, slot, entry)
                 # In this order: full buckets are rare.
-                if slots[slot + BUCKET - 1] != _0 and match == _0:
+                if slots[slot + BUCKET - 1] != U0 and match == U0:
                     slot = max(find_entry(entry, slots), 0)
                     match = match_bucket(slots, slot - slot % BUCKET, entry)
                 else:
                     slot += trailing_zeros(match) & (BUCKET - 1)
-                extends = np.int64(match != _0)
+                extends = np.int64(match != U0)
                 longer = words + slot
-                if slots[slot] & np.uint64(extends) != _0:
+                if slots[slot] & np.uint64(extends) != U0:
                     row = _find_tail(slot, tail_nodes)
                     tail[lane] = tail_starts[row]
                     tail_end[lane] = np.int64(tail_starts[row]) + tail_lengths[row]

@@ -33,8 +33,9 @@ from cgbench.benchmark.measure.known_ngrams.trie_arrays import Runs, Tails
 from cgbench.benchmark.measure.known_ngrams.trie_table import enter, entry_of
 from cgbench.engines.compiled import kernel, part
 from cgbench.errors import InputError
+from cgbench.text.byte_kernels import FIRST, LOW_HALF, U0, U1, U32, fold, mix
 from cgbench.text.word_counts import LARGEST
-from cgbench.text.word_kernels import _FIRST, _LOW, _0, _1, _32, _fold, _mix, copy_spans
+from cgbench.text.word_kernels import copy_spans
 
 PARENT, WORD, TAIL_BEGIN, TAIL_LENGTH = range(4)
 """Columns of nodes: an earlier row, or -1 - word for a parent of one word; the node's own word; its
@@ -106,34 +107,34 @@ def _find_runs(tokens, slots, firsts, times):
     distinct = 0
     repeated = 0  # places in runs that occur more than once; single: in the others
     single = 0
-    begin = _FIRST
-    code = _0
+    begin = FIRST
+    code = U0
     for i in range(tokens.size):
         if tokens[i] >= 0:
-            code = _fold(code, np.uint64(tokens[i] + 1))
+            code = fold(code, np.uint64(tokens[i] + 1))
             continue
         # A run ends here: look it up, or enter it.
         if i - begin > 1:
-            at = _mix(code) & mask
+            at = mix(code) & mask
             while True:
                 slot = slots[at]
-                if slot == _0:
-                    slots[at] = (code >> _32 << _32) | np.uint64(distinct + 1)
+                if slot == U0:
+                    slots[at] = (code >> U32 << U32) | np.uint64(distinct + 1)
                     firsts[distinct] = begin
                     times[distinct] = 1
                     distinct += 1
                     single += i - begin + 1
                     break
-                run = np.int64(slot & _LOW) - 1
-                if slot >> _32 == code >> _32 and _same_run(tokens, begin, np.int64(firsts[run])):
+                run = np.int64(slot & LOW_HALF) - 1
+                if slot >> U32 == code >> U32 and _same_run(tokens, begin, np.int64(firsts[run])):
                     if times[run] == 1:
                         single -= i - begin + 1
                         repeated += i - begin + 1
                     times[run] += 1
                     break
-                at = (at + _1) & mask
+                at = (at + U1) & mask
         begin = i + 1
-        code = _0
+        code = U0
     return distinct, repeated, single
 
 

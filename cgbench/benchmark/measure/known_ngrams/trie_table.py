@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.engines.compiled import intrinsic, ir, part, types
-from cgbench.text.word_kernels import _MIX, _0, _1, _29, _32, trailing_zeros
+from cgbench.text.byte_kernels import MIX, U0, U1, U29, U32, trailing_zeros
 
 BUCKET = 8
 """Slots compared at once; the size of a table is a multiple."""
@@ -29,7 +29,7 @@ BUCKET = 8
 @part
 def entry_of(node, word):
     """The entry of the n-gram that extends ``node`` by ``word``, with its flag not set."""
-    return (np.uint64(node) << _32) | (np.uint64(word + 1) << _1)
+    return (np.uint64(node) << U32) | (np.uint64(word + 1) << U1)
 
 
 @intrinsic
@@ -59,9 +59,9 @@ def match_bucket(context: Any, slots: Any, first: Any, entry: Any) -> Any:
 @part
 def home_slot(entry, slot_count):
     """The first slot of an entry's bucket: a hash scaled to the number of buckets (Lemire 2019)."""
-    entry >>= _1  # the flag is not part of the key
-    code = (entry ^ (entry >> _29)) * _MIX
-    return np.int64(((code >> _32) * np.uint64(slot_count // BUCKET)) >> _32) * BUCKET
+    entry >>= U1  # the flag is not part of the key
+    code = (entry ^ (entry >> U29)) * MIX
+    return np.int64(((code >> U32) * np.uint64(slot_count // BUCKET)) >> U32) * BUCKET
 
 
 @part
@@ -70,9 +70,9 @@ def find_entry(entry, slots):
     first = home_slot(entry, slots.size)
     while True:
         match = match_bucket(slots, first, entry)
-        if match != _0:
+        if match != U0:
             return first + trailing_zeros(match)
-        if slots[first + BUCKET - 1] == _0:  # buckets fill from their first slot
+        if slots[first + BUCKET - 1] == U0:  # buckets fill from their first slot
             return np.int64(-1)
         first += BUCKET
         if first == slots.size:
@@ -83,7 +83,7 @@ def find_entry(entry, slots):
 def enter(entry, slots):
     """Insert a new entry into the table; returns its slot."""
     slot = home_slot(entry, slots.size)
-    while slots[slot] != _0:
+    while slots[slot] != U0:
         slot += 1
         if slot == slots.size:
             slot = 0
