@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from cgbench.argument_types import as_path
-from cgbench.benchmark.build.react.request import DemoRequest
+from cgbench.benchmark.build.react.demo_request import DemoRequest
 from cgbench.commands.command import Resumable, format_option
 from cgbench.commands.lines import cost_table, note, show
 from cgbench.commands.options import takes

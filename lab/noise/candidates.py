@@ -12,7 +12,7 @@ from planting import KINDS, Pair, Text
 
 from cgbench.benchmark.build.react.build_react import build_react
 from cgbench.benchmark.build.react.demo import LANGUAGES, NOISE, run_demo
-from cgbench.benchmark.build.react.request import DemoRequest
+from cgbench.benchmark.build.react.demo_request import DemoRequest
 from cgbench.benchmark.candidates.matching import word_frequency
 from cgbench.benchmark.candidates.pair_measures import pair_measures
 from cgbench.benchmark.candidates.uncertainty import (

@@ -89,7 +89,7 @@ def test_moses_is_undone_before_degrees(run, tmp_path):
 
 def test_the_length_limit_of_a_build_is_that_of_its_translations(run, tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from cgbench.benchmark.build.react import build_react as react
+    from cgbench.benchmark.build.react import ensemble_measures as react
 
     said = []
 

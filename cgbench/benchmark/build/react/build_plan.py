@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.build.react.build_inputs import Inputs, read_inputs
-from cgbench.benchmark.build.react.checks import (
-    check_difficulty,
-    check_measures,
-    check_shares,
-)
+from cgbench.benchmark.build.react.checks import check_difficulty, check_measures, check_shares
 from cgbench.benchmark.build.react.corpus_size import fit_to_corpus
-from cgbench.benchmark.build.react.request import LM_SETTINGS, BuildRequest
+from cgbench.benchmark.build.react.ranking_options import LM_SETTINGS
+from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import MatchedControl

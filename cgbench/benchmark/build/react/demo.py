@@ -13,7 +13,8 @@ from cgbench.argument_types import as_path
 from cgbench.benchmark.build.react.build_plan import plan_build
 from cgbench.benchmark.build.react.build_react import run_build, workspace_of
 from cgbench.benchmark.build.react.cost import forecast
-from cgbench.benchmark.build.react.request import BuildRequest, DemoRequest, default_settings
+from cgbench.benchmark.build.react.demo_request import DemoRequest
+from cgbench.benchmark.build.react.request import BuildRequest, default_settings
 from cgbench.benchmark.candidates.cut import read_parts, scan_parts
 from cgbench.benchmark.candidates.pair_measures import JOINT
 from cgbench.benchmark.candidates.selection import FIRST, select_rows, selection_sizes

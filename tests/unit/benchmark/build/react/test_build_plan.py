@@ -5,7 +5,8 @@ import inspect
 import pytest
 
 from cgbench.benchmark.build.react.build_plan import plan_build
-from cgbench.benchmark.build.react.request import BuildRequest, EnsembleOptions
+from cgbench.benchmark.build.react.ensemble_options import EnsembleOptions
+from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.errors import InputError
 
 
