@@ -32,17 +32,17 @@ class Cell(str):
         return cell
 
 
-def fixed(value: float | None, places: int, sign: str = "", none: str = "") -> str:
-    """A number with ``places`` decimals.
+def fixed(value: float | None, decimals: int, sign: str = "", none: str = "") -> str:
+    """A number with ``decimals`` decimals.
 
     A number without a sign has no minus before zero. With ``sign="+"``, all but zero itself have
     their sign, even those that are rounded to zero: below zero never looks like above.
     """
     if value is None:
         return none
-    text = f"{value:{sign}.{places}f}"
+    text = f"{value:{sign}.{decimals}f}"
     if not value or (not sign and not float(text)):
-        return f"{0:.{places}f}"
+        return f"{0:.{decimals}f}"
     return text
 
 
@@ -51,11 +51,11 @@ def typeset(text: str) -> str:
     return _MINUS.sub("\N{MINUS SIGN}", text)
 
 
-def span(low: float | None, high: float | None, places: int, sign: str = "") -> str:
+def span(low: float | None, high: float | None, decimals: int, sign: str = "") -> str:
     """An interval, if there is one."""
     if low is None or high is None:
         return ""
-    return f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
+    return f"{fixed(low, decimals, sign)} to {fixed(high, decimals, sign)}"
 
 
 def decimals_of(values: Iterable[float | None], least: int) -> int:
@@ -63,9 +63,9 @@ def decimals_of(values: Iterable[float | None], least: int) -> int:
     and more where one that is not zero would look like zero.
     """
     visible = [value for value in values if value]
-    for places in range(least, least + MORE_DECIMALS):
-        if all(float(f"{value:.{places}f}") for value in visible):
-            return places
+    for decimals in range(least, least + MORE_DECIMALS):
+        if all(float(f"{value:.{decimals}f}") for value in visible):
+            return decimals
     return least + MORE_DECIMALS
 
 
@@ -86,8 +86,8 @@ def p_text(value: float | None) -> str:
         return ""
     if value < 0.00005:
         return "< 0.0001"
-    for places in range(4, 8):
-        text = f"{value:.{places}f}"
+    for decimals in range(4, 8):
+        text = f"{value:.{decimals}f}"
         if not any(value < level <= float(text) for level in LEVELS):
             return text
     return f"< {float(text):g}"

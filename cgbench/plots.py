@@ -155,8 +155,9 @@ class Chart(Record):
         has_intervals = any(isfinite(low) for series in self.series for low in series.low)
         shift = SPREAD * ((index + 0.5) / len(self.series) - 0.5) if has_intervals else 0.0
         decimals, sign = max(2, self.decimals), "+" * self.signed
+        places = self.places or range(len(series.values))
         for label, value in enumerate(series.values):
-            place = index if self.rows else (self.places[label] if self.places else label) + shift
+            position = index if self.rows else places[label] + shift
             is_hollow = bool(self.counts) and self.counts[label] < FEW
             low, high = (series.low[label], series.high[label]) if series.low else (nan, nan)
             runs = series.runs[label] if series.runs and len(series.runs[label]) > 1 else ()
@@ -164,12 +165,12 @@ class Chart(Record):
             words += f": {typeset(fixed(value, decimals, sign))}{series.note * self.signed}"
             if isfinite(low):
                 words += f", 95%: {typeset(span(low, high, decimals, sign))}"
-                yield Mark("interval", [(place, low), (place, high)], colour)
+                yield Mark("interval", [(position, low), (position, high)], colour)
             if runs:
                 words += "; runs: " + ", ".join(typeset(fixed(run, decimals)) for run in runs)
             if isfinite(value):
                 shape = "start" if self.rows and label + 1 < len(self.labels) else "dot"
-                dots.append(Mark(shape, [(place, value)], colour, words, is_hollow))
+                dots.append(Mark(shape, [(position, value)], colour, words, is_hollow))
         solid = [dot.points[0] for dot in dots if not dot.is_hollow]
         if self.joined and len(solid) > 1:
             yield Mark("line", solid, colour)
@@ -298,12 +299,12 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
     names at the end.
     """
     names, heights = short_names([series.name for series in chart.series]), chart.name_heights()
-    size = ax.xaxis.label.get_fontsize()
+    font_size = ax.xaxis.label.get_fontsize()
     shapes = {"interval": "|" if chart.rows else "_", "line": "", "start": "o", "run": "."}
     at_end = {"xycoords": ("axes fraction", "data"), "annotation_clip": False, "va": "center"}
     for index, (series, name) in enumerate(zip(chart.series, names, strict=True)):
-        number, legend = series.colour_at(index), series.name
-        colour = COLOURS[number % len(COLOURS)]
+        colour_number, legend = series.colour_at(index), series.name
+        colour = COLOURS[colour_number % len(COLOURS)]
         for mark in chart.marks(index):
             ax.plot(
                 *zip(
@@ -313,7 +314,7 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
                 color=colour,
                 markersize=4,
                 label=legend,
-                marker=shapes.get(mark.shape, MARKERS[number % len(MARKERS)]),
+                marker=shapes.get(mark.shape, MARKERS[colour_number % len(MARKERS)]),
                 fillstyle="none" if mark.is_hollow or mark.shape in ("start", "run") else "full",
             )
             legend = "_"  # once per series
@@ -346,7 +347,8 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
         ax.axvline(0, color="black", linewidth=0.8, linestyle=":")
     ax.set_title(chart.title)
     label_axis.set_label_text(chart.label_name)
-    letters = int(ax.figure.get_figwidth() * POINTS / LETTER / size * (0.7 if chart.rows else 1))
+    share_of_width = 0.7 if chart.rows else 1
+    letters = int(ax.figure.get_figwidth() * POINTS / LETTER / font_size * share_of_width)
     value_axis.set_label_text(textwrap.fill(chart.value_name, letters))
     value_axis.grid(alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)

@@ -133,8 +133,8 @@ def _before(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
     is_opening = has_mark and len(text.strip()) == 1 and _is_class(text.strip(), _OPENING)
     if is_opening and _references_open_too(pairs, rests):
         return None
-    row, rest = next(iter(rests.items()))
-    example = pairs[row][0][: len(pairs[row][0]) - len(rest)]
+    row, text_alone = next(iter(rests.items()))
+    example = pairs[row][0][: len(pairs[row][0]) - len(text_alone)]
     return Affix(example, "before", len(rests), remedy_of(example))
 
 
@@ -152,19 +152,19 @@ def _agree_better_without(pairs: Sequence[Pair], rests: Rests) -> bool:
     them.
     """
     before = sum(_same_word(*pairs[row], 0) for row in rests)
-    after = sum(_same_word(rest, pairs[row][1], 0) for row, rest in rests.items())
+    after = sum(_same_word(text_alone, pairs[row][1], 0) for row, text_alone in rests.items())
     return after - before >= max(FEWEST, AGREEING * len(rests))
 
 
 def _references_open_too(pairs: Sequence[Pair], rests: Rests) -> bool:
     """Whether quotes and dashes of another kind open as many references."""
-    closed = sum(_is_class(rest.rstrip()[-1:], _CLOSING) for rest in rests.values())
+    closed = sum(_is_class(text_alone.rstrip()[-1:], _CLOSING) for text_alone in rests.values())
     are_closed = closed >= MOST * len(rests)
     opened = 0
-    for row, rest in rests.items():
+    for row, text_alone in rests.items():
         reference = pairs[row][1]
         is_opened = _is_class(reference[:1], _OPENING)
-        is_of_text = rest.lstrip().startswith(reference[:1])
+        is_of_text = text_alone.lstrip().startswith(reference[:1])
         is_closed = _is_class(reference.rstrip()[-1:], _CLOSING)
         opened += is_opened and not is_of_text and (not are_closed or is_closed)
     of_all = len(rests) >= NEARLY_ALL * len(pairs)
@@ -186,7 +186,8 @@ def _labels(pairs: Sequence[Pair]) -> Affix | None:
         for hypothesis, reference in pairs
     )
     labelled = [hypothesis for hypothesis, _ in pairs if first_shape(hypothesis) == shape]
-    if in_references > HARDLY_ANY * count or not vary(labelled, [other for _, other in pairs]):
+    references = [reference for _, reference in pairs]
+    if in_references > HARDLY_ANY * count or not vary(labelled, references):
         return None
     label = first_field(labelled[0])
     return Affix(label, "before", count, remedy_of(label))
@@ -212,11 +213,13 @@ def _after(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
     if not are_references and not _is_label(text):
         return None
     if not _has_mark(text):
-        agreeing = sum(_same_word(rest, pairs[row][1], -1) for row, rest in rests.items())
+        agreeing = sum(
+            _same_word(text_alone, pairs[row][1], -1) for row, text_alone in rests.items()
+        )
         if agreeing < max(FEWEST, AGREEING * len(rests)):
             return None
-    row, rest = next(iter(rests.items()))
-    example = pairs[row][0].rstrip()[len(rest) :]
+    row, text_alone = next(iter(rests.items()))
+    example = pairs[row][0].rstrip()[len(text_alone) :]
     return Affix(example, "after", len(rests), remedy_of(example))
 
 
@@ -237,9 +240,9 @@ def _closes_nothing(text: str, rests: Iterable[str]) -> bool:
     if len(bracket) != 1 or unicodedata.category(bracket) != "Pe":
         return False
     opened = [
-        sum(unicodedata.category(mark) == "Ps" for mark in rest)
-        > sum(unicodedata.category(mark) == "Pe" for mark in rest)
-        for rest in rests
+        sum(unicodedata.category(mark) == "Ps" for mark in text_alone)
+        > sum(unicodedata.category(mark) == "Pe" for mark in text_alone)
+        for text_alone in rests
     ]
     return 2 * sum(opened) < len(opened)
 
@@ -296,10 +299,10 @@ def _is_foreign(
     references = [_plain("".join(tokens_of(reference, last=last))) for _, reference in pairs]
     full = [reference for reference in references if reference]
     count = sum(reference.startswith(text) for reference in full) if text else 0
-    share = len(rests) / len(pairs)
-    if count > HARDLY_ANY * share * max(1, len(full)):
+    affected_share = len(rests) / len(pairs)
+    if count > HARDLY_ANY * affected_share * max(1, len(full)):
         return False
-    return vary([rest.strip() for rest in rests.values()], full)
+    return vary([text_alone.strip() for text_alone in rests.values()], full)
 
 
 def _is_common(characters: Iterable[str]) -> bool:
@@ -308,17 +311,17 @@ def _is_common(characters: Iterable[str]) -> bool:
     return 1 + counts.most_common(1)[0][1] >= MOST * counts.total()
 
 
-def _same_word(text: str, other: str, index: int) -> bool:
+def _same_word(text: str, reference: str, index: int) -> bool:
     """Whether two texts begin (0) or end (-1) with the same word; with the same two characters
     where words are not separated.
     """
-    words, others = words_of(text), words_of(other)
-    if not words or not others:
+    words, reference_words = words_of(text), words_of(reference)
+    if not words or not reference_words:
         return False
-    if len(other) > LONGEST_WORD * len(others):
-        size = slice(2) if index == 0 else slice(-2, None)
-        return text.strip()[size] == other.strip()[size]
-    return words[index] == others[index]
+    if len(reference) > LONGEST_WORD * len(reference_words):
+        two_characters = slice(2) if index == 0 else slice(-2, None)
+        return text.strip()[two_characters] == reference.strip()[two_characters]
+    return words[index] == reference_words[index]
 
 
 def _plain(text: str) -> str:

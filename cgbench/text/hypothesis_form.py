@@ -169,11 +169,13 @@ def _formats(hypotheses: FormSample, references: FormSample, reading: Reading) -
         )
     if of_hypotheses and of_references and of_hypotheses[0] == of_references[0] == JSON:
         return []  # the task is to write JSON
-    for holder, found in (("lines", of_hypotheses), ("lines of the references", of_references)):
-        if found:
-            name, count, remedy = found
-            both = ", as in the references" * (holder == "lines" and of_references is not None)
-            return _stop(f"{count:,} {holder} are {name} and not text{both}", remedy)
+    if of_hypotheses:
+        name, count, remedy = of_hypotheses
+        as_references = ", as in the references" if of_references else ""
+        return _stop(f"{count:,} lines are {name} and not text{as_references}", remedy)
+    if of_references:
+        name, count, remedy = of_references
+        return _stop(f"{count:,} lines of the references are {name} and not text", remedy)
     return []
 
 
@@ -221,11 +223,11 @@ def _affixes(
             *sides, _units(reading), are_outputs=are_outputs, are_references=are_references
         )
         if affix:
-            other = "reference" if holder == "hypotheses" else "hypothesis"
-            other = other if are_references else "other text of the same examples"
+            missing_from = "reference" if holder == "hypotheses" else "hypothesis"
+            missing_from = missing_from if are_references else "other text of the same examples"
             text = (
                 f"{affix.text!r} {affix.place} the text of {affix.lines:,} of"
-                f" {len(hypotheses.lines):,} {holder}, and of hardly any {other}"
+                f" {len(hypotheses.lines):,} {holder}, and of hardly any {missing_from}"
             )
             return _stop(text, affix.remedy)
     return []
@@ -254,10 +256,10 @@ def _pieces(hypotheses: FormSample, references: FormSample, reading: Reading) ->
     for mark, holder in zip(marks, ("hypotheses", "references"), strict=True):
         is_strange = holder == "references" and mark and mark.count < FEWEST_OF_BOTH
         if mark and not is_strange:
-            both = " of both texts" if all(marks) else f" of the {holder}"
+            whose = " of both texts" if all(marks) else f" of the {holder}"
             is_visible = mark.text.isprintable()
             kind = "pieces of words" if is_visible else "characters without width"
-            text = f"{kind} ({_visible(mark.text)} at {mark.count:,} words{both})"
+            text = f"{kind} ({_visible(mark.text)} at {mark.count:,} words{whose})"
             remedy = f"{'decode the pieces of' if is_visible else 'remove them from'} both texts"
             return [Difference(text, remedy, mark.stops, normalises=False)]
     return []

@@ -64,7 +64,11 @@ def _units(line: str) -> list[str]:
     return [letters[start : start + 2] for start in range(len(letters) - 1)]
 
 
-def _bag(line: str) -> frozenset[str | tuple[str, int]]:
+Bag = frozenset[str | tuple[str, int]]
+"""The units of a line that are compared."""
+
+
+def _bag(line: str) -> Bag:
     """The units of a line, the second *the* as ``("the", 1)``: sets are compared faster than
     counts.
     """
@@ -79,9 +83,9 @@ def _bag(line: str) -> frozenset[str | tuple[str, int]]:
     return frozenset(bag)
 
 
-def _alike(bag: frozenset[str | tuple[str, int]], other: frozenset[str | tuple[str, int]]) -> float:
+def _alike(first: Bag, second: Bag) -> float:
     """The share of the units of two lines that they have in common."""
-    return 2 * len(bag & other) / ((len(bag) + len(other)) or 1)
+    return 2 * len(first & second) / ((len(first) + len(second)) or 1)
 
 
 def _shifted(by: int, first: int) -> str:
@@ -218,7 +222,7 @@ class _Likeness:
         self.hypotheses = hypotheses
         self.references = references
         self._bags = {row: _bag(text) for row, text in hypotheses.items()}
-        self._of_references: dict[int, frozenset[str | tuple[str, int]]] = {}
+        self._of_references: dict[int, Bag] = {}
         self.in_place = {row: self.of(row, row) for row in hypotheses}
 
     def of(self, row: int, other: int) -> float:

@@ -150,8 +150,8 @@ def _bins_of_values(rows: np.ndarray, values: np.ndarray) -> list[Bin]:
         groups[-1].append(value)
         if np.isin(values, groups[-1]).sum() >= least:
             groups.append([])
-    rest = groups.pop()
-    groups[-1] += rest
+    too_few = groups.pop()
+    groups[-1] += too_few
     return [
         Bin(
             f"{group[0]:.0f}" + (f"-{group[-1]:.0f}" if len(group) > 1 else ""),

@@ -102,7 +102,7 @@ def distances_in_band(
     """The same from whole numbers, for any alignment; slower."""
     rows, blocks, pairs = equal.shape
     aligns, drops = (np.empty_like(equal) if has_steps else None for _ in range(2))
-    whole = np.zeros(pairs, np.int64)
+    distances = np.zeros(pairs, np.int64)
     columns = np.arange(blocks * BITS + 1)
     before = np.tile(columns, (pairs, 1))
     for row in range(1, rows + 1):
@@ -119,9 +119,9 @@ def distances_in_band(
             aligns[row - 1] = packed(aligned == after[:, 1:])
             drops[row - 1] = packed(dropped[:, 1:] == after[:, 1:])
         ends = heights == row
-        whole[ends] = after[ends, widths[ends]]
+        distances[ends] = after[ends, widths[ends]]
         before = after
-    return Distances(whole, aligns, drops)
+    return Distances(distances, aligns, drops)
 
 
 def band(

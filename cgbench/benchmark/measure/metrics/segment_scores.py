@@ -88,23 +88,23 @@ def plain_numbers(texts: Sequence[str]) -> Sequence[str]:
     joined = "\n".join(texts)
     if "," not in joined and "%" not in joined:
         return texts  # fast: most columns
-    numbers = [text.strip() for text in texts]
-    full = [number for number in numbers if number.lower() not in _NONE]
-    if full and all(number.endswith("%") for number in full):
-        numbers = [number.removesuffix("%").rstrip() for number in numbers]
-        full = [number.removesuffix("%").rstrip() for number in full]
+    cells = [text.strip() for text in texts]
+    full = [cell for cell in cells if cell.lower() not in _NONE]
+    if full and all(cell.endswith("%") for cell in full):
+        cells = [cell.removesuffix("%").rstrip() for cell in cells]
+        full = [cell.removesuffix("%").rstrip() for cell in full]
     elif "%" in joined:
         return texts
     if "," not in joined:
-        return numbers
-    with_commas = [match for number in full if (match := _DECIMAL_COMMA.fullmatch(number))]
-    are_decimals = any(len(match[2]) != 3 or int(match[1] or 0) == 0 for match in with_commas)
-    others = [number for number in full if "," not in number]
-    if not are_decimals or len(with_commas) + len(others) < len(full):
+        return cells
+    with_comma = [match for cell in full if (match := _DECIMAL_COMMA.fullmatch(cell))]
+    are_decimals = any(len(match[2]) != 3 or int(match[1] or 0) == 0 for match in with_comma)
+    without_comma = [cell for cell in full if "," not in cell]
+    if not are_decimals or len(with_comma) + len(without_comma) < len(full):
         return texts
-    if not all(number.lstrip("+-").isdecimal() for number in others):
+    if not all(cell.lstrip("+-").isdecimal() for cell in without_comma):
         return texts
-    return [number.replace(",", ".") for number in numbers]
+    return [cell.replace(",", ".") for cell in cells]
 
 
 def no_score(where: str, value: Any) -> InputError:

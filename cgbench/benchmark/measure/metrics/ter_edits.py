@@ -316,20 +316,20 @@ def _moves(
     the word before these: ``[5, moves]`` for each of the words.
     """
     start, target, pair = matches
-    size = len(batch.hypotheses) + 1
+    most_rows = len(batch.hypotheses) + 1
     end, height = start + length, batch.heights[pair]
     previous = np.full(len(pair), -1)
     for offset in range(length + 1):
-        place = places[target + offset, pair]
-        is_backward = place < start
-        first = np.where(is_backward, place, start)
+        aligned = places[target + offset, pair]
+        is_backward = aligned < start
+        first = np.where(is_backward, aligned, start)
         middle = np.where(is_backward, start, end)
         # Words that move to a place within themselves move on by as many words.
-        forward = np.where(place > end, place, np.minimum(place + length, height))
+        forward = np.where(aligned > end, aligned, np.minimum(aligned + length, height))
         last = np.where(is_backward, end, forward)
-        rank = (length * size - start) * size - place
-        yield np.stack((pair, first, middle, last, rank))[:, place != previous]
-        previous = place
+        rank = (length * most_rows - start) * most_rows - aligned
+        yield np.stack((pair, first, middle, last, rank))[:, aligned != previous]
+        previous = aligned
 
 
 def _distances_after(
