@@ -28,7 +28,7 @@ from cgbench.models.architectures.lstm_lexicon import (
 )
 from cgbench.models.config.syntactic_attention import SyntacticAttentionConfig
 from cgbench.models.parts.dropout import Dropout
-from cgbench.models.parts.linear import Linear, StepLinear
+from cgbench.models.parts.linear import Linear, StepLinear, linear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, to_device
 from cgbench.models.special_ids import BOS
 
@@ -38,11 +38,14 @@ class Meanings(RowTensors):
     """The memory of attention, one row per sentence or hypothesis.
 
     :param syntax: keys, [rows, columns, syntax]; ``meaning``: values, [rows, columns, meaning].
+    :param gates: what each source word contributes to the decoder's gates if it is attended to,
+        [rows, columns, 4 width].
     :param offset: -inf at padding, else 0, [rows, columns].
     """
 
     syntax: Tensor
     meaning: Tensor
+    gates: Tensor
     offset: Tensor
 
 
@@ -155,15 +158,20 @@ class SyntacticAttention(nn.Module):
         )
         query = encoded.query[to_device(order, encoded.states.device)]
         # The first query does not enter the recurrence, which starts from zeros.
-        memory = Meanings(encoded.states[index], encoded.meaning[index], offset)
-        layers = [self.cell, *cast("list[nn.LSTMCell]", list(self.upper))]
-        zeros = [torch.zeros_like(query)] * len(layers)
-        # The gates of each layer: a linear map of its input and its last h.
+        # The cell reads a mixture of syntax states, so these are multiplied with its weights once,
+        # not in every step.
+        of_words = linear(encoded.states, self.cell.weight_ih)
+        memory = Meanings(encoded.states[index], encoded.meaning[index], of_words[index], offset)
+        upper = cast("list[nn.LSTMCell]", list(self.upper))
+        zeros = [torch.zeros_like(query)] * (1 + len(upper))
+        # The gates of each layer: a linear map of its last h, and in upper layers of its input.
+        weights = [
+            self.cell.weight_hh,
+            *(torch.cat((cell.weight_hh, cell.weight_ih), 1) for cell in upper),
+        ]
         gates = [
-            StepLinear(
-                torch.cat((cell.weight_ih, cell.weight_hh), 1), cell.bias_ih + cell.bias_hh, sizes
-            )
-            for cell in layers
+            StepLinear(weight, cell.bias_ih + cell.bias_hh, sizes)
+            for weight, cell in zip(weights, (self.cell, *upper), strict=True)
         ]
         return RecurrentState(Hidden(zeros, zeros, query), memory, gates)
 
@@ -172,14 +180,14 @@ class SyntacticAttention(nn.Module):
         memory, hidden = state.memory, state.hidden
         scores = torch.bmm(memory.syntax, hidden.feed.unsqueeze(2)).squeeze(2) + memory.offset
         weights = torch.softmax(scores, 1)
-        read, context = (
-            torch.bmm(weights.unsqueeze(1), values).squeeze(1)
-            for values in (memory.meaning, memory.syntax)
+        values = [memory.meaning, memory.gates, *[memory.syntax] * self.config.read_syntax]
+        read, of_context, *context = (
+            torch.bmm(weights.unsqueeze(1), table).squeeze(1) for table in values
         )
-        x, states = context, []
-        for layer, (gates, h, c) in enumerate(zip(state.linears, hidden.h, hidden.c, strict=True)):
-            read_x = self.dropout(x) if layer else x
-            states.append(lstm_cell(gates(torch.cat((read_x, h), 1)), c))
-            x = states[-1][0]
-        state.hidden = Hidden([h for h, _ in states], [c for _, c in states], x)
-        return torch.cat((read, context), 1) if self.config.read_syntax else read, weights
+        lowest, *upper = state.linears
+        states = [lstm_cell(lowest(hidden.h[0]) + of_context, hidden.c[0])]
+        for gates, h, c in zip(upper, hidden.h[1:], hidden.c[1:], strict=True):
+            x = self.dropout(states[-1][0])
+            states.append(lstm_cell(gates(torch.cat((h, x), 1)), c))
+        state.hidden = Hidden([h for h, _ in states], [c for _, c in states], states[-1][0])
+        return torch.cat((read, *context), 1), weights
