@@ -83,6 +83,15 @@ def reason_of(error: BaseException) -> str:
     return shortened(" ".join(str(error).split()), 300) or type(error).__name__
 
 
+DOWNLOADERS = ("huggingface_hub", "httpx", "httpx2", "requests")
+"""Packages that read from the network."""
+
+
+def is_of_network(error: BaseException) -> bool:
+    """Whether an error comes from a package that reads from the network."""
+    return type(error).__module__.partition(".")[0] in DOWNLOADERS
+
+
 def with_arguments(message: str, say: Callable[[str, str | None, str | None], str]) -> str:
     """A message with each :func:`argument` replaced by ``say(name, value as text, repr of the
     value)``.

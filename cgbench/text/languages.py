@@ -3,16 +3,27 @@
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
+
+
+class _Script(NamedTuple):
+    """A script without blanks between words: the ranges of its characters, and the mean letters
+    between blanks above which a text is unsegmented.
+    """
+
+    ranges: tuple[tuple[int, int], ...]
+    longest_word: float
+
 
 _SCRIPTS = {
-    "kana": ((0x3040, 0x30FF),),
-    "han": ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)),
-    "thai": ((0x0E00, 0x0E7F),),
-    "lao": ((0x0E80, 0x0EFF),),
-    "khmer": ((0x1780, 0x17FF),),
-    "burmese": ((0x1000, 0x109F),),
+    "han": _Script(((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)), 5.0),
+    "kana": _Script(((0x3040, 0x30FF),), 5.0),
+    "thai": _Script(((0x0E00, 0x0E7F),), 9.0),
+    "lao": _Script(((0x0E80, 0x0EFF),), 9.0),
+    "khmer": _Script(((0x1780, 0x17FF),), 9.0),
+    "burmese": _Script(((0x1000, 0x109F),), 9.0),
 }
-UNSPACED = {"han": 5.0, "kana": 5.0, "thai": 9.0, "lao": 9.0, "khmer": 9.0, "burmese": 9.0}
+UNSPACED = {name: script.longest_word for name, script in _SCRIPTS.items()}
 """Scripts without blanks between words, and the mean letters between blanks above which a text is
 unsegmented.
 """
@@ -63,11 +74,12 @@ def letters_of(words: Mapping[str, int]) -> Counter[str]:
 
 
 def _script(code: int) -> str:
-    return next(
-        (name for name, ranges in _SCRIPTS.items() if any(a <= code <= b for a, b in ranges)), ""
-    )
+    for name, script in _SCRIPTS.items():
+        if any(first <= code <= last for first, last in script.ranges):
+            return name
+    return ""
 
 
 def characters_of(script: str) -> str:
     """The characters of a script, for a class of a regular expression."""
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in _SCRIPTS[script])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in _SCRIPTS[script].ranges)

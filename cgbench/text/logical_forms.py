@@ -24,6 +24,7 @@ tests whether a name was seen in a position.
 
 import re
 from collections.abc import Mapping
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -31,12 +32,15 @@ from cgbench.records import Record
 from cgbench.text.plain_text import words_of
 
 Pair = tuple[str, str]
-KINDS = ("none", "cogs", "smcalflow")
+Kind = Literal["none", "cogs", "smcalflow"]
+"""What names are replaced: none, or those of such logical forms."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 BASE = 4  # of the numbers of COGS variables
 
-_QUOTED = re.compile(r'(?<!\S)(PersonName|String|LocationKeyphrase) " ([^"]+) "(?!\S)')
-_CALLED = {"PersonName": "person", "String": "string", "LocationKeyphrase": "place"}
+COPIED = {"PersonName": "person", "String": "string", "LocationKeyphrase": "place"}
+"""Nodes of SMCalFlow whose literals are words of the utterance, and the new names of these."""
+_QUOTED = re.compile(rf'(?<!\S)({"|".join(COPIED)}) " ([^"]+) "(?!\S)')
 
 
 class Names(Record):
@@ -73,11 +77,11 @@ def _of_cogs(form: str) -> dict[str, str]:
 def _of_smcalflow(utterance: str, plan: str) -> Names:
     cause = f" {' '.join(words_of(utterance))} "
     tokens = {
-        text: _CALLED[kind]
+        text: COPIED[kind]
         for kind, text in _QUOTED.findall(" ".join(words_of(plan)))
         if f" {text} " in cause
     }
-    numbers = dict.fromkeys(_CALLED.values(), 0)
+    numbers = dict.fromkeys(COPIED.values(), 0)
     names = {}
     for text in sorted(tokens, key=lambda text: (cause.index(f" {text} "), len(text))):
         names[text] = f"{tokens[text]}{numbers[tokens[text]]}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from cgbench.argument_types import NamePair
 from cgbench.errors import InputError, argument
@@ -20,7 +20,7 @@ from cgbench.records import Record
 from cgbench.request import KW_ONLY, Request, option
 from cgbench.settings import did_you_mean
 from cgbench.text.formats import CorpusSpec, languages_of
-from cgbench.text.logical_forms import KINDS, Pair, names_of
+from cgbench.text.logical_forms import KINDS, Kind, Pair, names_of
 
 if TYPE_CHECKING:
     from cgbench.engines import Engine
@@ -209,7 +209,7 @@ class PairOptions(Request):
         default=CorpusOptions(), help="Columns and languages of the corpora (CorpusOptions)"
     )
     words: Normalising = option(default=Normalising(), help="How words are made (Normalising)")
-    anonymise: Literal["none", "cogs", "smcalflow"] = option(
+    anonymise: Kind = option(
         "--set anonymise",
         default="none",
         help="Replace names in target logical forms of this type by placeholders",

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cgbench.text.logical_forms import COPIED
 from cgbench.text.plain_text import words_of
 
 # Of SMCalFlow-CS: children of these are logically complete (the authors' matchable parents) ...
@@ -25,7 +26,6 @@ PARENTS = frozenset(
 )
 # ... and, in programs without any, these nodes themselves.
 NODES = frozenset({"FindManager", "FindTeamOf", "FindReports"})
-COPIED = ("PersonName", "String", "LocationKeyphrase")  # their literals are words of the utterance
 QUOTE = '"'
 SLOT = "__SLOT__"  # in a sketch, instead of a subtree
 NOT_CONTENT = frozenset({"(", ")", "#", '"'})

@@ -14,7 +14,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from cgbench.errors import InputError, argument, reason_of, require
+from cgbench.errors import InputError, argument, is_of_network, reason_of, require
 from cgbench.patterns import pattern
 from cgbench.text.streams import form, split_name
 
@@ -57,12 +57,7 @@ def local(text: str, *, cached: bool = False) -> str:
             repository, name, repo_type="dataset", revision=revision, local_files_only=cached
         )
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in (
-            "huggingface_hub",
-            "httpx",
-            "httpx2",
-            "requests",
-        ):
+        if not is_of_network(error):
             raise
         raise InputError(f"{text}: cannot be fetched ({reason_of(error)})") from None
     # .../snapshots/COMMIT/path/of/the/file

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.checksums import known_digest
-from cgbench.errors import InputError, reason_of, require
+from cgbench.errors import InputError, is_of_network, reason_of, require
 from cgbench.files import check_shape, ordinary_file, read_json
 from cgbench.models.checkpoints import BEST, STATE, open_tensors
 from cgbench.models.external.addresses import Address
@@ -199,12 +199,7 @@ def _fetch(address: Address) -> Path:
             )
         )
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in (
-            "huggingface_hub",
-            "httpx",
-            "httpx2",
-            "requests",
-        ):
+        if not is_of_network(error):
             raise
         raise InputError(
             f"{address.text}: cannot be downloaded ({reason_of(error)}); online, run: hf download"
