@@ -6,7 +6,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from types import ModuleType
+from types import FrameType, ModuleType
 
 from cgbench.patterns import pattern
 
@@ -52,9 +52,19 @@ class InputWarning(_Message, UserWarning):
     """
 
 
-def warn(text: str) -> None:
-    """Give an :class:`InputWarning` in the name of the caller's caller."""
-    warnings.warn(InputWarning(text), stacklevel=3)
+def warn(warning: str | InputWarning) -> None:
+    """Give an :class:`InputWarning` in the name of the first caller outside of this package, whose
+    line Python prints.
+    """
+    package = __name__.partition(".")[0]
+    frame: FrameType | None = sys._getframe()
+    level = 1
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame = frame.f_back
+        level += 1
+    if isinstance(warning, str):
+        warning = InputWarning(warning)
+    warnings.warn(warning, stacklevel=level)
 
 
 def argument(name: str, value: object = None, text: str | None = None) -> str:

@@ -10,8 +10,17 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import cgbench
 from cgbench.commands.command import Group
-from cgbench.errors import EXTRAS, InputError, missing_package, printable, printable_json, require
+from cgbench.errors import (
+    EXTRAS,
+    InputError,
+    InputWarning,
+    missing_package,
+    printable,
+    printable_json,
+    require,
+)
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -113,3 +122,10 @@ def test_json_keeps_its_values():
     assert "\x9b" in text
     assert not set(printable_json(text)) & {"\x9b", "\x7f", "\x1b"}
     assert json.loads(printable_json(text)) == value
+
+
+def test_a_warning_is_given_in_the_name_of_the_user_s_line():
+    lines = ["the dog ran", "a cat sat"] * 4
+    with pytest.warns(InputWarning) as warned:
+        cgbench.evaluate("exact", {"a": [lines, lines], "b": lines}, lines, paired=True)
+    assert {warning.filename for warning in warned} == {__file__}

@@ -2,7 +2,6 @@
 folder of ``cgbench parts --side source``.
 """
 
-import warnings
 from itertools import cycle, islice
 from typing import Any
 
@@ -10,7 +9,7 @@ from cgbench.argument_types import AnyPath
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.evaluation.result import Evaluation
 from cgbench.benchmark.score.outputs.hypotheses import check_same_runs, read_systems, same_systems
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.studies.parts.by_outputs import (
     by_chance,
     judge_systems,
@@ -71,5 +70,5 @@ def score_outputs_alone(
             given = result.whole.figures["given"].value or 0.0
             lines.append(no_residual(name, parts, runs, least, given))
     for line in lines:
-        warnings.warn(InputWarning(line), stacklevel=4)
+        warn(line)
     return Evaluation(scored, tuple(systems))

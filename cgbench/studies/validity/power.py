@@ -3,7 +3,6 @@ a difference needs (:mod:`cgbench.benchmark.score.comparison.power`).
 """
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
@@ -12,7 +11,7 @@ from cgbench.argument_types import Kind
 from cgbench.benchmark.score.comparison.power import POWER, PowerTest, Variance, variance_of
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.benchmark.score.evaluation.result import Evaluation
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.request import KW_ONLY, Request, accepts, option
 
 
@@ -218,5 +217,5 @@ def power(request: PowerRequest) -> PowerResult:
             "one run per system: the variance between seeds is unknown, and more examples do not"
             " reduce it"
         )
-        warnings.warn(InputWarning(message), stacklevel=3)
+        warn(message)
     return enough(pilot_variance, test, request, metric.name, examples)

@@ -6,7 +6,6 @@ intervals, tests and bins.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +43,7 @@ from cgbench.benchmark.score.evaluation.scored import (
 from cgbench.benchmark.score.evaluation.scoring_context import ScoringContext
 from cgbench.benchmark.score.forms.analyses import ROWS, AnalysisLayout
 from cgbench.benchmark.score.outputs.hypotheses import Runs, check_same_runs
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, InputWarning, argument, warn
 from cgbench.request import accepts
 from cgbench.text.columns import Column, short_name
 from cgbench.text.hypothesis_form import Reading
@@ -91,7 +90,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
     )
     evaluation = replace(first, more=tuple(more))
     for warning in evaluation.warned:
-        warnings.warn(warning, stacklevel=2)
+        warn(warning)
     return evaluation
 
 
