@@ -61,27 +61,26 @@ def mirror(out):
 @pytest.fixture(scope="module")
 def start(out):
     """The address of a small model of the kind of a published one."""
-    models = pytest.importorskip("external_models")
     pairs = toy_cfq.pairs(QUESTIONS)
     questions = sorted({word for pair in pairs for text in pair for word in text.split()})
-    deep = {"encoder_layers": 12, "decoder_layers": 12, "max_position_embeddings": 1026}
     requests = toy_smcalflow.WORDS
-    makers = {
-        "google-t5/t5-11b": lambda folder: models.write_model(folder, "t5", words=questions),
-        "google-t5/t5-base": lambda folder: models.write_model(folder, "t5", words=requests),
-        "FacebookAI/roberta-base": lambda folder: models.write_roberta(
-            folder, 0, questions, num_hidden_layers=12, max_position_embeddings=1026
-        ),
-        "google-bert/bert-base-uncased": lambda folder: models.write_bert(
-            folder, words=requests, num_hidden_layers=2, max_position_embeddings=512
-        ),
-        "facebook/bart-large": lambda folder: models.write_bart(folder, words=requests, **deep),
+    deep = {"encoder_layers": 12, "decoder_layers": 12, "max_position_embeddings": 1026}
+    layers_12 = {"num_hidden_layers": 12, "max_position_embeddings": 1026}
+    layers_2 = {"num_hidden_layers": 2, "max_position_embeddings": 512}
+    models = {
+        "google-t5/t5-11b": ("write_model", {"kind": "t5", "words": questions}),
+        "google-t5/t5-base": ("write_model", {"kind": "t5", "words": requests}),
+        "FacebookAI/roberta-base": ("write_roberta", {"words": questions, **layers_12}),
+        "google-bert/bert-base-uncased": ("write_bert", {"words": requests, **layers_2}),
+        "facebook/bart-large": ("write_bart", {"words": requests, **deep}),
     }
     addresses = {}
 
     def address(name):
         if name not in addresses:
-            addresses[name] = makers[name](out / "models" / name.replace("/", "-"))
+            write, options = models[name]
+            make = getattr(pytest.importorskip("external_models"), write)
+            addresses[name] = make(out / "models" / name.replace("/", "-"), **options)
         return addresses[name]
 
     return address
