@@ -1,11 +1,9 @@
 """The options of ``cgbench score`` and the arguments of :func:`cgbench.evaluate`."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from cgbench.argument_types import (
     AnyRelease,
@@ -391,7 +389,7 @@ class ScoreRequest(Request):
         """The value of an argument by its name, also of one that an analysis adds."""
         return flat_values(self).get(name, (self.settings or {}).get(name))
 
-    def by_metric(self) -> list[ScoreRequest]:
+    def by_metric(self) -> list[Self]:
         """A request for each metric, with those of the options that it has.
 
         :raises InputError: the metrics are of different texts, or none is known to have an option.
