@@ -23,6 +23,10 @@ MOJIBAKE_SHARE = 0.02
 EDITED = 0.3  # mean likeness of pairs from which on both sides are of one language
 ORIENTED = 2.0  # log odds of each side that tell a swapped pair
 FIRST = 64  # pairs that tell the languages of a corpus without a training corpus
+ROUNDS = 3
+ABOUT_HALF = 0.25
+CLEARLY = 1.25
+GROWN = 256  # longest pairs that tell the languages where the beginning does not
 _WORD = re.compile(r"\w+")
 
 
@@ -160,11 +164,26 @@ class _Languages:
     def __init__(self, pairs: Iterable[WordPair]) -> None:
         self.source: Counter[str] = Counter()
         self.target: Counter[str] = Counter()
-        for source, target in pairs:
-            self.source.update(source)
-            self.target.update(target)
+        for pair in pairs:
+            self._count(pair)
+        self._look_up()
+
+    def _count(self, pair: WordPair) -> None:
+        self.source.update(pair[0])
+        self.target.update(pair[1])
+
+    def _look_up(self) -> None:
         self._sizes = math.log((self.target.total() + 1) / (self.source.total() + 1))
         self._odds: dict[str, float] = {}
+
+    def add(self, pair: WordPair) -> None:
+        """Count a further pair."""
+        self._count(pair)
+        self._look_up()
+
+    def turned(self) -> "_Languages":
+        """The same with source and target exchanged."""
+        return _Languages([([*self.target.elements()], [*self.source.elements()])])
 
     def source_odds(self, words: Iterable[str]) -> float:
         """The log odds of a sentence to be of the source's language."""
@@ -179,10 +198,20 @@ class _Languages:
             odds = self._odds[word] = odds if source or target else 0.0
         return odds
 
-    def are_swapped(self, pair: WordPair) -> bool:
+    def are_swapped(self, pair: WordPair, least: float = ORIENTED) -> bool:
         """Whether both sides are of the other's language."""
         source, target = pair
-        return self.source_odds(source) < -ORIENTED and self.source_odds(target) > ORIENTED
+        return self.source_odds(source) < -least and self.source_odds(target) > least
+
+    def in_order(self, pair: WordPair, least: float = ORIENTED) -> WordPair:
+        """The pair, turned if its sides are swapped."""
+        return pair[::-1] if self.are_swapped(pair, least) else pair
+
+    def separation(self, pairs: Iterable[WordPair]) -> float:
+        """The log odds by which all sides are told apart, whatever their order."""
+        return sum(
+            abs(self.source_odds(first) - self.source_odds(second)) for first, second in pairs
+        )
 
 
 def _swaps(runs: Sequence[Run], training: Sequence[Run] | None) -> Fault | None:
@@ -193,16 +222,39 @@ def _swaps(runs: Sequence[Run], training: Sequence[Run] | None) -> Fault | None:
         languages = _Languages(map(_words_of_sides, _pairs_of(training)))
     else:
         pairs = list(map(_words_of_sides, _pairs_of(runs)))
-        languages = _Languages(pairs[:FIRST])
-        for _ in range(3):  # what is like the beginning, and what is like it when swapped
-            languages = _Languages(
-                pair[::-1] if languages.are_swapped(pair) else pair for pair in pairs
-            )
+        languages = _separated(pairs, _Languages(pairs[:FIRST]))
+        grown = _separated(pairs, _grown(pairs))
+        if grown.separation(pairs) > CLEARLY * languages.separation(pairs):
+            languages = grown
     return _share(
         runs,
         lambda pair: languages.are_swapped(_words_of_sides(pair)),
         "have source and target swapped",
     )
+
+
+def _separated(pairs: Sequence[WordPair], languages: _Languages) -> _Languages:
+    """The languages of the pairs that are like these, and of those that are like them when swapped.
+
+    Most pairs are right; where about as many are swapped, those at the beginning are.
+    """
+    for _ in range(ROUNDS):
+        languages = _Languages(map(languages.in_order, pairs))
+    swapped = list(map(languages.are_swapped, pairs))
+    is_about_half = ABOUT_HALF <= sum(swapped) / max(1, len(pairs)) <= 1 - ABOUT_HALF
+    judged = swapped[:FIRST] if is_about_half else swapped
+    return languages.turned() if 2 * sum(judged) > len(judged) else languages
+
+
+def _grown(pairs: Sequence[WordPair]) -> _Languages:
+    """The languages of the longest pairs, each turned so that it fits the longer ones: where half
+    of the pairs are swapped at random, no part of the corpus tells them.
+    """
+    longest = sorted(pairs, key=lambda pair: -sum(map(len, pair)))[:GROWN]
+    languages = _Languages(longest[:1])
+    for pair in longest[1:]:
+        languages.add(languages.in_order(pair, 0.0))
+    return languages
 
 
 def _pairs_of(runs: Sequence[Run]) -> Iterator[Pair]:

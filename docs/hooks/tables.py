@@ -3,9 +3,9 @@ holds them current.
 
 A page says what stands between its marks: ``<!-- request: MODULE.CLASS -->``, the fields of a
 request; ``<!-- settings -->``, those of models, one section per architecture and method; ``<!--
-presets -->``; ``<!-- columns -->``, those of scores; ``<!-- api: NAME -->``, the signature and
-docstring of a function or class. mkdocs uses :func:`on_page_markdown`: search finds guides before
-measurements.
+presets -->``; ``<!-- columns -->``, those of scores; ``<!-- pairs -->``, the arguments that take
+pairs; ``<!-- api: NAME -->``, the signature and docstring of a function or class. mkdocs uses
+:func:`on_page_markdown`: search finds guides before measurements.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from cgbench.request import Request, fields_of, leaves_of
 from cgbench.request_fields import Field
 
 FOLDER = Path(__file__).parents[1] / "reference"
-_BEGIN = "<!-- (request|settings|presets|api|columns|features)(?:: ([\\w.]+))? -->\n"
+_BEGIN = "<!-- (request|settings|presets|api|columns|features|pairs)(?:: ([\\w.]+))? -->\n"
 MARK = re.compile(f"{_BEGIN}(?:(?:(?!{_BEGIN}).)*<!-- end -->\n)?", re.DOTALL)
 PAGES = sorted(
     path.relative_to(FOLDER).as_posix()
@@ -60,6 +60,7 @@ def written(page: str) -> str:
         "api": api,
         "columns": columns,
         "features": features,
+        "pairs": pairs,
     }
 
     def fill(match: re.Match[str]) -> str:
@@ -161,6 +162,32 @@ def features() -> str:
         for name, unit in metric_class(metric).feature_units.items():
             rows.append((f"`{name}`", f"of compounds{f', in {unit}' if unit else ''}", metric))
     return _markdown(("`--by`", "The value of an example", "Needs"), rows)
+
+
+def pairs() -> str:
+    """The arguments that take pairs, of every function with a page."""
+    rows = []
+    for page in PAGES:
+        text = (FOLDER / page).read_text(encoding="utf-8")
+        for name in re.findall("<!-- api: ([\\w.]+) -->", text):
+            function = _named(name)
+            for field in _pair_fields(function):
+                link = f"[`{function.__name__}`]({page})"
+                rows.append((link, f"`{field.name}`", field.help))
+    return _markdown(("Function", "Argument", "Meaning"), rows)
+
+
+def _pair_fields(function: Any) -> Iterator[Field]:
+    """The fields of a function of a request that take one or several corpora of pairs."""
+    wrapped = getattr(function, "__wrapped__", None)
+    if not inspect.isfunction(wrapped):
+        return
+    for parameter in inspect.signature(wrapped).parameters.values():
+        kind = wrapped.__globals__.get(parameter.annotation, parameter.annotation)
+        if inspect.isclass(kind) and issubclass(kind, Request):
+            for field in leaves_of(kind).values():
+                if field.kind and field.kind.name in ("corpus", "corpora"):
+                    yield field
 
 
 def api(thing: Any) -> str:

@@ -83,6 +83,18 @@ def test_swapped_pairs():
     assert "swapped" in faults_of(mixed, corpus(seed=2))[0].text
 
 
+@pytest.mark.parametrize("count", [300, 6000])
+@pytest.mark.parametrize("seed", range(3))
+def test_half_of_the_pairs_swapped_at_random(count, seed):
+    """No part of the corpus tells the languages, and no other corpus does."""
+    draw = random.Random(seed)
+    mixed = [pair[::-1] if draw.random() < 0.5 else pair for pair in corpus(count, seed=seed)]
+    (fault,) = faults_of(mixed)
+    assert "swapped" in fault.text and fault.line <= 20
+    count_of_swapped = int(fault.text.split()[0].replace(",", ""))
+    assert 0.4 * min(count, 2512) < count_of_swapped < 0.6 * max(count, 2512)
+
+
 def test_copies_scripts_and_encodings():
     pairs = corpus()
     copied = [pair if row % 5 else (pair[0], pair[0]) for row, pair in enumerate(pairs)]
