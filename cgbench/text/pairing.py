@@ -208,7 +208,7 @@ class _Languages:
         return pair[::-1] if self.are_swapped(pair, least) else pair
 
     def separation(self, pairs: Iterable[WordPair]) -> float:
-        """The log odds by which all sides are told apart, whatever their order."""
+        """The log odds that distinguish the sides of all pairs, whatever their order."""
         return sum(
             abs(self.source_odds(first) - self.source_odds(second)) for first, second in pairs
         )
