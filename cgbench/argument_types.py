@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
+from cgbench.extensions import Registry
 from cgbench.records import Record
+
 
 
 class Kind(Record):
@@ -19,6 +21,7 @@ class Kind(Record):
     :param fits: whether a value can be one. What the value holds is checked where it is read.
     :param many: whether the value is several of these, and the option repeatable.
     :param read: makes of a value that fits what the field holds (default: the value itself).
+    :param registry: the objects that it names, if it is the name of one of these.
     """
 
     name: str
@@ -26,6 +29,17 @@ class Kind(Record):
     fits: Callable[[Any], bool]
     many: bool = False
     read: Callable[[Any], Any] | None = None
+    registry: Registry[Any] | None = None
+
+    @property
+    def allowed(self) -> str:
+        """What a value must be, in words; names are listed when they are needed."""
+        return f"one of {', '.join(self.registry.names())}" if self.registry else self.what
+
+
+def name_in(registry: Registry[Any]) -> Kind:
+    """The name of an object of a registry."""
+    return Kind("name", registry.what, registry.__contains__, registry=registry)
 
 
 def _is_path(value: Any) -> bool:

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cgbench.errors import InputError, reason_of, warn
 from cgbench.records import Record
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 STUDIES = "cgbench.studies"
+Object = TypeVar("Object")
 Loader = Callable[[], Any]
 """Imports an object and returns it."""
 
@@ -101,6 +102,57 @@ def load_from_package(kind: str, point: EntryPoint, expected: type, what: str) -
     if not is_subclass and not isinstance(loaded, expected):
         raise InputError(f"{where} is not {what}")
     return loaded
+
+
+@dataclass(frozen=True, eq=False)
+class Registry(Generic[Object]):
+    """The objects of a kind by name: those of cgbench, of studies and of other packages.
+
+    :param kind: studies declare theirs in the field of :class:`Extension` with this name, packages
+        as entry points in the group ``cgbench.KIND``.
+    :param built_in: those of cgbench.
+    :param expected: the class of the objects; a package may also register a subclass, which is
+        made without arguments. ``what``: the same in words.
+    """
+
+    kind: str
+    built_in: Mapping[str, Object]
+    expected: Any = Callable
+    what: str = "a function"
+
+    def __getitem__(self, name: str) -> Object:
+        """:raises KeyError: no object has this name.
+
+        :raises InputError: that of a package cannot be loaded, or is something else.
+        """
+        if name in self.built_in:
+            return self.built_in[name]
+        if load := self._of_studies().get(name):
+            of_study: Object = load()
+            return of_study
+        loaded = load_from_package(
+            self.kind, of_packages(self.kind)[name], self.expected, self.what
+        )
+        added: Object = loaded() if isinstance(loaded, type) else loaded
+        return added
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.built_in or name in self._of_studies() or name in of_packages(self.kind)
+
+    def get(self, name: str) -> Object | None:
+        """That of a name, or None."""
+        try:
+            return self[name]
+        except KeyError:
+            return None
+
+    def names(self) -> list[str]:
+        """The names of all."""
+        return [*self.built_in, *self._of_studies(), *of_packages(self.kind)]
+
+    def _of_studies(self) -> Mapping[str, Loader]:
+        is_declared = self.kind in Extension.__dataclass_fields__
+        return of_studies(self.kind) if is_declared else {}
 
 
 def all_of_packages(kind: str, expected: type, what: str) -> Iterator[tuple[str, Any]]:

@@ -33,7 +33,8 @@ class Field(Record):
 
     ``option``: its spelling on the command line, ``--by`` (``is_option``) or ``--set known``
     (``is_setting``); empty if only Python has it. ``types``: the alternatives of its type;
-    ``choices``: the values of a ``Literal`` among them; ``kind``: the type of this package, if it
+    ``choices``: the values of a ``Literal`` among them, or this package's names of a registry;
+    ``kind``: the type of this package, if it
     is one; ``part``: the request class of a part.
     """
 
@@ -61,7 +62,9 @@ class Field(Record):
         """What a value must be, in words."""
         if self.part:
             return f"{self.part.__name__}(...), or a mapping of its arguments"
-        return self.kind.what if self.kind else in_words(self.type, self.range)
+        if self.kind is None:
+            return in_words(self.type, self.range)
+        return self.kind.allowed + (f" or {in_words(bool)}" if bool in self.types else "")
 
 
 def option(
@@ -114,6 +117,8 @@ def describe_field(
     types = choices_of(hint)
     extras = [extra for kind in (hint, *types) for extra in getattr(kind, "__metadata__", ())]
     literals = [kind for kind in types if typing.get_origin(kind) is typing.Literal]
+    kind = next((extra for extra in extras if isinstance(extra, Kind)), None)
+    registered = tuple(kind.registry.built_in) if kind and kind.registry else ()
     return Field(
         name=name,
         type=hint,
@@ -121,8 +126,8 @@ def describe_field(
         default=default,
         required=default is dataclasses.MISSING,
         takes_none=NONE in types or hint is Any,
-        choices=typing.get_args(literals[0]) if literals else (),
-        kind=next((extra for extra in extras if isinstance(extra, Kind)), None),
+        choices=typing.get_args(literals[0]) if literals else registered,
+        kind=kind,
         is_option=option.startswith("--") and not option.startswith(SET),
         is_setting=option.startswith(SET),
         option=option,
@@ -146,12 +151,11 @@ def read_field(field: Field, value: Any) -> Any:
             return value
         if isinstance(value, Mapping):
             return field.part(**value)
-    elif field.kind:
-        if field.kind.fits(value):
-            return field.kind.read(value) if field.kind.read else value
-    else:
+    elif field.kind and field.kind.fits(value):
+        return field.kind.read(value) if field.kind.read else value
+    if not field.part and (not field.kind or bool in field.types):
         with contextlib.suppress(InputError):
-            return read_value(field.name, value, field.type, field.range)
+            return read_value(field.name, value, bool if field.kind else field.type, field.range)
     text = value if isinstance(value, str) else repr(value)
     nearest = _nearest_choice(field, value)
     raise InputError(f"{argument(field.name, value, text)}: it must be {field.allowed}{nearest}")
@@ -160,7 +164,8 @@ def read_field(field: Field, value: Any) -> Any:
 def _nearest_choice(field: Field, value: Any) -> str:
     if not field.choices or not isinstance(value, str):
         return ""
-    nearest = did_you_mean(value, map(str, field.choices))
+    registry = field.kind.registry if field.kind else None
+    nearest = did_you_mean(value, registry.names() if registry else map(str, field.choices))
     return nearest if nearest.startswith("; did") else ""
 
 

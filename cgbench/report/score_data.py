@@ -104,7 +104,7 @@ def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredS
     scored = evaluation.scored
     binned = [scored] if scored.by else []
     of_metric = scored.metric.feature_units
-    on_page = [name for name, feature in FEATURES.items() if feature.on_page]
+    on_page = [name for name, feature in FEATURES.built_in.items() if feature.on_page]
     names = [*of_metric, "length"] if of_metric else on_page
     for name in names:
         if name == scored.by:

@@ -31,12 +31,15 @@ class TableFormat(Record):
     rows: Callable[[Path], Iterator[Mapping[str, Any]]]
 
 
+def may_be_added(suffix: str) -> bool:
+    """Whether packages are asked for files with this suffix: not for those of plain text."""
+    return suffix not in USUAL and not known(suffix)
+
+
 @cache
 def is_added(suffix: str) -> bool:
     """Whether another package reads files with this suffix as tables."""
-    if suffix in USUAL or known(suffix):
-        return False
-    return suffix in of_packages("formats")
+    return may_be_added(suffix) and suffix in of_packages("formats")
 
 
 def added_format(suffix: str) -> TableFormat:

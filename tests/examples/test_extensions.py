@@ -87,6 +87,33 @@ def test_a_feature(installed, files, run):
     assert "did you mean vowels?" in near.stderr
 
 
+def test_a_test_of_significance(installed, files, run):
+    command = ("score", "exact", "chrf", *files, "--paired", "sign", "--format", "json")
+    rows = json.loads(run(*command).stdout)
+    # Of the four examples, the poor system loses three by exact match and four by chrF.
+    p_values = {row["metric"]: row["p_value"] for row in rows if row["system"] == "poor"}
+    assert list(p_values.values()) == [2 / 2**3, 2 / 2**4]
+    assert all("paired:sign" in row["signature"] for row in rows)
+    failed = run("score", "exact", *files, "--paired", "sing", status=2).stderr
+    assert "--paired sing: it must be one of calibrated, " in failed
+    assert "mcnemar, sign or true or false; did you mean sign?" in failed
+    two_runs = ("--hyp", "twice=good,poor")
+    failed = run("score", "exact", *files, *two_runs, "--paired", "sign", status=2).stderr
+    assert "--paired sign compares one run with one run" in failed
+
+
+def test_a_form_of_output(installed, files, run):
+    printed = run("score", "exact", *files, "--format", "csv").stdout
+    assert printed.splitlines()[0].startswith("metric,figure,system,")
+    assert "did you mean csv?" in run("score", "exact", *files, "--format", "cvs", status=2).stderr
+
+
+def test_a_reader_of_scores(installed, files, run):
+    Path("a.percent").write_text("12.5 %\n50%\n")
+    scores = ("score", "import", "--scores", "a=a.percent", "--format", "json")
+    assert json.loads(run(*scores).stdout)["value"] == 31.25
+
+
 def test_an_analysis_with_an_option_of_its_own(installed, files, run):
     assert "--repeats" in run("score", "exact", "--help").stdout
     assert "repeated outputs" not in run("score", "exact", *files).stdout
@@ -158,7 +185,7 @@ def test_a_kind_of_server(installed, files, run):
 
 KINDS = (
     *("commands", "metrics", "features", "analyses", "exports", "servers", "formats"),
-    *("architectures", "presets", "recipes"),
+    *("tests", "forms", "readers", "architectures", "presets", "recipes"),
 )
 
 
@@ -178,6 +205,9 @@ def test_a_broken_package_is_one_line(tmp_path, monkeypatch, files, run, small_r
         ("broken",),
         ("score", "broken", *files),
         ("score", "exact", *files, "--by", "broken"),
+        ("score", "exact", *files, "--paired", "broken"),
+        ("score", "exact", *files, "--format", "broken"),
+        ("score", "import", "--scores", "a=ref.broken"),
         ("export", small_release.folder, "--to", "broken", "--out", tmp_path / "out"),
         ("translate", "--system", "broken:http://127.0.0.1:9?model=m", "ref", "--output", "o"),
         ("score", "exact", "--ref", "ref.broken:a", "--hyp", "good"),

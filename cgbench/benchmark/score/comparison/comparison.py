@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from cgbench.argument_types import Name
+from cgbench.argument_types import Name, name_in
 from cgbench.benchmark.measure.metrics.bins import Bin
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.score.comparison.design import Sampling
@@ -34,10 +34,7 @@ from cgbench.benchmark.score.comparison.variance import (
 from cgbench.errors import InputError, argument
 from cgbench.request import KW_ONLY, Request, option
 
-if TYPE_CHECKING:
-    TestName: TypeAlias = str
-else:
-    TestName = Literal[tuple(TESTS)]
+TestName: TypeAlias = Annotated[str, name_in(TESTS)]
 """The name of a test, as ``--paired`` takes it."""
 
 

@@ -1,7 +1,8 @@
 """The significance tests of ``--paired``, a class each; :data:`TESTS` registers them.
 
 To add one, write a subclass of :class:`~.paired_test.PairedTest` in a file of its own, import it
-here and add it to :data:`TESTS`: help, checks, signatures and all forms of output follow.
+here and add it to :data:`BUILT_IN`, or register it from another package as ``cgbench.tests``: help,
+checks, signatures and all forms of output follow.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from cgbench.benchmark.score.comparison.significance import (
     randomization_of_pairs,
 )
 from cgbench.benchmark.score.comparison.variance_components import FEWEST_UNITS
+from cgbench.extensions import Registry
 
 CALIBRATED: Final = "calibrated"
 
@@ -199,7 +201,8 @@ class Calibrated(PairedTest):
         return items
 
 
-TESTS: dict[str, PairedTest] = {
-    test.name: test for test in (Calibrated(), Bootstrap(), Randomization(), McNemar())
-}
+BUILT_IN = (Calibrated(), Bootstrap(), Randomization(), McNemar())
+TESTS: Registry[PairedTest] = Registry(
+    "tests", {test.name: test for test in BUILT_IN}, PairedTest, "a PairedTest"
+)
 """The tests by the name that ``--paired`` gives them."""

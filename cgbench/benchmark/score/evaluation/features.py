@@ -20,7 +20,7 @@ from cgbench.benchmark.measure.metrics.bins import COLUMN, Feature, feature_of_c
 from cgbench.benchmark.measure.metrics.metric import Metric
 from cgbench.benchmark.measure.metrics.registry import metrics_with_feature
 from cgbench.errors import InputError, argument
-from cgbench.extensions import load_from_package, of_packages, of_studies
+from cgbench.extensions import Registry
 from cgbench.records import Record
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, read_column
@@ -291,8 +291,13 @@ BUILT_IN = (
         uses=("train", "min_count"),
     ),
 )
-FEATURES = {feature.name: feature for feature in BUILT_IN}
-"""The features of this package by name, in the order of help and of pages."""
+FEATURES: Registry[ExampleFeature] = Registry(
+    "features",
+    {feature.name: feature for feature in BUILT_IN},
+    ExampleFeature,
+    "an ExampleFeature",
+)
+"""The features by name; those of this package in the order of help and of pages."""
 
 
 def find_feature(name: str) -> ExampleFeature | None:
@@ -303,15 +308,7 @@ def find_feature(name: str) -> ExampleFeature | None:
     if name.startswith(COLUMN):
         column = name.removeprefix(COLUMN)
         return ExampleFeature(name, f"the column {column}", columns=(column,))
-    if name in FEATURES:
-        return FEATURES[name]
-    if load := of_studies("features").get(name):
-        feature: ExampleFeature = load()
-        return feature
-    if point := of_packages("features").get(name):
-        feature = load_from_package("features", point, ExampleFeature, "an ExampleFeature")
-        return feature
-    return None
+    return FEATURES.get(name)
 
 
 def unit_of(name: str, metric: Metric) -> str:
@@ -334,7 +331,7 @@ def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
         return feature.of(inputs, n)
     if metrics := metrics_with_feature(name):
         raise InputError(f"{argument('by', name)} is a feature for cgbench score {metrics[0]}")
-    names = [*FEATURES, *of_studies("features"), *of_packages("features"), f"{COLUMN}NAME"]
+    names = [*FEATURES.names(), f"{COLUMN}NAME"]
     raise InputError(f"{argument('by', name)}{did_you_mean(name, names)}")
 
 

@@ -87,8 +87,8 @@ class Breakdown(Request):
         "--by",
         default=None,
         help=(
-            f"Break scores down by {', '.join(FEATURES)}, column:NAME or a feature of the metric or"
-            " of another package"
+            f"Break scores down by {', '.join(FEATURES.built_in)}, column:NAME or a feature of the"
+            " metric or of another package"
         ),
         metavar="NAME",
     )

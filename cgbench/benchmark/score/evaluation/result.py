@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 
-from cgbench.argument_types import AnyPath, Kind
+from cgbench.argument_types import AnyPath, name_in
 from cgbench.benchmark.score.comparison.comparison import Comparison
 from cgbench.benchmark.score.comparison.requirements import CheckedRequirement
 from cgbench.benchmark.score.comparison.results import SubsetScores, SystemScores
@@ -63,9 +63,7 @@ class EvaluationInputs(Record):
     has_control_of_release: bool = False
 
 
-FormName: TypeAlias = Annotated[
-    str, Kind("name", f"one of {', '.join(FORMS)}", lambda value: value in FORMS)
-]
+FormName: TypeAlias = Annotated[str, name_in(FORMS)]
 
 
 class ReportRequest(Request):
@@ -76,7 +74,6 @@ class ReportRequest(Request):
         default="text",
         help="Output format",
         group="Output",
-        metavar=f"[{'|'.join(FORMS)}]",
     )
     width: int | None = option(
         "--set width",

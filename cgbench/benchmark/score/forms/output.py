@@ -1,7 +1,8 @@
 """The forms in which an evaluation is printed: ``--format``.
 
 A form is a function of an evaluation, the number of decimals, and whether to give the reasons of
-errors. To add one, write it in a file of its own, import it here and add it to :data:`FORMS`.
+errors. To add one, write it in a file of its own, import it here and add it to :data:`BUILT_IN`, or
+register it from another package as ``cgbench.forms``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from cgbench.benchmark.score.forms.analyses import analysis_blocks
 from cgbench.benchmark.score.forms.rows import LONG
 from cgbench.benchmark.score.forms.tables import tables_of
+from cgbench.extensions import Registry
 from cgbench.tables import as_text, render
 
 Form = Callable[[Any, int, bool], str]
@@ -44,7 +46,7 @@ def _paper(evaluation: Any, width: int, reasons: bool) -> str:
     return paragraph(evaluation, width, reasons)
 
 
-FORMS: dict[str, Form] = {
+BUILT_IN: dict[str, Form] = {
     "text": partial(_tables, "text"),
     "json": _json,
     "tsv": _tsv,
@@ -53,6 +55,7 @@ FORMS: dict[str, Form] = {
     "html": partial(_tables, "html"),
     "paper": _paper,
 }
+FORMS: Registry[Form] = Registry("forms", BUILT_IN)
 """The forms by name."""
 
 FORM_OF_SUFFIX = {

@@ -30,6 +30,7 @@ from cgbench.benchmark.score.outputs.score_files import (
     split_field,
 )
 from cgbench.errors import InputError, argument
+from cgbench.extensions import Registry
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name
 from cgbench.text.identities import index_of, is_identity
@@ -37,6 +38,7 @@ from cgbench.text.inputs import is_path
 from cgbench.text.remote import local
 from cgbench.text.rows import Table
 from cgbench.text.streams import form, read_lines
+from cgbench.text.table_formats import may_be_added
 
 DEFAULTS = ReadOptions()
 FEWEST = 3  # rows that tell a mean of them
@@ -127,14 +129,17 @@ def _plain(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | 
     return {"": [ScoreColumn(str(path), [line.rstrip("\r") for line in read_lines(path)])]}
 
 
-READERS: dict[str, Reader] = {
+BUILT_IN: dict[str, Reader] = {
     "plain text": _plain,
     "several systems": read_systems_file,
     "tables": _table,
     "human judgements": read_judgements,
     "logs of harnesses": read_log,
 }
-"""The readers; the last one is asked first, and the first one knows every file."""
+"""The readers of cgbench; the last one is asked first, and the first one knows every file."""
+
+ADDED: Registry[Reader] = Registry("readers", {})
+"""Readers of other packages, by the suffix of their files without the dot; asked before those."""
 
 
 def _read(text: str, options: ReadOptions) -> SystemRuns:
@@ -145,7 +150,10 @@ def _read(text: str, options: ReadOptions) -> SystemRuns:
         says.
     """
     path, field = split_field(local(text))
-    results = (read(path, field, options) for read in reversed(READERS.values()))
+    suffix = path.suffix.removeprefix(".")
+    added = ADDED.get(suffix) if may_be_added(suffix) else None
+    readers = [*([added] if added else []), *reversed(BUILT_IN.values())]
+    results = (read(path, field, options) for read in readers)
     systems = next(systems for systems in results if systems is not None)
     return {system or short_name(path): runs for system, runs in systems.items()}
 

@@ -8,10 +8,8 @@ import pytest
 from installed_packages import install
 
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
-from cgbench.benchmark.score.forms import output
 from cgbench.benchmark.score.forms.rows import LONG
 from cgbench.benchmark.score.imported.import_scores import import_scores
-from cgbench.benchmark.score.outputs import score_readers
 from cgbench.errors import InputError
 from cgbench.numbers_as_text import fixed
 from cgbench.report.score_page import score_page
@@ -155,9 +153,10 @@ def test_the_examples_of_the_documentation(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     points = {"cgbench.analyses": {"repeats": "repeats:REPEATS"}}
     points["cgbench.features"] = {"vowels": "vowels:VOWELS"}
+    points["cgbench.tests"] = {"sign": "sign_test:SignTest"}
+    points["cgbench.forms"] = {"csv": "as_csv:as_csv"}
+    points["cgbench.readers"] = {"percent": "percent_lines:percent_lines"}
     install(monkeypatch, points)
-    monkeypatch.setitem(output.FORMS, "csv", None)  # what the page adds goes again
-    monkeypatch.setattr(score_readers, "READERS", score_readers.READERS.copy())
     for code in re.findall("```python\n(.*?)```", page, re.DOTALL):
         assert len(code.splitlines()) <= 30
         name = re.match(r"# (\w+)\.py", code)[1]

@@ -83,14 +83,14 @@ def changed(tmp_path_factory):
     register(
         score / "comparison/paired_tests.py",
         "from cgbench.benchmark.score.comparison.sign import SignTest\n",
-        "(Calibrated(), ",
+        "BUILT_IN = (Calibrated(), ",
         "SignTest(), ",
     )
     (score / "forms/wiki.py").write_text(WIKI)
     register(
         score / "forms/output.py",
         "from cgbench.benchmark.score.forms.wiki import as_wiki\n",
-        "FORMS: dict[str, Form] = {\n",
+        "BUILT_IN: dict[str, Form] = {\n",
         '    "wiki": as_wiki,\n',
     )
     register(score / "forms/columns.py", "", "\nCOLUMNS = (\n", COLUMN)
