@@ -1,6 +1,7 @@
 """``import cgbench``: the names at the top, and what importing them costs."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -149,7 +150,11 @@ def test_a_missing_extra_is_named(monkeypatch):
         _ = cgbench.Ensemble
 
 
-def test_the_version_is_named_alike():
+def test_the_version_and_its_date_are_named_alike():
     root = Path(__file__).parents[2]
-    assert f"\nversion: {cgbench.__version__}\n" in (root / "CITATION.cff").read_text()
-    assert f"\n## [{cgbench.__version__}]" in (root / "CHANGELOG.md").read_text()
+    citation, changes = ((root / name).read_text() for name in ("CITATION.cff", "CHANGELOG.md"))
+    assert f"\nversion: {cgbench.__version__}\n" in citation
+    first = re.search(r"^## \[(.+?)\] - (.+)$", changes, re.MULTILINE)
+    assert first[1] == cgbench.__version__
+    released = re.search(r"^date-released: (.+)$", citation, re.MULTILINE)
+    assert (released[1] if released else "unreleased") == first[2]
