@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cgbench.errors import InputError
 from cgbench.files import leftovers, sync
-from cgbench.machine import runs_remotely
+from cgbench.machine import end_second_script, runs_remotely
 
 SYNCED = 16  # files synced to disk at a time: much faster than one by one
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -40,6 +40,7 @@ def locked(path: Path, *, wait: bool, remove: bool = False) -> Iterator[None]:
     if runs_remotely():
         yield
         return
+    end_second_script()
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:

@@ -27,6 +27,16 @@ def runs_remotely() -> bool:
     return bool(os.environ.get(REMOTE))
 
 
+def end_second_script() -> None:
+    """End a worker process that runs its script again because the script has no guard, ``if
+    __name__ == "__main__"``: the first process says so.
+    """
+    from multiprocessing import current_process
+
+    if getattr(current_process(), "_inheriting", False):
+        raise SystemExit(1)
+
+
 def host() -> str:
     """The name of this machine, or of the simulated machine."""
     return os.environ.get(REMOTE) or os.uname().nodename

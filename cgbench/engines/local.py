@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice, starmap
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from cgbench.engines.tasks import ONE_CORE, Engine, Needs
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.machine import usable_cores
+from cgbench.machine import end_second_script, usable_cores
 from cgbench.request import check
 
 GRACE = 60.0  # seconds
@@ -115,6 +115,7 @@ def _results(
     if len(slots) <= 1:
         yield from starmap(function, tasks)
         return
+    end_second_script()
     with _worker_processes(slots) as pool:
         waiting = iter(tasks)
         running = [pool.submit(function, *task) for task in islice(waiting, at_once)]
@@ -143,16 +144,22 @@ def _worker_processes(slots: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
     free = context.SimpleQueue()
     for slot in slots:
         free.put(slot)
+    processes: Mapping[int, Any] = {}
     try:
         with ProcessPoolExecutor(
             len(slots), mp_context=context, initializer=_start_worker, initargs=(free,)
         ) as pool:
+            processes = pool._processes
             yield pool
     except BrokenProcessPool:
+        if any((process.exitcode or 0) > 0 for process in processes.values()):
+            raise InputError(
+                "worker processes import the script and stopped there: move the line that starts"
+                " them, and all work, below the line if __name__ == '__main__':"
+            ) from None
         raise InputError(
             "a worker process was killed, perhaps for lack of memory; run it again to resume, with"
-            f" {argument('jobs', 1)} if it happens twice. A script must start it below the line"
-            " if __name__ == '__main__':"
+            f" {argument('jobs', 1)} if it happens twice"
         ) from None
     finally:
         free.close()

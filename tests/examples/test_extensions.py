@@ -15,7 +15,8 @@ from web import listening
 from cgbench.text import table_formats
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "extensions"
-GROUPS = tomllib.loads((EXAMPLES / "pyproject.toml").read_text())["project"]["entry-points"]
+PYPROJECT = tomllib.loads((EXAMPLES / "pyproject.toml").read_text())
+GROUPS = PYPROJECT["project"]["entry-points"]
 METADATA = "Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
 TEXTS = {
     "ref": ["the cat saw a dog", "a dog ran", "the dog ran home", "a cat"],
@@ -60,6 +61,7 @@ def test_each_extension_is_one_module_and_one_line():
     lines = [value for entries in GROUPS.values() for value in entries.values()]
     modules = sorted(path.stem for path in EXAMPLES.glob("*.py"))
     assert sorted(line.partition(":")[0] for line in lines) == modules
+    assert PYPROJECT["tool"]["setuptools"]["py-modules"] == modules  # without, pip installs none
 
 
 @pytest.mark.parametrize("page", ["add-a-command", "add-an-analysis", "add-an-export-target"])

@@ -57,6 +57,25 @@ def test_a_worker_that_is_killed_is_one_line():
         list(Local(2).map(killed, range(5)))
 
 
+NO_GUARD = """
+from cgbench.engines import Local
+from cgbench.errors import InputError
+try:
+    print(list(Local(2).map(len, ["a", "bc"])))
+except InputError as error:
+    print(error)
+"""
+
+
+def test_a_script_without_a_guard_is_one_line(tmp_path):
+    (tmp_path / "script.py").write_text(NO_GUARD)
+    command = [sys.executable, str(tmp_path / "script.py")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.stderr == ""
+    (line,) = result.stdout.splitlines()
+    assert line.startswith("worker processes import the script and stopped there: move")
+
+
 WAITS = """
 import os, pathlib, sys, time
 from cgbench.engines import Local

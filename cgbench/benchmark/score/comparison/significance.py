@@ -242,7 +242,7 @@ def _adjusted(
 
 def sign_test(wins: int, losses: int) -> float:
     """The p-value of the exact two-sided sign test."""
-    total = wins + losses
+    total = int(wins + losses)  # numbers of NumPy overflow
     tail = sum(math.comb(total, count) for count in range(min(wins, losses) + 1))
     return min(1.0, 2 * tail / 2**total)
 
