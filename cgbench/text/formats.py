@@ -1,6 +1,7 @@
 """Parallel text as named by the user: one table with both sides, or one text per side."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import field
 from itertools import zip_longest
 from pathlib import Path
 
@@ -63,11 +64,13 @@ class CorpusSpec(Record):
     as TSV if its first line contains a tab.
 
     ``columns`` names the source and target column of a file with both: numbers from 1 for TSV and
-    CSV (or names, if the first row is a header), names for JSON and Parquet.
+    CSV (or names, if the first row is a header), names for JSON and Parquet. ``label`` is its name
+    in messages, for sentences in memory, whose files are temporary.
     """
 
     paths: tuple[Path, ...]
     columns: tuple[str, str] | None = None
+    label: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if len(self.paths) not in (1, 2):
@@ -88,7 +91,7 @@ class CorpusSpec(Record):
             )
 
     def __str__(self) -> str:
-        return " ".join(map(str, self.paths))
+        return self.label or " ".join(map(str, self.paths))
 
     @property
     def is_plain(self) -> bool:

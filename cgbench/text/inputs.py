@@ -145,7 +145,7 @@ def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpe
     paths = (folder / f"{stem}.source", folder / f"{stem}.target")
     for path, lines in zip(paths, sides, strict=True):
         write_atomic(path, "".join(line + "\n" for line in lines))
-    return CorpusSpec(paths)
+    return CorpusSpec(paths, label=role)
 
 
 def local_path(path: AnyPath) -> Path:

@@ -87,6 +87,8 @@ def test_sentences_in_memory_are_split_as_files_are(corpus, tmp_path):
     assert verify(of_lists).ok
     again = split(tuple(sides), tmp_path / "again", method="random").release
     assert release_bytes(again.folder) == release_bytes(of_lists.folder)
+    with pytest.raises(InputError, match="^corpus: "):  # and not the name of a temporary file
+        split((sides[0], sides[0]), tmp_path / "same", method="random")
 
 
 def test_the_figures_are_those_of_stats(release, run):
