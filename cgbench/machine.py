@@ -29,7 +29,7 @@ def runs_remotely() -> bool:
 
 def end_second_script() -> None:
     """End a worker process that runs its script again because the script has no guard, ``if
-    __name__ == "__main__"``: the first process says so.
+    __name__ == "__main__"``; the first process raises the error.
     """
     from multiprocessing import current_process
 
