@@ -1,7 +1,11 @@
-"""How many examples a race is expected to take."""
+"""How many examples a race is expected to take, before it begins and where it has ended."""
+
+import math
 
 import numpy as np
 
+from cgbench.benchmark.score.comparison.power import POWER
+from cgbench.benchmark.score.comparison.requirements import more_in_words
 from cgbench.benchmark.score.comparison.sequential import Claim, log_capitals
 from cgbench.studies.race.examples import TOP
 from cgbench.studies.race.request import RaceRequest
@@ -13,6 +17,8 @@ GUESSES, GUESSED_UNEQUAL = (2.0, 4.0, 7.0, 10.0), 0.4
 without answers.
 """
 DRAWS = 200
+FURTHEST = 20
+"""How many times the examples so far a race is continued in simulation."""
 
 
 def forecast(request: RaceRequest, n: int, level: float, differences: np.ndarray) -> list[str]:
@@ -56,3 +62,48 @@ def expected_examples(
     reached = log_capitals(units, 0.5, n if about == "test-set" else None) >= bar
     stops = np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, n)
     return float(np.minimum(-(-stops // batch) * batch, n).mean())
+
+
+def more_examples(
+    values: np.ndarray, clusters: np.ndarray, level: float, margin: float
+) -> tuple[int | None, str]:
+    """How many more examples would decide between two systems about models, and this in words.
+
+    The race is continued with clusters drawn again from those so far, with a fixed seed, so the
+    true difference is taken to be the present one.
+
+    :param values: their difference on each example so far, in points; ``clusters``: its cluster.
+    :param margin: in points.
+    :returns: the number after which :data:`POWER` of the races have ended; None if they have not
+        after :data:`FURTHEST` times the examples so far.
+    """
+    labels, of_examples = np.unique(clusters, return_inverse=True)
+    sizes = np.bincount(of_examples)
+    sums = np.bincount(of_examples, values) / (sizes.max() * TOP)  # from -1 to 1
+    further = len(labels)
+    while further <= FURTHEST * len(labels):
+        drawn = np.random.default_rng(0).choice(sums, size=(DRAWS, further))
+        units = (1 + np.concatenate([np.tile(sums, (DRAWS, 1)), drawn], axis=1)) / 2
+        ends = _ends(units, level, margin * sizes.mean() / (sizes.max() * TOP))
+        needed = float(np.sort(ends)[math.ceil(POWER * DRAWS) - 1]) - len(labels)
+        if math.isfinite(needed):
+            more = max(1, math.ceil(needed * sizes.mean()))
+            return more, more_in_words(more)
+        further *= 2
+    most = int(float(f"{FURTHEST * len(values):.2g}"))
+    return None, f"even {most:,} more examples would not decide, if the true difference is this one"
+
+
+def _ends(units: np.ndarray, level: float, margin: float) -> np.ndarray:
+    """After how many values each race has ended; infinite if it has not.
+
+    :param units: differences, scaled so that 0.5 is none, ``[races, values]``; ``margin``: scaled
+        as a difference from -1 to 1.
+    """
+    bar = np.log(2 / level)
+    reached = np.maximum(log_capitals(units, 0.5), log_capitals(1 - units, 0.5)) >= bar
+    if margin:
+        lowest = np.maximum.accumulate(log_capitals(units, (1 - margin) / 2), axis=1) >= bar
+        highest = np.maximum.accumulate(log_capitals(1 - units, (1 - margin) / 2), axis=1) >= bar
+        reached |= lowest & highest
+    return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, math.inf)

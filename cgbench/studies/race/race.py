@@ -49,7 +49,7 @@ from cgbench.models.translation_request import TranslateRequest
 from cgbench.numbers_as_text import counted
 from cgbench.plots import check_picture
 from cgbench.studies.race.examples import TOP, RaceExamples
-from cgbench.studies.race.forecast import forecast
+from cgbench.studies.race.forecast import forecast, more_examples
 from cgbench.studies.race.request import RaceRequest
 from cgbench.studies.race.standings import (
     LOSERS,
@@ -117,6 +117,7 @@ class Race:
         self.level = request.level / math.comb(len(self.systems), 2)
         self.trajectory: list[Standing] = []
         self.answered, self.end = 0, ""
+        self.advice: dict[frozenset[str], tuple[int | None, str]] = {}
 
     def _open_runs(self) -> Iterator[AskedRun]:
         addresses = (
@@ -173,6 +174,7 @@ class Race:
                 )
                 answered, end = complete, self._end(standings, last)
             self.answered, self.end = answered, end
+            self.advice = self._advice()
             yield from self._finish()
 
     def _check_folder(self) -> None:
@@ -302,6 +304,29 @@ class Race:
             return f"{names} are equivalent within {self.request.margin:g} points"
         return f"undecided between {names}: {last}" if last else ""
 
+    def _advice(self) -> dict[frozenset[str], tuple[int | None, str]]:
+        """How many more examples would decide between the systems of each undecided pair, and this
+        in words.
+        """
+        rows = self.order[: self.answered]
+        advice: dict[frozenset[str], tuple[int | None, str]] = {}
+        for pair in self.trajectory:
+            names = {pair.first, pair.second}
+            if pair.examples != self.answered or pair.decision != "undecided":
+                continue
+            if not names <= {*self.active}:
+                continue
+            if self.request.about == "test-set":
+                left = self.n - self.answered
+                text = f"the other {counted(left, 'example')} would decide for certain"
+                advice[frozenset(names)] = left, text
+                continue
+            values = self.mean_scores(pair.first)[rows] - self.mean_scores(pair.second)[rows]
+            clusters = self.examples.clusters[rows]
+            margin = self.request.margin
+            advice[frozenset(names)] = more_examples(values, clusters, self.level, margin)
+        return advice
+
     def result(self) -> dict[str, Any]:
         """The result as values of JSON."""
         names = ("metric", "level", "margin", "about", "seed")
@@ -319,7 +344,14 @@ class Race:
     def requirements(self) -> list[CheckedRequirement]:
         """Whether the race shows what is required of a system, against every other system."""
         return [
-            check_requirement(requirement, other, self.request.metric, self.trajectory, self.active)
+            check_requirement(
+                requirement,
+                other,
+                self.request.metric,
+                self.trajectory,
+                self.active,
+                self.advice.get(frozenset({requirement.system, other}), (None, "")),
+            )
             for requirement in self.request.require
             for other in self.systems
             if other != requirement.system
@@ -337,6 +369,9 @@ class Race:
         write_atomic(self.folder / "scores.tsv", render(["id", *self.systems], cells, "tsv") + "\n")
         about = " on this test set" if request.about == "test-set" else ""
         yield f"{end}{about} (after {answered:,} of {self.n:,} examples, level {request.level:g})"
+        for names, (_, text) in self.advice.items():
+            pair = f"{' and '.join(sorted(names))}: " if len(self.advice) > 1 else ""
+            yield pair + text
         if answered < self.n and any(pair.decision in LOSERS for pair in self.trajectory):
             yield EXAGGERATED
         # Answers and money that a whole run would have taken, from the mean of each run so far.

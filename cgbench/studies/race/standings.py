@@ -47,10 +47,13 @@ def check_requirement(
     metric: str,
     trajectory: Sequence[Standing],
     active: Sequence[str],
+    advice: tuple[int | None, str] = (None, ""),
 ) -> CheckedRequirement:
     """A requirement against another system, from their last interval, which holds at any stop.
 
     A system is also better than another that lost to a third, if it alone is left (``active``).
+
+    :param advice: how many more examples would decide between the two, and this in words.
     """
     names, system = {requirement.system, other}, requirement.system
     pairs = [pair for pair in trajectory if {pair.first, pair.second} == names]
@@ -65,7 +68,8 @@ def check_requirement(
     if requirement.margin is None and list(active) == [system]:
         state = "shown"
     p_value = None if math.isnan(last.p) else last.p
-    return CheckedRequirement(requirement, other, metric, state, gain, low, high, p_value)
+    more = advice if state == "not shown" else (None, "")
+    return CheckedRequirement(requirement, other, metric, state, gain, low, high, p_value, *more)
 
 
 def draw_trajectory(

@@ -109,7 +109,10 @@ def test_worse_systems_are_asked_no_more(tmp_path):
 def test_equal_servers_are_equivalent(tmp_path):
     with serving(Rivals()) as url:
         lines, result, _ = raced(request_for(url, tmp_path, ("good", "same")))
-        assert result["answered"] == 200 and "undecided between good and same" in lines[-2]
+        assert result["answered"] == 200 and "undecided between good and same" in lines[-3]
+        assert lines[-2] == (
+            "even 4,000 more examples would not decide, if the true difference is this one"
+        )
         whole = {"about": "test-set", "output": tmp_path / "test-set"}
         lines, result, _ = raced(request_for(url, tmp_path, ("good", "same"), **whole))
         # All answers are known, so there is nothing left to test.
@@ -127,6 +130,10 @@ def test_the_budget_is_for_all_systems(tmp_path):
         request = request_for(url, tmp_path, ("good", "same"), budget="2500tokens")
         _, result, _ = raced(request)
         assert "the budget is spent" in result["end"] and 0 < result["answered"] < 30
+        spent = request_for(url, tmp_path, ("good", "same"), budget="2500tokens", about="test-set")
+        left = 200 - result["answered"]
+        lines = raced(spent)[0]
+        assert f"the other {left} examples would decide for certain" in lines
         assert fake.input + fake.output <= 2500
         asked = len(fake.asked)
         assert raced(request)[1] == result and len(fake.asked) == asked
