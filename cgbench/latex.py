@@ -1,4 +1,4 @@
-"""Cells, tables and notes in LaTeX (booktabs)."""
+"""Cells, tables and notes in LaTeX (booktabs, graphicx)."""
 
 import re
 from collections.abc import Sequence
@@ -72,10 +72,17 @@ def latex_tabular(lines: Sequence[Sequence[str]]) -> str:
 
 
 def latex_table(tabular: str, caption: str, notes: Sequence[str] = ()) -> str:
-    """A ``table`` with its caption, a label made from the caption, and notes below it."""
+    """A ``table`` with its caption, a label made from the caption, and notes below it; at most as
+    wide as its column.
+    """
     label = re.sub("[^a-z0-9]+", "-", caption.lower()).strip("-")
     lines = [r"\begin{table}[t]", r"\centering", rf"\caption{{{latex_cell(caption)}}}"]
-    lines += [rf"\label{{tab:{label}}}", tabular, *map(latex_note, notes), r"\end{table}"]
+    lines += [
+        rf"\label{{tab:{label}}}",
+        fit_to_column(tabular),
+        *map(latex_note, notes),
+        r"\end{table}",
+    ]
     return "\n".join(lines)
 
 
@@ -86,7 +93,7 @@ def latex_note(text: str) -> str:
 
 
 def fit_to_column(latex: str) -> str:
-    """The tables of LaTeX, each made narrower if it is wider than a column (graphicx)."""
+    """The tabulars of LaTeX, each made smaller if it is wider than a column."""
     width = r"\ifdim\width>\columnwidth\columnwidth\else\width\fi"
     return _TABULAR.sub(
         lambda tabular: rf"\resizebox{{{width}}}{{!}}{{%" + f"\n{tabular[0]}}}", latex

@@ -142,7 +142,7 @@ class ScoreOutput(Request):
 
     def _table(self, evaluation: Evaluation, form: str) -> str:
         report = self.report
-        return evaluation.report(form, report.width, report.reasons, report.fit_column)
+        return evaluation.report(form, report.width, report.reasons)
 
     def _write(self, evaluation: Evaluation, path: Path) -> None:
         """Write a file in the form of its suffix."""

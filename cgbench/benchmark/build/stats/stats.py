@@ -78,7 +78,7 @@ class Statistics:
         return list(map(statistics_as_json, self.rows))
 
     def to_latex(self) -> str:
-        """The tables in LaTeX (booktabs)."""
+        """The tables in LaTeX (booktabs, graphicx)."""
         return self.report("latex")
 
     def report(self, form: str = "text") -> str:

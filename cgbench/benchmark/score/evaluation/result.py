@@ -83,12 +83,6 @@ class ReportRequest(Request):
         least=0,
         most=12,
     )
-    fit_column: bool = option(
-        "--set fit_column",
-        default=False,
-        help="Make LaTeX tables that are wider than a column narrower",
-        group="Output",
-    )
     reasons: bool = option(
         "--set reasons",
         default=False,
@@ -223,36 +217,22 @@ class Evaluation(Record):
             for row in long_table(evaluation.scored, evaluation.analyses, evaluation.layouts)
         ]
 
-    def to_latex(self, width: int | None = None, *, fit_column: bool = False) -> str:
-        """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores
-        up to 1).
-
-        :param fit_column: tables are at most as wide as a column (graphicx).
+    def to_latex(self, width: int | None = None) -> str:
+        """The tables in LaTeX (booktabs, graphicx), with ``width`` decimals (by default one; four
+        for scores up to 1).
         """
-        return self.report("latex", width, fit_column=fit_column)
+        return self.report("latex", width)
 
-    def report(
-        self,
-        form: str = "text",
-        width: int | None = None,
-        reasons: bool = False,
-        fit_column: bool = False,
-    ) -> str:
+    def report(self, form: str = "text", width: int | None = None, reasons: bool = False) -> str:
         """The output of ``cgbench score``, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex``
         or ``html``.
 
         :param reasons: for CTER, also the reasons of errors.
-        :param fit_column: in LaTeX, tables are at most as wide as a column.
         """
         ReportRequest(form=form, width=width, reasons=reasons)  # checks them
         if width is None:
             width = max(evaluation.scored.metric.width for evaluation in self.by_metric)
-        text = FORMS[form](self, width, reasons)
-        if not fit_column or form != "latex":
-            return text
-        from cgbench.latex import fit_to_column
-
-        return fit_to_column(text)
+        return FORMS[form](self, width, reasons)
 
     def plot(
         self,

@@ -30,8 +30,8 @@ from cgbench.benchmark.score.forms.metric_tables import (
 from cgbench.benchmark.score.forms.rows import Row, rows_of
 from cgbench.benchmark.score.forms.stars import legend
 from cgbench.benchmark.score.forms.table_lines import COLUMNS_OF_SCORE, lines_of, score_cells_of
-from cgbench.numbers_as_text import fixed, joined, span
-from cgbench.tables import Note, OutputTable
+from cgbench.numbers_as_text import Cell, fixed, joined, span
+from cgbench.tables import Note, OutputTable, render
 
 RANKS = (
     "tier: each system is significantly better than all of later tiers; within a tier, systems may"
@@ -80,10 +80,15 @@ def first_table(of_metrics: Sequence[tuple[ScoredSystems, list[Row]]], width: in
 
 def _side_by_side(of_metrics: Sequence[tuple[ScoredSystems, list[Row]]], width: int) -> OutputTable:
     """The systems by several metrics in one table: each score with its interval and its
-    difference.
+    difference, all with the same decimals; in LaTeX below each other.
     """
     columns = [column for column in COLUMNS_OF_SCORE if column.beside]
-    tables = [systems_table(scored, rows, width, columns=columns) for scored, rows in of_metrics]
+    all_rows = chain.from_iterable(rows for _, rows in of_metrics)
+    decimals = Decimals.of([row for row in all_rows if row.analysis == "scores"], width)
+    tables = [
+        systems_table(scored, rows, width, columns=columns, decimals=decimals)
+        for scored, rows in of_metrics
+    ]
     lines = zip(*((table.head, *table.rows) for table in tables), strict=True)
     head, *rows = [
         [*of_tables[0][:3], *chain.from_iterable(cells[3:] for cells in of_tables)]
@@ -91,7 +96,31 @@ def _side_by_side(of_metrics: Sequence[tuple[ScoredSystems, list[Row]]], width: 
     ]
     title = joined([table.title for table in tables])
     starts = range(4 + len(columns), len(head), 1 + len(columns))
-    return OutputTable(head, rows, title=title, starts=starts)
+
+    def in_latex() -> str:
+        from cgbench.latex import BOLD, latex_note
+
+        head, lines = _below_each_other(of_metrics, decimals)
+        cells = chain.from_iterable(lines)
+        has_best = any(isinstance(cell, Cell) and cell.is_best for cell in cells)
+        return "\n".join([render(head, lines, "latex"), *[latex_note(BOLD)] * has_best])
+
+    return OutputTable(head, rows, title=title, starts=starts, latex=in_latex)
+
+
+def _below_each_other(
+    of_metrics: Sequence[tuple[ScoredSystems, list[Row]]], decimals: Decimals
+) -> tuple[list[str], list[list[str]]]:
+    """The head and the lines of a table with a line per score and system, as narrow as that of one
+    score.
+    """
+    lines: list[list[str]] = []
+    for scored, rows in of_metrics:
+        for figure in scored.metric.figures:
+            table = systems_table(scored, rows, decimals.scores, [figure], decimals=decimals)
+            labels = [scored.metric.label(figure), *[""] * (len(table.rows) - 1)]
+            lines += [[label, *row] for label, row in zip(labels, table.rows, strict=True)]
+    return ["metric", "system", "n", "runs", "score", *heads(COLUMNS_OF_SCORE)], lines
 
 
 def _further_tables(
@@ -163,15 +192,17 @@ def systems_table(
     width: int,
     figures: Sequence[str] | None = None,
     columns: Sequence[Column] = COLUMNS_OF_SCORE,
+    decimals: Decimals | None = None,
 ) -> OutputTable:
     """One line per system.
 
     :param figures: the scores of the metric, by default all.
     :param columns: after each score.
+    :param decimals: those of a larger table, instead of the least that these scores need.
     """
     figures = figures or scored.metric.figures
     wholes = [row for row in rows if row.analysis == "scores" and row.figure in figures]
-    decimals = Decimals.of(wholes, width)
+    decimals = decimals or Decimals.of(wholes, width)
 
     def cells(row: Row) -> list[str]:
         return [score_text(row, decimals), *texts(columns, row, decimals)]

@@ -10,6 +10,7 @@ import pytest
 
 import cgbench
 from cgbench.latex import fit_to_column, latex_mark, latex_table
+from cgbench.numbers_as_text import p_text
 from cgbench.report.score_page import score_page
 from cgbench.tables import render
 
@@ -57,7 +58,7 @@ def evaluated(**options):
 
 
 def test_tables_compile_and_fit_a_column(compiled):
-    latex = evaluated(by="length").to_latex(fit_column=True)
+    latex = evaluated(by="length").to_latex()
     assert latex.count(r"\begin{table}") == latex.count(r"\caption") == latex.count(r"\label") == 2
     assert len(set(re.findall(r"\\label\{(.*?)\}", latex))) == 2
     log, text = compiled(latex)
@@ -69,12 +70,45 @@ def test_tables_compile_and_fit_a_column(compiled):
         assert "BLEU|nrefs:1|" in words.replace(" ", "")
 
 
+def test_several_metrics_fit_and_have_their_p_values(compiled):
+    systems = {**SYSTEMS, "third": [text.replace("saw", "sees") for text in WORDS]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        metrics = ["bleu", "chrf", "ter"]
+        scores = cgbench.evaluate(metrics, systems, WORDS, paired=True, accept_text=True)
+    log, text = compiled(scores.to_latex())
+    assert not re.search(r"Overfull \\hbox \((?!0\.)\d", log), log
+    for scored in (further.scored for further in scores.by_metric):
+        for result in scored.results[1:]:
+            score = result.whole.figures[scored.metric.figures[0]]
+            assert p_text(score.p_value).replace("< ", "$<$ ") in scores.to_latex()
+            assert p_text(score.p_holm).replace("< ", "$<$ ") in scores.to_latex()
+    if text:
+        assert "BLEU" in text and "chrF2" in text and "TER" in text and "p (Holm)" in text
+        assert "Bold: best system" in " ".join(text.split())
+
+
+def test_metrics_side_by_side_have_the_same_decimals():
+    # By exact match, the difference is -2 points; by BLEU it is so small that it has two decimals.
+    words = ["the dog saw cats and more cats " * 15 + f"and {row} mice" for row in range(500)]
+    other = [*words[:-10], *(text.replace("mice", "rats") for text in words[-10:])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = cgbench.evaluate(["bleu", "exact"], {"a": words, "b": other}, words, paired=True)
+    lines = scores.report("markdown").splitlines()
+    line = next(line for line in lines if line.startswith("| b "))
+    differences = re.findall(r"[-+][0-9]+\.([0-9]+)", line)
+    assert len(differences) == 2 and len({*map(len, differences)}) == 1
+
+
 def test_stars_take_no_room():
     assert latex_mark("**") == r"\rlap{$^{**}$}" and latex_mark("") == ""
-    table = latex_table(render(("a", "b"), [("x", "1")], "latex"), "BLEU & chrF2, 50%", ["a note"])
+    tabular = render(("a", "b"), [("x", "1")], "latex")
+    table = latex_table(tabular, "BLEU & chrF2, 50%", ["a note"])
     assert r"\caption{BLEU \& chrF2, 50\%}" in table and r"\label{tab:bleu-chrf2-50}" in table
-    first, last = fit_to_column(table).split(r"\begin{tabular}")
-    assert first.endswith("{!}{%\n") and last.count("\\end{tabular}}\n") == 1
+    assert fit_to_column(tabular) in table
+    first, last = fit_to_column(tabular).split(r"\begin{tabular}")
+    assert first.endswith("{!}{%\n") and last.endswith("\\end{tabular}}")
 
 
 def test_tables_copied_from_a_page_compile(compiled):
