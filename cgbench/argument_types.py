@@ -11,7 +11,6 @@ from cgbench.extensions import Registry
 from cgbench.records import Record
 
 
-
 class Kind(Record):
     """A type of this package: a text, a corpus, the hypotheses of systems.
 

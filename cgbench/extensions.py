@@ -104,7 +104,6 @@ def load_from_package(kind: str, point: EntryPoint, expected: type, what: str) -
     return loaded
 
 
-@dataclass(frozen=True, eq=False)
 class Registry(Generic[Object]):
     """The objects of a kind by name: those of cgbench, of studies and of other packages.
 
@@ -115,10 +114,17 @@ class Registry(Generic[Object]):
         made without arguments. ``what``: the same in words.
     """
 
-    kind: str
-    built_in: Mapping[str, Object]
-    expected: Any = Callable
-    what: str = "a function"
+    def __init__(
+        self,
+        kind: str,
+        built_in: Mapping[str, Object],
+        expected: Any = Callable,
+        what: str = "a function",
+    ) -> None:
+        self.kind = kind
+        self.built_in = built_in
+        self.expected = expected
+        self.what = what
 
     def __getitem__(self, name: str) -> Object:
         """:raises KeyError: no object has this name.
@@ -151,8 +157,7 @@ class Registry(Generic[Object]):
         return [*self.built_in, *self._of_studies(), *of_packages(self.kind)]
 
     def _of_studies(self) -> Mapping[str, Loader]:
-        is_declared = self.kind in Extension.__dataclass_fields__
-        return of_studies(self.kind) if is_declared else {}
+        return of_studies(self.kind) if self.kind in Extension.__annotations__ else {}
 
 
 def all_of_packages(kind: str, expected: type, what: str) -> Iterator[tuple[str, Any]]:
