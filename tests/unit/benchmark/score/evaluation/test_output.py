@@ -104,7 +104,7 @@ def test_the_best_of_several_systems_is_bold_and_stars_are_raised():
         REFERENCES,
         comparison={"all_pairs": True},
     )
-    assert [line.count("textbf") for line in both.to_latex().splitlines()[8:11]] == [0, 1, 1]
+    assert [line.count("textbf") for line in both.to_latex().splitlines()[9:12]] == [0, 1, 1]
     # The best was compared with the baseline, but not with the third system.
     three = {"a": READ, "b": REFERENCES, "c": like}
     assert "textbf" not in evaluate("exact", three, REFERENCES, paired=True).to_latex()
