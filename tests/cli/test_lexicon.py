@@ -180,7 +180,7 @@ def test_bad_calls_of_geca(train, run, tmp_path):
         ),
         ([train, "--out", tmp_path / "a", tmp_path / "a"], "give two different files"),
         ([train, "--out", train], "is also an input"),
-        ([train, *out, "--max-length", "2"], "no new pair can be made with these settings"),
+        ([train, *out, "--set", "max_length=2"], "no new pair can be made with these settings"),
         ([tmp_path / "missing.tsv", *out], "no such file"),
         ([train, *out, "--test", tmp_path / "missing.tsv"], "no such file"),
     ):

@@ -162,7 +162,7 @@ def validated(files, option):
         of_first = files.file(f"bad{name}", files.change(texts)) if name == option else right
         for system, file in (("a", of_first), ("b", right), ("c", right)):
             words += [name, f"{system}={file}"]
-    return (*words, "--metric", "chrf", "--preset", "sacrebleu")
+    return (*words, "--metric", "chrf", "--set", "preset=sacrebleu")
 
 
 def exported(files):

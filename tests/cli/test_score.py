@@ -195,7 +195,7 @@ def test_bins_are_columns_in_latex(run, tmp_path):
         r"\caption{exact (\%) by length}",
         r"\label{tab:exact-by-length}",
     ]
-    assert bins.splitlines()[6:-4] == [
+    assert bins.splitlines()[7:-4] == [
         r"length & all & $<$ 2 & $\geq$ 2 \\",
         r"\midrule",
         r"$n$ & 42 & 12 & 30 \\",

@@ -47,7 +47,7 @@ def made_text(seed, lines, least=3, most=9):
 @pytest.fixture(scope="module")
 def train():
     sources = made_text(1, 300)
-    return sources, [source.upper() + " !" for source in sources]
+    return sources, [source[::-1].upper() + " !" for source in sources]
 
 
 def choose(sources, train, **options):

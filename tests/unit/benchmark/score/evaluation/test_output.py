@@ -135,7 +135,7 @@ def test_notes_fit_their_form():
     ]
     assert as_text(blocks, "text") == "a    b\nx  <1>\nbelow\n\none\ntwo"
     latex = as_text(blocks, "latex")
-    below = latex.partition("\\end{tabular}\n")[2].splitlines()
+    below = latex.partition("\\end{tabular}}\n")[2].splitlines()
     assert [re.sub(r".*raggedright |.par}", "", line) for line in below] == [
         "below",
         "one",
