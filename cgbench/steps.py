@@ -37,6 +37,7 @@ from cgbench.records import Record
 from cgbench.request import KW_ONLY, Request, option
 
 STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
+NEW = "runs (no earlier result)"
 KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is compared in full
 
 
@@ -44,6 +45,17 @@ def hash_value(value: Any) -> str:
     """The SHA-256 of a JSON value in canonical form, in hex."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def in_short(lines: Sequence[str]) -> list[str]:
+    """Lines of :meth:`Workspace.why`, of which all steps without an earlier result share the last:
+    in a first run, this is no news of each of them.
+    """
+    names = [line.removesuffix(f": {NEW}") for line in lines if line.endswith(f": {NEW}")]
+    if len(names) < 2:
+        return list(lines)
+    others = [line for line in lines if not line.endswith(f": {NEW}")]
+    return [*others, f"no earlier result, so these run: {', '.join(names)}"]
 
 
 class Step(Record):
@@ -169,7 +181,7 @@ class Workspace:
         )
         before = _read_record(earlier[-1][1]) if earlier else None
         if before is None:
-            return f"{step.name}: runs (no earlier result)"
+            return f"{step.name}: {NEW}"
         changes = [
             f"{section}.{name} {_short(before[section].get(name))} -> {_short(now.get(name))}"
             for section, now in (("config", step.config), ("inputs", step.inputs))

@@ -18,6 +18,7 @@ from cgbench.commands.command import (
 )
 from cgbench.commands.lines import cost_table, note, show
 from cgbench.commands.options import takes
+from cgbench.steps import in_short
 
 if TYPE_CHECKING:
     from cgbench.benchmark.build.react.cost import Forecast
@@ -57,12 +58,17 @@ def build_react_command(request: BuildRequest, dry_run: bool, form: str) -> None
     if dry_run:
         with tempfile.TemporaryDirectory() as texts:
             plan = plan_build(request, Path(texts))
-            lines = [*build.division_lines(plan), *build.explain(plan, workspace)]
+            division, steps = build.division_lines(plan), build.explain(plan, workspace)
             ahead = forecast(plan, workspace, engine)
         cost = ahead.seconds
         estimate = {"seconds": sum(filter(None, cost.values())), "steps": cost} if cost else None
-        values = {"steps": lines, "estimate": estimate, "counts": ahead.counts or None}
-        return show(form, values, "\n\n".join(["\n".join(lines), *_blocks(ahead)]))
+        values = {
+            "steps": [*division, *steps],
+            "estimate": estimate,
+            "counts": ahead.counts or None,
+        }
+        text = "\n".join([*division, *in_short(steps)])
+        return show(form, values, "\n\n".join([text, *_blocks(ahead)]))
     plan = plan_build(request, build.texts_of(request))
     for line in build.division_lines(plan):
         note(line)

@@ -70,7 +70,7 @@ def translate_by_memory(request: TranslateRequest) -> list[str]:
     memory = TranslationMemory(
         name.split(",") if "," in name and not Path(name).exists() else name,
         argument("system"),
-        accept=True,  # no option would accept it, and score --memory stops
+        accept=request.acceptance.accept_text,
     )
     lines, _ = lines_of(request.sources, "sources")
     identity, source = {"kind": "memory", "corpus": memory.digest}, hash_value(lines)

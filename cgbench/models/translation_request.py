@@ -7,6 +7,7 @@ from cgbench.models.server_kinds import kind_of
 from cgbench.models.server_options import ServerOptions
 from cgbench.request import KW_ONLY, Request, option
 from cgbench.steps import hash_value
+from cgbench.text.normalisation import TextAcceptance
 
 
 def _are_texts(value: Any) -> bool:
@@ -227,6 +228,10 @@ class TranslateRequest(Request):
     server: ServerOptions = option(
         default=ServerOptions(),
         help="Cost, dry run and batch files of a server",
+    )
+    acceptance: TextAcceptance = option(
+        default=TextAcceptance(),
+        help="Whether doubtful pairs of a translation memory are read (TextAcceptance)",
     )
 
     @property

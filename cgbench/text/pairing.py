@@ -80,11 +80,28 @@ def _share(
     most: float = MOST_SHARE,
 ) -> Fault | None:
     """The fault of pairs that are wrong by themselves, if they are too many."""
-    lines = [first + row for first, run in runs for row, pair in enumerate(run) if is_wrong(pair)]
-    count = sum(len(run) for _, run in runs)
-    if len(lines) < LEAST_LINES or len(lines) <= most * count:
+    wrong = {first + row: is_wrong(pair) for first, run in runs for row, pair in enumerate(run)}
+    count = sum(wrong.values())
+    if count < LEAST_LINES or count <= most * len(wrong):
         return None
-    return Fault(f"{len(lines):,} of {count:,} pairs that were checked {text}", lines[0])
+    return Fault(
+        f"{count:,} of {len(wrong):,} pairs that were checked {text}", _first_line(wrong, most)
+    )
+
+
+def _first_line(wrong: dict[int, bool], most: float) -> int:
+    """The first line of the stretch that has the most wrong lines beyond the share of noise: single
+    ones before it are noise.
+    """
+    begin, excess = 0, 0.0
+    first, largest = 0, 0.0
+    for line, is_wrong in wrong.items():
+        if excess <= 0:
+            begin, excess = line, 0.0
+        excess += is_wrong - most
+        if excess > largest:
+            first, largest = begin, excess
+    return first
 
 
 def _copies(runs: Sequence[Run]) -> Fault | None:

@@ -158,6 +158,8 @@ def test_dry_run_writes_nothing(corpora, run, tmp_path):
         "uncertainty: runs (no earlier result)",
         "ensemble-quality: runs (no earlier result)",
     ]
+    text = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", "--dry-run").stdout
+    assert text.startswith("no earlier result, so these run: ") and text.count("runs") == 0
     assert not list(tmp_path.iterdir())
 
 

@@ -1,8 +1,10 @@
 """A translation memory as a system: ``cgbench translate --system memory:CORPUS``."""
 
 import json
+from pathlib import Path
 
 import pytest
+from invented_pairs import invented_pairs, shifted, write_pairs
 
 
 @pytest.fixture
@@ -51,6 +53,19 @@ def test_sources_with_line_ends_of_windows_are_the_same_text_when_they_are_score
         "--source",
         corpus / "test.de",
     )
+
+
+def test_pairs_that_are_no_pairs_stop_it(run, tmp_path):
+    files = write_pairs(tmp_path, "shifted", shifted(invented_pairs(600), 300, 1))
+    system = f"memory:{','.join(files)}"
+    words = ("translate", files[0], "--system", system, "-o", tmp_path / "out")
+    fault = "the source is 1 line ahead of the target, from line 301"
+    refused = " ".join(run(*words, status=2).stderr.split())
+    assert fault in refused and "use --set accept_text=true to accept" in refused
+    assert not (tmp_path / "out").exists()
+    accepted = run(*words, "--set", "accept_text=true")
+    assert fault in " ".join(accepted.stderr.split())
+    assert (tmp_path / "out").read_text() == Path(files[1]).read_text()
 
 
 def test_table_and_json(run, corpus):

@@ -8,7 +8,7 @@ from text_files import flip
 from cgbench import checksums
 from cgbench.errors import InputError, InputWarning
 from cgbench.files import read_json
-from cgbench.steps import Step, Workspace, check_folder
+from cgbench.steps import Step, Workspace, check_folder, in_short
 
 
 def write(text):
@@ -33,6 +33,17 @@ def test_a_step_runs_once_and_again_when_its_recipe_changes(tmp_path):
     assert workspace.run(step, write("four")) == first  # going back costs nothing
     record = read_json(first / "step.json")
     assert list(record["outputs"]) == ["x"] and record["config"] == {"k": 3}
+
+
+def test_steps_without_an_earlier_result_share_a_line(tmp_path):
+    workspace = Workspace(tmp_path)
+    steps = [Step(name, {}, {}) for name in "abc"]
+    lines = [workspace.why(step) for step in steps]
+    assert in_short(lines) == ["no earlier result, so these run: a, b, c"]
+    workspace.run(steps[1], write("one"))
+    lines = [workspace.why(step) for step in steps]
+    assert in_short(lines) == [lines[1], "no earlier result, so these run: a, c"]
+    assert in_short(lines[:2]) == lines[:2]
 
 
 @pytest.mark.parametrize(

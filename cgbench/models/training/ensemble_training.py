@@ -40,7 +40,7 @@ from cgbench.models.training.request import EnsembleRequest, begin, planned_text
 from cgbench.models.training.single import check_whole, learn_subwords, subwords_step
 from cgbench.progress import bar, step_number
 from cgbench.request import accepts
-from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file
+from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file, in_short
 from cgbench.text.corpus import ParallelText, PlannedText
 
 
@@ -299,8 +299,8 @@ def train_ensemble_from(
     workspace = Workspace(out / STEPS, request.execution.tasks.say)
     if request.execution.dry_run:
         warn_of_length(workspace, plan)
-        for step in plan.steps:
-            workspace.say(workspace.why(step))
+        for line in in_short([workspace.why(step) for step in plan.steps]):
+            workspace.say(line)
         return []
     with locked(workspace.root / "lock", wait=False):
         text = train_text.realise(workspace, engine)

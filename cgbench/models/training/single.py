@@ -27,7 +27,7 @@ from cgbench.models.devices import choose_device
 from cgbench.models.external.start import Start
 from cgbench.models.training.request import TrainRequest, begin, planned_texts
 from cgbench.request import accepts
-from cgbench.steps import STEPS, Step, Workspace, check_folder
+from cgbench.steps import NEW, STEPS, Step, Workspace, check_folder
 from cgbench.text.corpus import ParallelText, PlannedText
 
 
@@ -218,8 +218,4 @@ def _state(out: Path, preset: Preset) -> str:
             if old >= new
             else f"resumes (from {old:,} updates to {new:,})"
         )
-    return (
-        "resumes (an earlier run was stopped)"
-        if (out / METRICS).is_file()
-        else "runs (no earlier result)"
-    )
+    return "resumes (an earlier run was stopped)" if (out / METRICS).is_file() else NEW

@@ -79,6 +79,9 @@ def test_swapped_pairs():
     (fault,) = faults_of(half)
     assert "have source and target swapped" in fault.text and fault.line == 3001
     draw = random.Random(1)
+    # A few single pairs before are noise, and not where the swapped half begins.
+    with_noise = [pair[::-1] if row in (40, 700, 1900) else pair for row, pair in enumerate(half)]
+    assert faults_of(with_noise)[0].line == 3001
     mixed = [pair[::-1] if draw.random() < 0.2 else pair for pair in pairs]
     assert "swapped" in faults_of(mixed, corpus(seed=2))[0].text
 

@@ -64,17 +64,21 @@ class Forecast:
     """The estimated number of pairs left at each stage, with ``test``: the size of the test set.
     Empty if the cut to the candidates is finished or is not estimated.
     """
+    is_pool_estimated: bool = False
+    """Whether the number of pairs in the pool is an estimate, as only its beginning was read."""
 
     @property
     def size(self) -> str:
         """The counts as a sentence; empty without them."""
         if not self.counts:
             return ""
-        pool, usable, candidates = (
-            f"{_rounded(self.counts[name]):,}" for name in ("pool", "within_length", "candidates")
+        pool = self.counts["pool"]
+        pairs = f"about {_rounded(pool):,}" if self.is_pool_estimated else f"{pool:,}"
+        usable, candidates = (
+            f"{_rounded(self.counts[name]):,}" for name in ("within_length", "candidates")
         )
         text = (
-            f"of {pool} pairs of the pool, about {usable} have known words and a permitted length;"
+            f"of {pairs} pairs of the pool, about {usable} have known words and a permitted length;"
             f" {candidates} of these become candidates"
         )
         if "test" not in self.counts:
@@ -130,7 +134,7 @@ def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> Forecast:
             f"{text}; a GPU ({argument('device', 'cuda')}), {argument('preset', 'small')} or fewer"
             f" {argument('members')} take less"
         )
-    return Forecast(estimates, expected)
+    return Forecast(estimates, expected, not pool.is_complete)
 
 
 def _expected(plan: Plan, counts: dict[str, int], train: ParallelText) -> dict[str, int]:
@@ -162,6 +166,8 @@ class Sample:
     pairs: int
     times: float
     """How many such samples the texts have."""
+    is_complete: bool
+    """Whether the texts were read to their ends, so that ``times`` is exact."""
 
 
 def _sample(texts: Sequence[PlannedText], folder: Path, size: int) -> Sample:
@@ -179,13 +185,12 @@ def _sample(texts: Sequence[PlannedText], folder: Path, size: int) -> Sample:
     for side, path in enumerate(paths):
         path.write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
     if complete:
-        return Sample(paths, len(pairs), read / max(1, len(pairs)))
+        return Sample(paths, len(pairs), read / max(1, len(pairs)), complete)
     # Of a longer text, the bytes tell how much of it there is.
     files = {path for text in texts for path in text.spec.files}
     text_bytes = sum(path.stat().st_size * PACKED.get(path.suffix, 1) for path in files)
-    return Sample(
-        paths, len(pairs), text_bytes / max(1, sum(path.stat().st_size for path in paths))
-    )
+    sample_bytes = sum(path.stat().st_size for path in paths)
+    return Sample(paths, len(pairs), text_bytes / max(1, sample_bytes), complete)
 
 
 def _measure_text(

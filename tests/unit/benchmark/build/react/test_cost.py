@@ -154,10 +154,21 @@ def test_a_spread_sample_is_close(planned, tmp_path, clock, monkeypatch):
     plan = planned(candidates="1/4", select="1/10")
     exact = forecast(plan, Workspace(tmp_path), engine(1)).counts
     monkeypatch.setattr(cost, "POOL", 500)
-    near = forecast(plan, Workspace(tmp_path), engine(1)).counts
+    sampled = forecast(plan, Workspace(tmp_path), engine(1))
+    near = sampled.counts
+    assert near["pool"] == exact["pool"] and not sampled.is_pool_estimated
     for name in ("pool", "within_length", "candidates", "test"):
         assert near[name] == pytest.approx(exact[name], rel=0.1), name
     assert near != exact
+    monkeypatch.setattr(cost, "READ", 1000)
+    assert forecast(plan, Workspace(tmp_path), engine(1)).is_pool_estimated
+
+
+def test_a_counted_pool_is_not_rounded():
+    counts = {"pool": 3557, "within_length": 3541, "candidates": 1771}
+    assert Forecast({}, counts).size.startswith("of 3,557 pairs of the pool, about 3,540 have")
+    estimate = Forecast({}, counts, is_pool_estimated=True)
+    assert estimate.size.startswith("of about 3,560 pairs of the pool, about 3,540 have")
 
 
 def test_too_few_pairs_are_said_before_training(planned, tmp_path, clock):
