@@ -81,6 +81,18 @@ def test_process_substitution_of_a_shell(tmp_path):
     assert "100.0" in result.stdout
 
 
+def test_process_substitution_is_read_more_than_once(run, tmp_path):
+    """A second reading of the same pipe would find it empty."""
+    file = tmp_path / "file"
+    file.write_text(LINES)
+    command = f"{sys.executable} -m cgbench stats --train <(cat {file}) --test {file}"
+    result = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == run("stats", "--train", file, "--test", file).stdout
+
+
 def test_errors_name_the_pipe(run, pipe):
     path = pipe("bad.de", "one\n\udcff\n".encode("utf-8", "surrogateescape").decode("latin-1"))
     said = run("score", "exact", "--ref", path, "--hyp", f"A={path}", "--by", "nothing", status=2)
