@@ -140,7 +140,7 @@ def require(module: str, extra: str) -> ModuleType:
         for name in (EXTRAS[extra] if extra in _WHOLE else (package,))
         if not _is_installed(name)
     ]:
-        raise _to_install(missing)
+        raise _to_install(missing, extra)
     return importlib.import_module(module)
 
 
@@ -160,7 +160,8 @@ def missing_package(error: ModuleNotFoundError) -> MissingPackageError | None:
     if extra is None:
         return None
     names = EXTRAS[extra] if extra in _WHOLE else (package,)
-    return _to_install([name for name in names if name == package or not _is_installed(name)])
+    missing = [name for name in names if name == package or not _is_installed(name)]
+    return _to_install(missing, extra)
 
 
 def _is_installed(package: str) -> bool:
@@ -169,10 +170,16 @@ def _is_installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def _to_install(packages: list[str]) -> MissingPackageError:
-    # Not as an extra: cgbench itself may have been installed from a folder or a file.
+def _to_install(packages: list[str], extra: str) -> MissingPackageError:
     which = f"{', '.join(packages)} {'are' if len(packages) > 1 else 'is'} not installed"
-    return MissingPackageError(f"{which}; run: pip install {' '.join(packages)}")
+    return MissingPackageError(f"{which}; run: {install(extra)}")
+
+
+def install(extra: str) -> str:
+    """The command that adds the packages of an extra; pip keeps the cgbench that is installed, also
+    one from a folder or a file.
+    """
+    return f'pip install "cgbench[{extra}]"'
 
 
 def printable(text: object, keep: str = "") -> str:

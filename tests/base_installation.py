@@ -19,8 +19,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MOST = 200  # MB without extras, bytecode left out
-BUILD = "numba, pyarrow are not installed; run: pip install numba pyarrow"
-MODELS = "torch, safetensors, tokenizers, numba, pyarrow are not installed; run: pip install torch"
+BUILD = 'numba, pyarrow are not installed; run: pip install "cgbench[build]"'
+MODELS = (
+    "torch, safetensors, tokenizers, numba, pyarrow are not installed; run: pip install"
+    ' "cgbench[models]"'
+)
 CORPUS = (
     "from cgbench.data_recipes.demo.corpus import write_demo; from pathlib import Path; "
     "write_demo(Path('.'), train_pairs=1500, pool_pairs=2500, valid_pairs=50, seed=3)"
@@ -48,7 +51,7 @@ LACKS = {  # command: what it says instead
     "average one two --out mean": MODELS,
     "reproduce run lexicon-3 --out tables": MODELS,
     "score exact --ref pool.en --hyp mine=pool.en --by length --output scores.png": (
-        "pip install matplotlib"
+        'pip install "cgbench[plots]"'
     ),
 }
 LACKS_IN_PYTHON = {  # code: the error's last line
@@ -56,7 +59,7 @@ LACKS_IN_PYTHON = {  # code: the error's last line
     "cgbench.degree(['a b'], ['a b'] * 3)": BUILD,
     "cgbench.stats(['a b'] * 3, {'test': ['a b']})": BUILD,
     "cgbench.split((['a', 'b'], ['c', 'd']), 'split')": BUILD,
-    "cgbench.exact_match(['a'], ['a']).to_pandas()": "pip install pandas",
+    "cgbench.exact_match(['a'], ['a']).to_pandas()": 'pip install "cgbench[pandas]"',
     "cgbench.Ensemble.open('ensemble')": MODELS,
 }
 PROJECT = ("CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "constraints.txt")
@@ -73,11 +76,15 @@ BUILT = (
 )
 STILL_LACKS = {
     f"{REACT} --out whole": "torch, safetensors, tokenizers are not installed",
-    "lm score --lm built/lm.arpa pool.en": "kenlm is not installed; run: pip install kenlm",
-    "degree --train raw.en --tokenize moses raw.en": (
-        "sacremoses is not installed; run: pip install sacremoses"
+    "lm score --lm built/lm.arpa pool.en": (
+        'kenlm is not installed; run: pip install "cgbench[kenlm]"'
     ),
-    "degree --train train.zst pool.en": "zstandard is not installed; run: pip install zstandard",
+    "degree --train raw.en --tokenize moses raw.en": (
+        'sacremoses is not installed; run: pip install "cgbench[text]"'
+    ),
+    "degree --train train.zst pool.en": (
+        'zstandard is not installed; run: pip install "cgbench[text]"'
+    ),
 }
 FILES = {
     "train.zst": "",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any
 
-from cgbench.errors import InputError, argument, require
+from cgbench.errors import InputError, argument, install, require
 from cgbench.settings import did_you_mean
 from cgbench.text.plain_text import words_of
 
@@ -109,17 +109,17 @@ def _moses(kind: str, language: str, option: str) -> Callable[[Any], Any]:
     )
 
 
-def _missing(name: str, module: str, package: str) -> InputError:
+def _missing(name: str, module: str, extra: str) -> InputError:
     return InputError(
-        f"{argument('tokenize', name)}: {module} is not installed; run: pip install {package}"
+        f"{argument('tokenize', name)}: {module} is not installed; run: {install(extra)}"
     )
 
 
-def _import(name: str, module: str, package: str) -> Any:
+def _import(name: str, module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise _missing(name, str(error.name), package) from None
+        raise _missing(name, str(error.name), extra) from None
 
 
 def _joined(words: Callable[[str], Iterable[str]]) -> Tokenizer:
@@ -131,9 +131,9 @@ def _sacrebleu(name: str) -> Tokenizer:
         name == "ja"
     ):  # sacrebleu imports without these, and then fails with a message of several lines
         for needed in ("MeCab", "ipadic"):
-            _import(name, needed, "'sacrebleu[ja]'")
+            _import(name, needed, "cjk")
     module, kind = SACREBLEU[name]
-    tokenizer = getattr(_import(name, f"sacrebleu.tokenizers.{module}", "sacrebleu"), kind)()
+    tokenizer = getattr(_import(name, f"sacrebleu.tokenizers.{module}", "cjk"), kind)()
     # Bypass sacrebleu's cache of 65,536 lines, useless for a corpus.
     call = getattr(type(tokenizer).__call__, "__wrapped__", type(tokenizer).__call__)
     return _joined(lambda line: [call(tokenizer, line)])
@@ -142,7 +142,7 @@ def _sacrebleu(name: str) -> Tokenizer:
 def _jieba() -> Tokenizer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about its syntax and pkg_resources
-        jieba = _import("jieba", "jieba", "jieba")
+        jieba = _import("jieba", "jieba", "cjk")
     jieba.setLogLevel(logging.WARNING)
     tokenizer = jieba.Tokenizer()
     # Filled here, because on its first call jieba would read a cache from the temporary folder,

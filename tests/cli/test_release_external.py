@@ -343,17 +343,15 @@ def test_an_export_that_fails_leaves_nothing(release, run, tmp_path, monkeypatch
 
 
 def test_what_is_not_exported(release, without_text, run, tmp_path):
-    def refused(*words, folder=release):
-        return run("export", folder, "--out", tmp_path / "out", *words, status=2).stderr
+    def refused(*words, folder=release, out=tmp_path / "out"):
+        return run("export", folder, "--out", out, *words, status=2).stderr
 
     assert "--to lmeval: no such target; did you mean lm-eval?" in refused("--to", "lmeval")
     assert "--to zip: no such target; there is inspect, lm-eval, mt-metrics-eval" in refused(
         "--to", "zip"
     )
     assert "this release has no text" in refused("--to", "lm-eval", folder=without_text)
-    assert "release: the folder holds something else" in refused(
-        "--to", "lm-eval", "--out", release
-    )
+    assert "release: the folder holds something else" in refused("--to", "lm-eval", out=release)
     (release / "test.de").write_text((release / "test.de").read_text().replace(" ", "  ", 1))
     said = refused("--to", "lm-eval")
     assert "does not pass verify: test.de: SHA-256 is" in said and "see cgbench verify" in said

@@ -44,7 +44,9 @@ def test_what_is_there_is_imported():
 
 def test_a_package_is_named_alone(monkeypatch):
     monkeypatch.setitem(sys.modules, "kenlm", None)
-    with pytest.raises(InputError, match=r"^kenlm is not installed; run: pip install kenlm$"):
+    with pytest.raises(
+        InputError, match=r"^kenlm is not installed; run: pip install \"cgbench\[kenlm\]\"$"
+    ):
         require("kenlm", "kenlm")
 
 
@@ -52,7 +54,7 @@ def test_a_model_needs_all_three(monkeypatch):
     for package in ("torch", "tokenizers"):
         monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setitem(sys.modules, "safetensors", sys)  # there
-    both = r"^torch, tokenizers are not installed; run: pip install torch tokenizers$"
+    both = r'^torch, tokenizers are not installed; run: pip install "cgbench\[models\]"$'
     for module in ("torch", "tokenizers.models"):  # even where the module itself is there
         with pytest.raises(InputError, match=both):
             require(module, "models")
@@ -81,7 +83,7 @@ def test_every_command_says_what_to_install(tmp_path, words):
         [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: torch is not installed; run: pip install torch\n"
+    assert done.stderr == 'error: torch is not installed; run: pip install "cgbench[models]"\n'
     assert not any(tmp_path.iterdir())
 
 

@@ -145,7 +145,7 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.delitem(cgbench.__dict__, "Ensemble", raising=False)
     with pytest.raises(
         ModuleNotFoundError,
-        match="cgbench.Ensemble: torch is not installed; run: pip install torch",
+        match=r"cgbench.Ensemble: torch is not installed; run: pip install \"cgbench\[models\]",
     ):
         _ = cgbench.Ensemble
 

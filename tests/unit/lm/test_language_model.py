@@ -154,7 +154,7 @@ def test_a_probability_that_is_no_number(binary, tmp_path):
 
 def test_a_missing_package_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "kenlm", None)
-    with pytest.raises(InputError, match="pip install kenlm"):
+    with pytest.raises(InputError, match=r"pip install \"cgbench\[kenlm\]"):
         LanguageModel.load(tmp_path / "x.arpa")
 
 

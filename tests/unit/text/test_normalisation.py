@@ -37,19 +37,19 @@ def test_japanese_by_mecab():
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "package"),
+    ("name", "module", "extra"),
     [
-        ("13a", "sacrebleu.tokenizers.tokenizer_13a", "sacrebleu"),
-        ("ja", "MeCab", "'sacrebleu[ja]'"),
-        ("jieba", "jieba", "jieba"),
+        ("13a", "sacrebleu.tokenizers.tokenizer_13a", "cjk"),
+        ("ja", "MeCab", "cjk"),
+        ("jieba", "jieba", "cjk"),
         ("spacy:zh", "spacy", "spacy"),
     ],
 )
-def test_a_missing_library_is_one_line_with_the_package(name, module, package, monkeypatch):
+def test_a_missing_library_is_one_line_with_the_extra(name, module, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match="is not installed; run: pip install") as caught:
         tokenizer.__wrapped__(name)
-    assert str(caught.value).endswith(f"pip install {package}")
+    assert str(caught.value).endswith(f'pip install "cgbench[{extra}]"')
     assert "\n" not in str(caught.value)
 
 

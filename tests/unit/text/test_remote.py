@@ -99,7 +99,7 @@ def test_a_data_set_that_has_to_be_asked_for_and_a_hub_that_is_away(hub, monkeyp
 def test_without_the_library_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(
-        InputError, match="huggingface_hub is not installed; run: pip install huggingface_hub"
+        InputError, match=r"huggingface_hub is not installed; run: pip install \"cgbench\[hub\]"
     ):
         local(ADDRESS)
 

@@ -271,7 +271,8 @@ class Metric(ABC):
     def checked(self, statistics: Any) -> np.ndarray:
         """What :meth:`statistics` returned, as float64 ``[n, k]``.
 
-        :raises InputError: it is something else.
+        :raises InputError: it is something else, or the numbers of an example that counts are not
+            finite.
         """
         try:
             rows = np.asarray(statistics, np.float64)
@@ -282,6 +283,13 @@ class Metric(ABC):
             raise InputError(
                 f"{self.name}: statistics() returned {returned}; it must return a row of numbers"
                 f" for each of the {self.n:,} examples"
+            )
+        counted = self.counted(np.arange(self.n))
+        not_finite = counted[~np.isfinite(rows[counted]).all(axis=1)]
+        if len(not_finite):
+            raise InputError(
+                f"{self.name}: statistics() returned {rows[not_finite[0]].tolist()} for example"
+                f" {not_finite[0] + 1:,}; it must return finite numbers"
             )
         return rows
 

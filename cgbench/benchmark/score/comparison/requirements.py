@@ -19,7 +19,7 @@ from cgbench.benchmark.score.comparison.design import Sampling
 from cgbench.benchmark.score.comparison.results import SystemScores, Tested
 from cgbench.benchmark.score.comparison.significance import LEVEL
 from cgbench.errors import InputError, argument
-from cgbench.numbers_as_text import decimals_of, fixed, p_text, span
+from cgbench.numbers_as_text import counted, decimals_of, fixed, p_text, span
 from cgbench.records import Record
 
 if TYPE_CHECKING:
@@ -284,6 +284,6 @@ def more_in_words(more: int) -> str:
 
     rounded = int(float(f"{more:.2g}"))
     return (
-        f"about {rounded:,} more examples would decide (power {POWER:.0%}, if the true difference"
-        " is this one)"
+        f"about {counted(rounded, 'more example')} would decide (power {POWER:.0%}, if the true"
+        " difference is this one)"
     )

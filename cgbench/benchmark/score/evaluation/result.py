@@ -4,6 +4,7 @@ with.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -342,7 +343,7 @@ class Evaluation(Record):
     def write_per_example(self, path: AnyPath) -> None:
         """Write a tab-separated row for each example, system, run and metric, with a header. Rows
         and runs count from 1. Of several metrics, ``metric`` names that of the row, and a column
-        that it does not have is empty.
+        that it does not have is empty, as is a score that is not defined.
 
         Analyses may add columns (``parts``: ``determined``, whether the probes determine the
         answer).
@@ -359,7 +360,7 @@ class Evaluation(Record):
         head = list(dict.fromkeys(key for row in rows for key in row))
         write_atomic(
             Path(path),
-            render(head, [[str(row.get(key, "")) for key in head] for row in rows], "tsv") + "\n",
+            render(head, [[_text(row.get(key)) for key in head] for row in rows], "tsv") + "\n",
         )
 
     def _example_rows(self) -> list[dict[str, Any]]:
@@ -377,6 +378,12 @@ class Evaluation(Record):
 
     def _repr_html_(self) -> str:
         return self.report("html")
+
+
+def _text(value: Any) -> str:
+    """A cell of the table of examples; empty for no value, and for NaN, which is not defined."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return "" if value is None or is_nan else str(value)
 
 
 def _number(text: str) -> float | bool | None:

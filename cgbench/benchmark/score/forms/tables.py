@@ -100,19 +100,20 @@ def _side_by_side(of_metrics: Sequence[tuple[ScoredSystems, list[Row]]], width: 
     def in_latex() -> str:
         from cgbench.latex import BOLD, latex_note
 
-        head, lines = _below_each_other(of_metrics, decimals)
-        cells = chain.from_iterable(lines)
+        table = _below_each_other(of_metrics, decimals)
+        cells = chain.from_iterable(table.rows)
         has_best = any(isinstance(cell, Cell) and cell.is_best for cell in cells)
-        return "\n".join([render(head, lines, "latex"), *[latex_note(BOLD)] * has_best])
+        tabular = render(table.head, table.rows, "latex")
+        return "\n".join([tabular, *[latex_note(BOLD)] * has_best])
 
     return OutputTable(head, rows, title=title, starts=starts, latex=in_latex)
 
 
 def _below_each_other(
     of_metrics: Sequence[tuple[ScoredSystems, list[Row]]], decimals: Decimals
-) -> tuple[list[str], list[list[str]]]:
-    """The head and the lines of a table with a line per score and system, as narrow as that of one
-    score.
+) -> OutputTable:
+    """A table with a line per score and system, as narrow as that of one score; Holm's p-values are
+    empty if each adjusts a single test.
     """
     lines: list[list[str]] = []
     for scored, rows in of_metrics:
@@ -120,7 +121,10 @@ def _below_each_other(
             table = systems_table(scored, rows, decimals.scores, [figure], decimals=decimals)
             labels = [scored.metric.label(figure), *[""] * (len(table.rows) - 1)]
             lines += [[label, *row] for label, row in zip(labels, table.rows, strict=True)]
-    return ["metric", "system", "n", "runs", "score", *heads(COLUMNS_OF_SCORE)], lines
+    head = ["metric", "system", "n", "runs", "score", *heads(COLUMNS_OF_SCORE)]
+    table = OutputTable(head, lines)
+    is_adjusted = any((row.tests or 0) > 1 for _, rows in of_metrics for row in rows)
+    return table if is_adjusted else without_equal_p(table)
 
 
 def _further_tables(

@@ -1,5 +1,6 @@
 """Items: which sentences are drawn, what is changed in them, and which part they share."""
 
+import json
 import random
 
 import pytest
@@ -224,7 +225,41 @@ def test_the_commands_make_and_score(run, tmp_path):
         "consistency", "score", out, "--hyp", f"copy={hypotheses}", "--per-example", table
     ).stdout
     assert printed.startswith("consistency|items:2|clusters:piece(2)|characters:1+2")
-    assert table.read_text().splitlines()[0] == "row\tsystem\trun\tscore"
+    head, *rows = (line.split("\t") for line in table.read_text().splitlines())
+    assert head == ["row", "system", "run", "score"]
+    assert [row[:3] for row in rows] == [[str(row), "copy", "1"] for row in range(1, 6)]
     systems = ("--hyp", f"copy={hypotheses}", "--hyp", f"same={hypotheses}")
     required = run("consistency", "score", out, *systems, "--require", "same=better", status=1)
     assert "not shown: same is better than copy" in required.stderr
+
+
+CONTEXTS = ("x sleeps", "we see x", "x eats now", "give x water", "no x here")
+PIECES = ("dog", "cat", "cow", "hen", "fox", "owl")
+
+
+def test_rows_and_requirements_are_of_the_scores(run, tmp_path):
+    rows = [(piece, context.replace("x", piece)) for piece in PIECES for context in CONTEXTS]
+    rows.append(("ewe", "an ewe"))  # alone, so it has no score
+    items, table = tmp_path / "items.tsv", tmp_path / "rows.tsv"
+    lines = ["piece\tsource", *map("\t".join, rows)]
+    items.write_text("".join(f"{line}\n" for line in lines))
+    outputs = {
+        "alike": [source.upper() for _, source in rows],
+        "apart": [chr(0x4E00 + 2 * row) + chr(0x4E01 + 2 * row) for row in range(len(rows))],
+    }
+    command = ["consistency", "score", items, "--per-example", table]
+    for name, texts in outputs.items():
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
+        command += ["--hyp", f"{name}={tmp_path / name}"]
+    done = run(*command, "--baseline", "apart", "--require", "alike=better", "--format", "json")
+    by_system = {row["system"]: row for row in json.loads(done.stdout)}
+    examples = [line.split("\t") for line in table.read_text().splitlines()[1:]]
+    for name in outputs:
+        *scores, alone = [score for _, system, _, score in examples if system == name]
+        assert len(scores) == 30 and alone == ""
+        mean = sum(map(float, scores)) / 30
+        assert mean == pytest.approx(by_system[name]["value"])
+    (checked,) = by_system["alike"]["requirements"]
+    assert checked["state"] == "shown"
+    failed = run(*command, "--baseline", "alike", "--require", "apart=better", status=1)
+    assert "refuted: apart is better than alike" in failed.stderr

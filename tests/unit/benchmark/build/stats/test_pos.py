@@ -152,7 +152,9 @@ def test_pipelines_that_will_not_do(pipeline, tmp_path):
 
 def test_without_spacy_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(InputError, match="spacy is not installed; run: pip install spacy"):
+    with pytest.raises(
+        InputError, match=r"spacy is not installed; run: pip install \"cgbench\[spacy\]"
+    ):
         tags_from("en_core_web_sm", "xpos", 1)
 
 

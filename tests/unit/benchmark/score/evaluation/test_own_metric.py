@@ -40,6 +40,22 @@ class OneRowLess(Share):
         return np.ones((len(hypotheses) - 1, 2))
 
 
+class NotFinite(Share):
+    """Its third example has statistics that are no numbers."""
+
+    def __init__(self, references, *, value=np.nan, counts=True):
+        super().__init__(references)
+        self.value, self.counts = value, counts
+
+    def statistics(self, hypotheses):
+        rows = super().statistics(hypotheses)
+        rows[2, 0] = self.value
+        return rows
+
+    def counted(self, rows):
+        return rows if self.counts else rows[rows != 2]
+
+
 def test_a_class_and_its_object_score_the_same():
     outputs = {"right": TEXTS, "wrong": TEXTS[::-1]}
     by_class = cgbench.evaluate(Share, outputs, TEXTS, paired=True)
@@ -59,6 +75,18 @@ def test_an_option_has_the_type_of_its_default():
 def test_statistics_of_another_shape(metric):
     with pytest.raises(cgbench.InputError, match="a row of numbers for each of the 8 examples"):
         cgbench.evaluate(metric, TEXTS, TEXTS)
+
+
+@pytest.mark.parametrize(("value", "shown"), [(np.nan, "nan"), (-np.inf, "-inf")])
+def test_statistics_that_are_not_finite(value, shown):
+    metric = NotFinite([[text] for text in TEXTS], value=value)
+    message = (
+        rf"^share: statistics\(\) returned \[{shown}, 1.0\] for example 3; it must return finite"
+    )
+    with pytest.raises(cgbench.InputError, match=message):
+        cgbench.evaluate(metric, TEXTS)
+    metric = NotFinite([[text] for text in TEXTS], value=value, counts=False)
+    assert cgbench.evaluate(metric, TEXTS).score == 100  # an example that does not count
 
 
 def test_a_class_that_cannot_score():

@@ -88,6 +88,20 @@ def test_several_metrics_fit_and_have_their_p_values(compiled):
         assert "Bold: best system" in " ".join(text.split())
 
 
+@pytest.mark.parametrize(("systems", "adjusted"), [(2, False), (3, True)])
+def test_a_family_of_one_has_no_column_of_holm(systems, adjusted):
+    rows = list(enumerate(WORDS))
+    outputs = {
+        str(wrong): [text.replace("dog", "cat") if row % 9 < wrong else text for row, text in rows]
+        for wrong in range(systems)
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = cgbench.evaluate(["bleu", "exact"], outputs, WORDS, paired=True)
+    head = next(line for line in scores.to_latex().splitlines() if line.startswith("metric "))
+    assert re.search(r"& p\b", head) and ("p (Holm)" in head) == adjusted
+
+
 def test_metrics_side_by_side_have_the_same_decimals():
     # By exact match, the difference is -2 points; by BLEU it is so small that it has two decimals.
     words = ["the dog saw cats and more cats " * 15 + f"and {row} mice" for row in range(500)]
