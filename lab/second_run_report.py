@@ -212,18 +212,18 @@ def print_builds(study: Study, results: Sequence[BuildResult]) -> None:
     for result in results:
         name = f"{result.name[1]}, {result.name[0]}"
         low, high = (result.effect + sign * result.half_width for sign in (-1, 1))
-        rows.append([name, str(result.finished), f"{result.candidates:,}", f"{result.given:.1f}"])
+        rows.append([name, str(result.finished), f"{result.candidates:,}", f"{result.given:z.1f}"])
         rows[-1] += [f"{result.pairs:.0f}", f"{result.lost:.0f}", f"{result.imbalance:.2f}"]
-        rows[-1] += [f"{result.effect:.1f} [{low:.1f}, {high:.1f}]"]
-        of_variants.append([name, *(f"{value:.1f}" for value in result.variants)])
+        rows[-1] += [f"{result.effect:z.1f} [{low:z.1f}, {high:z.1f}]"]
+        of_variants.append([name, *(f"{value:z.1f}" for value in result.variants)])
         cells = [
-            " ".join(f"{value:.1f}" for value in values[np.isfinite(values)]) or "-"
+            " ".join(f"{value:z.1f}" for value in values[np.isfinite(values)]) or "-"
             for values in result.effects
         ]
-        of_systems.append([name, *cells, f"{np.nanmean(result.chrf):.1f}"])
+        of_systems.append([name, *cells, f"{np.nanmean(result.chrf):z.1f}"])
     head = ["build", "runs", "candidates", "given, %", "pairs per run", "unmatched", "imbalance"]
     means = np.mean([result.variants for result in results], axis=0)
-    of_variants.append(["mean", *(f"{value:.1f}" for value in means)])
+    of_variants.append(["mean", *(f"{value:z.1f}" for value in means)])
     print(table(rows, [*head, "effect"]))
     print(
         table(
@@ -282,7 +282,7 @@ def print_controls(study: Study, results: Sequence[BuildResult]) -> None:
                     100 * missing_effect(build, run["given"], run["missing"], run["chance"])
                     for run in runs
                 ]
-                cells.append(f"{np.mean(shares):.1f}" if shares else "-")
+                cells.append(f"{np.mean(shares):z.1f}" if shares else "-")
             name = f"{pool}, {direction}"
             missing.append([name, *cells])
             if (memory := study.judged(direction, pool, "memory")) is not None:
@@ -292,10 +292,10 @@ def print_controls(study: Study, results: Sequence[BuildResult]) -> None:
                 )
                 largest = np.nanmax(by_name[direction, pool].of_systems)
                 rows.append(
-                    [name, f"{100 * given.mean():.1f}", effect.pairs, f"{effect.effect:.1f}"]
+                    [name, f"{100 * given.mean():z.1f}", effect.pairs, f"{effect.effect:z.1f}"]
                 )
                 by_words = effect_of(build, given, memory["score"], LEXICAL, knowledge=known)
-                rows[-1] += [f"{largest:.1f}", f"{by_words.effect:.1f}"]
+                rows[-1] += [f"{largest:z.1f}", f"{by_words.effect:z.1f}"]
     print(
         table(
             rows,
