@@ -129,11 +129,17 @@ def _counted_row(preset: Preset, vocabulary: tuple[int, int] | None, count: bool
     if vocabulary := vocabulary or preset.vocabulary:
         row["source_size"], row["target_size"] = vocabulary
     if count and preset.model.architecture not in OUTSIDE:  # external models are counted on loading
+        unknown = (SOURCE, SOURCE if _shares_embeddings(preset.model) else TARGET)
         total, row["parameters_without_vocabulary"] = count_parameters(
-            preset.model, *(vocabulary or (SOURCE, TARGET))
+            preset.model, *(vocabulary or unknown)
         )
         row["parameters"] = total if vocabulary else None
     return row
+
+
+def _shares_embeddings(config: ModelConfig) -> bool:
+    """Whether both sides of a model have one table of embeddings, so one vocabulary."""
+    return getattr(config, "share_embeddings", False)
 
 
 def count_parameters(config: ModelConfig, source_size: int, target_size: int) -> tuple[int, int]:
@@ -152,7 +158,7 @@ def count_parameters(config: ModelConfig, source_size: int, target_size: int) ->
             ]
 
     # Other sizes for both sides, which differ unless the sides share one table.
-    more = 1 if getattr(config, "share_embeddings", False) else 3
+    more = 1 if _shares_embeddings(config) else 3
     counted, others = shapes(source_size, target_size), shapes(source_size + 1, target_size + more)
     same = (first for first, second in zip(counted, others, strict=True) if first == second)
     return sum(map(math.prod, counted)), sum(map(math.prod, same))

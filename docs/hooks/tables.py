@@ -4,7 +4,8 @@ holds them current.
 A page says what stands between its marks: ``<!-- request: MODULE.CLASS -->``, the fields of a
 request; ``<!-- settings -->``, those of models, one section per architecture and method; ``<!--
 presets -->``; ``<!-- columns -->``, those of scores; ``<!-- pairs -->``, the arguments that take
-pairs; ``<!-- api: NAME -->``, the signature and docstring of a function or class. mkdocs uses
+pairs; ``<!-- systems -->``, the reproduced systems, with what ``lab/systems.yaml`` says of them;
+``<!-- api: NAME -->``, the signature and docstring of a function or class. mkdocs uses
 :func:`on_page_markdown`: search finds guides before measurements.
 """
 
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import cgbench
+from cgbench.reproduction.tables import TableRow, all_benchmarks, all_tables
 from cgbench.request import Request, fields_of, leaves_of
 from cgbench.request_fields import Field
+from cgbench.yaml_text import load_yaml
 
-FOLDER = Path(__file__).parents[1] / "reference"
-_BEGIN = "<!-- (request|settings|presets|api|columns|features|pairs)(?:: ([\\w.]+))? -->\n"
+FOLDER = Path(__file__).parents[1]
+_BEGIN = "<!-- (request|settings|presets|api|columns|features|pairs|systems)(?:: ([\\w.]+))? -->\n"
 MARK = re.compile(f"{_BEGIN}(?:(?:(?!{_BEGIN}).)*<!-- end -->\n)?", re.DOTALL)
 PAGES = sorted(
     path.relative_to(FOLDER).as_posix()
@@ -61,6 +64,7 @@ def written(page: str) -> str:
         "columns": columns,
         "features": features,
         "pairs": pairs,
+        "systems": systems,
     }
 
     def fill(match: re.Match[str]) -> str:
@@ -172,7 +176,7 @@ def pairs() -> str:
         for name in re.findall("<!-- api: ([\\w.]+) -->", text):
             function = _named(name)
             for field in _pair_fields(function):
-                link = f"[`{function.__name__}`]({page})"
+                link = f"[`{function.__name__}`]({page.removeprefix('reference/')})"
                 rows.append((link, f"`{field.name}`", field.help))
     return _markdown(("Function", "Argument", "Meaning"), rows)
 
@@ -188,6 +192,73 @@ def _pair_fields(function: Any) -> Iterator[Field]:
             for field in leaves_of(kind).values():
                 if field.kind and field.kind.name in ("corpus", "corpora"):
                     yield field
+
+
+def systems() -> str:
+    """The reproduced systems: agreement with their authors' code, parameters, scores."""
+    head = ("System", "Authors' code", "Agreement", "Parameters: ours; theirs", "Trained here")
+    rows = [
+        (
+            row["title"],
+            row["source"],
+            "; ".join(map(_compared, row.get("agreement", ()))),
+            "; ".join(filter(None, (row.get("ours") or _counts(row), row.get("parameters")))),
+            row.get("trained", ""),
+            _published(row),
+        )
+        for row in load_yaml(FOLDER / "lab/systems.yaml")
+    ]
+    return _markdown((*head, "Published"), rows)
+
+
+def _compared(item: dict[str, Any]) -> str:
+    """How many numbers were compared with the authors' code, and their largest difference."""
+    largest = f"{item['largest']:.1e}" if item["largest"] else "none differs"
+    largest += f" (float64: {item['float64']:.1e})" if "float64" in item else ""
+    return f"{item['numbers']:,} {item['of']}: {largest}".replace("e-0", "e-")
+
+
+def _rows_of(row: dict[str, Any]) -> list[TableRow]:
+    """The rows of a published table that a row of the overview stands for."""
+    if "table" not in row:
+        return []
+    table = all_tables()[row["table"]]
+    names = row.get("systems") or [row["title"]]
+    return [
+        line
+        for line in table.rows
+        if not line.why
+        and line.benchmark in row.get("benchmarks", table.benchmarks)
+        and (names == "all" or line.system in names)
+    ]
+
+
+def _counts(row: dict[str, Any]) -> str:
+    """The parameters of a row's presets without vocabularies, each number once."""
+    from cgbench.models.catalogue import describe_model
+
+    names = row.get("presets") or [
+        all_benchmarks()[line.benchmark].systems[name].preset
+        for line in _rows_of(row)
+        for name in all_tables()[row["table"]].parts(line.benchmark, line.system)
+    ]
+    counts = (describe_model(name)["parameters_without_vocabulary"] for name in names)
+    return ", ".join(f"{count:,}" for count in dict.fromkeys(counts))
+
+
+def _published(row: dict[str, Any]) -> str:
+    """The published scores of a row, by benchmark; several systems are named."""
+    lines = _rows_of(row)
+    scores: dict[str, list[str]] = {}
+    for line in lines:
+        figure = line.figures[0]
+        spread = f" ± {figure.spread}" if figure.spread else ""
+        scores.setdefault(line.system, []).append(f"{figure.value}{spread}")
+    texts = [f"{name}: {', '.join(values)}" for name, values in scores.items()]
+    if len(scores) == 1:
+        texts = [", ".join(values) for values in scores.values()]
+    benchmarks = ", ".join(dict.fromkeys(line.benchmark for line in lines))
+    return f"{'; '.join(texts)} ({benchmarks})" if texts else ""
 
 
 def api(thing: Any) -> str:

@@ -8,7 +8,7 @@ from cgbench.errors import InputError
 from cgbench.models.catalogue import catalogue, count_parameters, describe_model
 from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE, build_model
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.config.presets import architecture_preset, list_presets
+from cgbench.models.config.presets import architecture_preset, list_presets, load_preset
 
 
 def test_everything_is_listed_without_a_model():
@@ -64,6 +64,16 @@ def test_every_architecture_is_described_and_has_defaults(name):
 def test_an_unknown_name_gets_the_nearest():
     with pytest.raises(InputError, match="unknown model 'trasformer'; did you mean transformer"):
         describe_model("trasformer")
+
+
+def test_a_shared_vocabulary_of_unknown_size_is_counted():
+    for name in ("transformer_cfq_tensor2tensor", "evolved_cfq"):
+        description = describe_model(name)
+        assert description["parameters"] is None
+        assert (
+            description["parameters_without_vocabulary"]
+            == count_parameters(load_preset(name).model, 100, 100)[1]
+        )
 
 
 OF_OTHER_PAPERS = (

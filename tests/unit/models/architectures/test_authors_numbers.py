@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from overview import count_of
 from waves import wave
 
 from cgbench.models.architectures.evolved import SeparableConvolution
@@ -207,3 +208,12 @@ def test_shuffle_exchange_is_that_of_its_authors_in_both_forms(form, length, blo
         inputs = 2 * wave((2, length, 4), 100)
         states = model.exchange(torch.tanh(inputs) if model.ported else inputs)
     assert torch.allclose(states, expected, atol=1e-5)
+
+
+def test_the_overview_counts_what_is_compared():
+    """docs/lab/reproduction.md."""
+    for title in ("Evolved Transformer", "Transformer", "Universal Transformer"):
+        assert (sum(SOURCES) + sum(TARGETS)) * WIDTH == count_of(title, "states")
+    for program, title in (("port", "NSEN"), ("original", "NSEN, original")):
+        stored = (rows for key, rows in NUMBERS.items() if key.startswith(f"shuffle-{program}"))
+        assert sum(torch.tensor(rows).numel() for rows in stored) == count_of(title, "states")

@@ -57,6 +57,8 @@ def parameters(name, changes):
 WITHOUT_VOCABULARY = [
     ("evolved_cfq", {}, 1_671_296),
     ("evolved_cfq", {"encoder_layers": 3, "decoder_layers": 4, "width": 512}, 47_021_056),
+    ("transformer_cfq_tensor2tensor", {}, 2_502_144),
+    ("universal_cfq_tensor2tensor", {}, 1_317_888),
     ("nsen_cfq", {}, 11_813_760),
     ("nsen_cfq", {"width": 4}, 1_460),
     # Five switches of 288 numbers, three of which have a residual scale of 4.

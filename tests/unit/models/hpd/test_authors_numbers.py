@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from overview import count_of
 from waves import fill as filled
 
 from cgbench.models.hpd.path_classifier import PathClassifier
@@ -54,6 +55,7 @@ def test_sketch_parser():
     source = torch.tensor([[4, 5, 6, 7, 2], [8, 9, 2, PAD, PAD]])
     paths = torch.tensor([[BOS, 4, 5, 6], [BOS, 7, 8, 2]])
     logits = parser(source, torch.tensor([0, 1]), paths)
+    assert logits.numel() == count_of("HPD", "logits of the parser")
     assert torch.allclose(logits, torch.tensor(NUMBERS["parser"]), atol=1e-5)
 
 
@@ -62,4 +64,5 @@ def test_path_classifier():
     questions = 2 + torch.arange(15).view(3, 5) % 11
     paths = 2 + (3 * torch.arange(12).view(3, 4)) % 11
     logits = classifier(questions, paths)
+    assert logits.numel() == count_of("HPD", "logits of the classifier")
     assert torch.allclose(logits, torch.tensor(NUMBERS["classifier"]), atol=1e-5)
