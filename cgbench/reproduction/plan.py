@@ -125,6 +125,8 @@ class Run:
             config["length_penalty"] = system.length_penalty
         if system.length_offset:
             config["length_offset"] = system.length_offset
+        if system.spelling:
+            config["spelling"] = dict(system.spelling)
         if self.start:
             config["init"] = self.start.key
         if benchmark.form:

@@ -362,6 +362,7 @@ def translate_test(
     source, target = (texts.read_side(run.benchmark, data, split, side) for side in sides)
     rows = texts.chosen_rows(run, len(source))
     sources, references = ([side[row] for row in rows.tolist()] for side in (source, target))
+    references = [texts.spelled(run, reference) for reference in references]
     path = folder / f"{split.replace('/', '.')}.hypotheses"
     if not path.is_file() and run.start and run.start.is_whole:
         translations = _by_whole_model(run, model, sources, references, device)

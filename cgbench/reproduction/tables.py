@@ -37,6 +37,8 @@ class PublishedSystem:
     :param beam: beam size for the test; 1 is greedy search. ``length_penalty``: power of the length
         that the scores of hypotheses are divided by; ``length_offset``: 0 for the length itself, 5
         for that of Wu et al. (2016).
+    :param spelling: texts of targets that the pre-trained vocabulary lacks, and what the model is
+        trained on instead; references are compared in this spelling.
     :param init: name on the hub of the pre-trained model from which it starts; the user gives its
         address.
     :param splits: splits used instead of the benchmark's: ``train``, ``valid``, ``tests``,
@@ -58,6 +60,7 @@ class PublishedSystem:
     beam: int = 1
     length_penalty: float = 1.0
     length_offset: float = 0.0
+    spelling: Mapping[str, str] = field(default_factory=dict)
     init: str = ""
     splits: Mapping[str, Any] = field(default_factory=dict)
     same_as: str = ""

@@ -37,10 +37,20 @@ def training_texts(
         if run.scale == "smoke" and settings.get("method") == "csl":
             settings |= {"updates": SMOKE["updates"], "samples": SMOKE["pairs"]}
         pairs = augmented(pairs, settings, run.seed)
+    pairs, valid = (
+        [(source, spelled(run, target)) for source, target in part] for part in (pairs, valid)
+    )
     folder.mkdir(parents=True, exist_ok=True)
     return write_pairs(folder, "train", pairs), (
         write_pairs(folder, "valid", valid) if valid else None
     )
+
+
+def spelled(run: Run, target: str) -> str:
+    """A target as the run's model reads and writes it."""
+    for text, instead in run.system.spelling.items():
+        target = target.replace(text, instead)
+    return target
 
 
 def training_spans(run: Run, data: Path, folder: Path) -> Path | None:

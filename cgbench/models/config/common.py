@@ -208,6 +208,11 @@ class TrainingConfig(Section):
         "Number of warm-up updates, in which the learning rate rises to its peak; 0: none",
         least=0,
     )
+    optimizer: Literal["adam", "adafactor"] = option(
+        "adam",
+        "Optimiser: ``adam``, or ``adafactor`` as T5 was fine-tuned with it (Shazeer and Stern,"
+        " 2018): updates are relative to the size of a parameter, and less memory is needed",
+    )
     adam_beta1: float = option(0.9, "Decay rate of Adam's mean of gradients", least=0, below=1)
     adam_beta2: float = option(
         0.98, "Decay rate of Adam's mean of squared gradients", least=0, below=1

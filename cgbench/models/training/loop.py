@@ -40,7 +40,7 @@ from cgbench.models.config.common import TrainingConfig
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.distributed import Processes
 from cgbench.models.training.objective import Objective
-from cgbench.models.training.optimizer import AdamW
+from cgbench.models.training.optimizer import Adafactor, AdamW
 from cgbench.models.training.prototypes import make_prototypes, prototypes_are_due
 from cgbench.models.training.state import read_state, restore_tensors, write_state
 from cgbench.models.training.training_data import Data
@@ -426,8 +426,8 @@ def learning_rate(config: TrainingConfig, update: int, width: int) -> float:
     return config.learning_rate * math.sqrt(warmup / update)
 
 
-def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> AdamW:
-    """Return Adam for an objective, without weight decay for the model's
+def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> AdamW | Adafactor:
+    """Return the optimiser of an objective, without weight decay for the model's
     ``undecayed_parameters``, and with a learning rate for its ``pretrained_parameters``.
     """
     config, model = checkpoint.training, objective.model
@@ -446,8 +446,13 @@ def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> AdamW
     for name, parameter in objective.named_parameters():
         group = 2 * (name in pretrained) + (name in without)
         groups[group]["params"].append(parameter)
+    groups = [group for group in groups if group["params"]]
+    if config.optimizer == "adafactor":
+        # As for T5: at least 1e-30 for squared gradients (PyTorch squares its number), and 1e-3 for
+        # the size of a parameter.
+        return Adafactor(groups, eps=(1e-15, 1e-3), weight_decay=config.weight_decay)
     return AdamW(
-        [group for group in groups if group["params"]],
+        groups,
         betas=(config.adam_beta1, config.adam_beta2),
         eps=config.adam_epsilon,
         weight_decay=config.weight_decay,

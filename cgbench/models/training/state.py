@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -66,11 +67,14 @@ def restore_tensors(
             if name.startswith(prefix)
         }
     )
-    for name, parameter in objective.named_parameters():
+    moments: defaultdict[str, dict[str, Tensor]] = defaultdict(dict)
+    for tensor_name in tensors:
+        if tensor_name.startswith("optimizer."):
+            _, key, name = tensor_name.split(".", 2)
+            moments[name][key] = tensors[tensor_name]
+    for name, parameter in objective.named_parameters():  # a stage may not use every one
         optimizer.state[parameter] = {
-            key: tensors[f"optimizer.{key}.{name}"].to(parameter.device)
-            for key in ("step", "exp_avg", "exp_avg_sq")
-            if f"optimizer.{key}.{name}" in tensors  # a stage may not use every parameter
+            key: tensor.to(parameter.device) for key, tensor in moments[name].items()
         }
     torch.set_rng_state(tensors[f"random.{processes.rank}"])
     if f"random_cuda.{processes.rank}" in tensors:

@@ -393,6 +393,25 @@ def test_lexicons_are_learnt_from_the_whole_text_and_smoke_takes_a_part_of_it(tm
     assert len(few[0].read_text().splitlines()) == 990 == SMOKE["pairs"] * 0.99
 
 
+def test_t5_is_trained_and_scored_on_marks_that_it_has_pieces_for(tmp_path):
+    program = '( ?~= " a < b > c " )'
+    for side, line in (("src", "a ~ b"), ("tgt", program)):
+        (tmp_path / f"pairs.{side}").write_text(f"{line}\n")
+    requests = replace(all_benchmarks()["SMCalFlow-CS 16-C"], train="pairs", valid="pairs")
+    run, sides = Run(requests, requests.systems["T5"], "full", 1), ("src", "tgt")
+    for source, target in training_texts(run, tmp_path, sides, tmp_path / "text"):
+        assert source.read_text() == "a ~ b\n"
+        assert target.read_text() == '( ?sim= " a lb b rb c " )\n'
+    (tmp_path / "pairs.hypotheses").write_text('( ?sim= " a lb b rb c " )\n')
+    requests = replace(requests, tests={"pairs": ["exact match"]})
+    run = replace(run, benchmark=requests)
+    tested = running.translate_test(run, tmp_path, tmp_path, "pairs", sides, tmp_path, "cpu")
+    assert measure_test("exact match", tested) == {"exact match": 100}
+    bart = replace(run, system=requests.systems["BART-large"])
+    tested = running.translate_test(bart, tmp_path, tmp_path, "pairs", sides, tmp_path, "cpu")
+    assert tested.references == [program]
+
+
 def test_methods_are_scaled_with_the_updates():
     bow, creg = load_preset("transformer_cognition_bow"), load_preset("transformer_cognition_creg")
     assert schedule_changes(bow, "short", 0.1)["method.epochs"] == 1 and bow.method.epochs == 10
