@@ -42,6 +42,7 @@ if (
     from cgbench.models.ensemble import Ensemble as Ensemble
     from cgbench.models.external.ensemble_uncertainty import uncertainty as uncertainty
     from cgbench.models.lexicons.lexicon import Lexicon as Lexicon
+    from cgbench.models.search_settings import SearchSettings as SearchSettings
     from cgbench.models.training.ensemble_training import train_ensemble as train_ensemble
     from cgbench.models.training.single import train as train
     from cgbench.models.translation import translate as translate
@@ -72,6 +73,7 @@ _MODULES = {
     "Lexicon": "cgbench.models.lexicons.lexicon",
     "Metric": "cgbench.benchmark.measure.metrics.metric",
     "Release": "cgbench.benchmark.release.release",
+    "SearchSettings": "cgbench.models.search_settings",
     "build_react": "cgbench.benchmark.build.react.build_react",
     "consistency": "cgbench.studies.consistency.linked_translations",
     "degree": "cgbench.benchmark.build.stats.degree",

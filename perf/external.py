@@ -21,6 +21,7 @@ from model_work import Setting, in_turn, spread
 from cgbench.engines import Local
 from cgbench.models.external.opening import plan_member
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
+from cgbench.models.search_settings import SearchSettings
 
 SPECIALS = ("<pad>", "</s>", "<unk>")
 MEMBERS = 5
@@ -82,7 +83,7 @@ def translate(folder: Path, setting: Setting) -> tuple[str, str, str]:
     model, tokenizer = member.model, member.tokenizer
 
     def ours() -> None:
-        assert len(member.translate(lines, beam=5, batch_tokens=32 * 24)) == count
+        assert len(member.translate(lines, SearchSettings(beam=5), batch_tokens=32 * 24)) == count
 
     def theirs() -> None:
         written = []

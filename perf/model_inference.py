@@ -16,6 +16,7 @@ from cgbench.models.ensemble import Ensemble
 from cgbench.models.parts.cpu import packed
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.special_ids import EOS, PAD
 from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import Rows, make_batches
@@ -49,7 +50,9 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
     def search() -> None:
         with setting.autocast():
             found = beam_search(
-                [ours], source, beam=5, max_length_ratio=0.0, max_length_extra=LENGTH - 1
+                [ours],
+                source,
+                SearchSettings(beam=5, max_length_ratio=0.0, max_length_extra=LENGTH - 1),
             )
         assert {len(one.tokens) for sentence in found for one in sentence} == {LENGTH}
 

@@ -26,6 +26,7 @@ from cgbench.models.devices import batch_tokens_on, one_thread
 from cgbench.models.lengths import check_positions
 from cgbench.models.search import Translation, beam_search
 from cgbench.models.search import longest as longest_of
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.models.special_ids import EOS
 from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import Rows, make_batches
@@ -88,53 +89,36 @@ class Ensemble:
         """Return the number of tokens of each source line with the end token."""
         return np.array([len(source) for source in self.subwords.encode_source(lines)], np.int64)
 
-    def translate(self, lines: Sequence[str], beam: int = 5, **options: Any) -> list[Translation]:
+    def translate(
+        self, lines: Sequence[str], settings: SearchSettings = DEFAULT_SEARCH, **options: Any
+    ) -> list[Translation]:
         """Return the best hypothesis of each line; arguments as for :meth:`search`."""
-        return [best for best, *_ in self.search(lines, beam, **options)]
+        return [best for best, *_ in self.search(lines, settings, **options)]
 
     def search(
         self,
         lines: Sequence[str],
-        beam: int = 5,
+        settings: SearchSettings = DEFAULT_SEARCH,
         *,
         longest: int | None = None,
-        max_length_ratio: float = 1.2,
-        max_length_extra: int = 10,
-        length_penalty: float = 1.0,
-        length_offset: float = 0.0,
         batch_tokens: int | None = None,
         jobs: int = 1,
         progress: bool = False,
     ) -> list[list[Translation]]:
-        """Translate by beam search (:func:`cgbench.models.search.beam_search`); a beam of 1 is
-        greedy search.
+        """Translate by beam search (:func:`cgbench.models.search.beam_search`).
 
         A line without tokens has the empty translation: only the end token, with probability 1.
 
         :param longest: truncate sources to this number of tokens, with the end token.
-        :param length_offset: scores are log-probability / ((offset + tokens) / (offset + 1)) to the
-            power of ``length_penalty``.
         :param batch_tokens: maximum source tokens per batch, with padding (default: by the device).
         :param jobs: number of batches at a time, each on one thread, which changes no result.
-        :returns: up to ``beam`` hypotheses of each line, best first.
+        :returns: up to ``settings.beam`` hypotheses of each line, best first.
         """
-        check(int, 1, beam=beam, longest=longest, batch_tokens=batch_tokens, jobs=jobs)
-        check(int, 0, max_length_extra=max_length_extra)
-        check(float, 0, max_length_ratio=max_length_ratio)
-        check(float, length_penalty=length_penalty)
-        check(float, 0, length_offset=length_offset)
+        check(int, 1, longest=longest, batch_tokens=batch_tokens, jobs=jobs)
         # An architecture may have a search of its own, for one model.
         search: Any = partial(beam_search, self.members)
         if len(self.members) == 1:
             search = getattr(self.members[0], "search", search)
-        search = partial(
-            search,
-            beam=beam,
-            max_length_ratio=max_length_ratio,
-            max_length_extra=max_length_extra,
-            length_penalty=length_penalty,
-            length_offset=length_offset,
-        )
         # Lines without tokens have a result already; the others are searched in batches.
         sources = self._sources(lines, longest)
         lengths = np.array([len(source) for source in sources], np.int64)
@@ -145,7 +129,9 @@ class Ensemble:
 
         def search_batch(batch: np.ndarray) -> list[list[Translation]]:
             with one_thread(self.device):  # OpenMP has a setting per thread, MKL one for all
-                nbest_lists: list[list[Translation]] = search(packed.take(batch, self.device))
+                nbest_lists: list[list[Translation]] = search(
+                    packed.take(batch, self.device), settings
+                )
             return nbest_lists
 
         with (

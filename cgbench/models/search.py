@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from cgbench.errors import InputError
 from cgbench.models.parts.ragged import Ragged, to_device
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.models.special_ids import BOS, EOS, PAD
 
 # The smallest normal float32 keeps the logarithm finite if the softmax of a forced end token
@@ -55,27 +56,17 @@ class Translation:
 def beam_search(
     members: Sequence[nn.Module],
     source: Ragged,
-    *,
-    beam: int = 5,
-    max_length_ratio: float = 1.2,
-    max_length_extra: int = 10,
-    length_penalty: float = 1.0,
-    length_offset: float = 0.0,
+    settings: SearchSettings = DEFAULT_SEARCH,
 ) -> list[list[Translation]]:
     """Search for the best translations of a batch.
 
-    A hypothesis has at least one token before its end, and at most ``max_length_ratio`` times the
-    source length (with the end token, as in fairseq) plus ``max_length_extra``. ``<s>`` and
-    ``<pad>`` are never produced; ``<unk>`` may be.
+    ``<s>`` and ``<pad>`` are never produced; ``<unk>`` may be.
 
     :param members: one or more models in evaluation mode.
-    :param length_penalty, length_offset: see :func:`penalised`.
-    :returns: up to ``beam`` hypotheses of each sentence, best first.
+    :returns: up to ``settings.beam`` hypotheses of each sentence, best first.
     """
-    if beam < 1:
-        raise ValueError(f"beam is {beam}; it must be at least 1")
-    count = len(source.layout)
-    limit = limits_of(members, source.layout.lengths, max_length_ratio, max_length_extra)
+    count, beam = len(source.layout), settings.beam
+    limit = limits_of(members, source.layout.lengths, settings)
     models: list[Any] = list(members)
     if not models:
         raise ValueError("no model to search with")
@@ -98,11 +89,9 @@ def beam_search(
             hypotheses, log_prob = finished[alive[row]], float(best[row, column])
             if len(hypotheses) < beam:
                 tokens = np.append(history[row, parent[row, column], 1:], EOS).astype(np.int32)
-                score, cut = (
-                    log_prob / penalised(len(tokens), length_penalty, length_offset),
-                    bool(limit[alive[row]] <= step),
-                )
-                hypotheses.append(Translation("", tokens, log_prob, score, cut))
+                score = settings.score(log_prob, len(tokens))
+                is_cut = bool(limit[alive[row]] <= step)
+                hypotheses.append(Translation("", tokens, log_prob, score, is_cut))
         going = np.array([len(finished[i]) < beam for i in alive]) & (limit[alive] > step)
         if not going.any():
             break
@@ -131,16 +120,6 @@ def not_finite() -> InputError:
     )
 
 
-def penalised(length: int, penalty: float, offset: float) -> float:
-    """Return what a log-probability is divided by: ((offset + length) / (offset + 1))^penalty.
-
-    An offset of 0 is fairseq's normalisation, one of 5 that of Wu et al. (2016) and tensor2tensor.
-
-    :param length: number of tokens, with the end token.
-    """
-    return float(((offset + length) / (offset + 1)) ** penalty)
-
-
 def _mean_probabilities(models: Sequence[Any], states: Sequence[Any], tokens: Tensor) -> Tensor:
     """Consume one token per hypothesis ``[R]``; the mean probabilities of the next, float32 ``[R,
     vocabulary]``.
@@ -155,16 +134,11 @@ def _mean_probabilities(models: Sequence[Any], states: Sequence[Any], tokens: Te
     return total.div_(len(models)) if len(models) > 1 else total
 
 
-def length_limits(lengths: np.ndarray, ratio: float, extra: int) -> np.ndarray:
-    """Maximum tokens before the end token, from source lengths with the end token."""
-    return np.maximum(np.floor(lengths * ratio + extra).astype(np.int64), 1)
-
-
 def limits_of(
-    members: Sequence[nn.Module], lengths: np.ndarray, ratio: float, extra: int
+    members: Sequence[nn.Module], lengths: np.ndarray, settings: SearchSettings
 ) -> np.ndarray:
-    """As :func:`length_limits`, and within every member's positions (:func:`longest`)."""
-    limit, most = length_limits(lengths, ratio, extra), longest(members, "target")
+    """As :meth:`.SearchSettings.limits`, and within every member's positions (:func:`longest`)."""
+    limit, most = settings.limits(lengths), longest(members, "target")
     return limit if most is None else np.minimum(limit, most - 1)
 
 

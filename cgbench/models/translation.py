@@ -201,7 +201,7 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
     longest = ensemble.max_length if decoding.truncate else None
     nbest_lists = ensemble.search(
         lines,
-        **decoding.search,
+        decoding.search,
         longest=longest,
         batch_tokens=decoding.batch_tokens,
         jobs=batches_at_a_time(ensemble.device),

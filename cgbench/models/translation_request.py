@@ -1,8 +1,10 @@
 """What a translation is asked for."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import File, Files, Kind, Model, Text, are_pairs
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.models.server_kinds import kind_of
 from cgbench.models.server_options import ServerOptions
 from cgbench.request import KW_ONLY, Request, option
@@ -53,30 +55,32 @@ class SearchOptions(Request):
     _: KW_ONLY
     beam: int = option(
         "--beam",
-        default=5,
+        default=DEFAULT_SEARCH.beam,
         help="Beam size; 1: greedy",
         least=1,
         group="Search",
     )
     max_length_ratio: float = option(
         "--max-length-ratio",
-        default=1.2,
+        default=DEFAULT_SEARCH.max_length_ratio,
         help="Maximum length of a translation, in tokens per source token; 10 more are allowed",
         least=0,
         group="Advanced",
     )
     max_length_extra: int = option(
-        default=10,
+        default=DEFAULT_SEARCH.max_length_extra,
         help="Number of tokens allowed beyond max_length_ratio",
         least=0,
     )
 
     @property
-    def search(self) -> dict[str, Any]:
-        """The arguments of a search."""
-        return {
-            name: getattr(self, name) for name in ("beam", "max_length_ratio", "max_length_extra")
-        }
+    def search(self) -> SearchSettings:
+        """The settings of the search."""
+        return SearchSettings(
+            beam=self.beam,
+            max_length_ratio=self.max_length_ratio,
+            max_length_extra=self.max_length_extra,
+        )
 
 
 class DecodingOptions(Request):
@@ -88,7 +92,7 @@ class DecodingOptions(Request):
     )
     length_penalty: float = option(
         "--length-penalty",
-        default=1.0,
+        default=DEFAULT_SEARCH.length_penalty,
         help="Length penalty: a score is log-probability / tokens^penalty",
         group="Search",
     )
@@ -105,9 +109,9 @@ class DecodingOptions(Request):
     )
 
     @property
-    def search(self) -> dict[str, Any]:
-        """The arguments of a search."""
-        return {"length_penalty": self.length_penalty, **self.search_options.search}
+    def search(self) -> SearchSettings:
+        """The settings of the search."""
+        return replace(self.search_options.search, length_penalty=self.length_penalty)
 
 
 class PromptingOptions(Request):

@@ -6,11 +6,11 @@ identity (``step.json``), its translations (``<split>.hypotheses``) and its scor
 (``result.json``).
 """
 
-import math
 import shutil
 import time
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from cgbench.locks import BusyError, locked
 from cgbench.models.checkpoints import read_config
 from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import shown_name
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.reproduction import texts
 from cgbench.reproduction.hpd import hpd_figures, hpd_inputs
 from cgbench.reproduction.measured import Translated, measure_test
@@ -39,7 +40,6 @@ from cgbench.text.streams import read_lines
 
 RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"
 MOST_WAYS = 3  # files named that must be downloaded by hand
-TARGETS_MORE = 10  # target tokens beyond the longest correct answer
 
 
 @accepts(ReproduceRequest)
@@ -369,16 +369,16 @@ def translate_test(
         write_atomic(path, "".join(f"{item.text}\n" for item in translations))
     elif not path.is_file():
         ensemble = Ensemble.open([model], device)
+        settings = SearchSettings(
+            beam=run.system.beam,
+            length_penalty=run.system.length_penalty,
+            length_offset=run.system.length_offset,
+        )
         # Beam search has the limits of the papers; otherwise no correct answer is truncated.
         exact = any("exact match" in name for name in run.benchmark.tests[split])
-        limit = (
-            _length_limit(ensemble, sources, references) if exact or run.system.beam == 1 else {}
-        )
-        if run.system.length_penalty != 1:
-            limit = {**limit, "length_penalty": run.system.length_penalty}
-        if run.system.length_offset:
-            limit = {**limit, "length_offset": run.system.length_offset}
-        translations = ensemble.translate(sources, run.system.beam, progress=True, **limit)
+        if exact or run.system.beam == 1:
+            settings = _without_truncation(settings, ensemble, sources, references)
+        translations = ensemble.translate(sources, settings, progress=True)
         write_atomic(path, "".join(f"{item.text}\n" for item in translations))
     hypotheses = list(read_lines(path))
     other_splits = [name for name in run.benchmark.splits if name != split]
@@ -395,14 +395,15 @@ def _by_whole_model(
 
     member = plan_member(f"hf:{model}").open(device)
     longest = max((len(ids) for ids in member.encode_targets(references)), default=0)
-    nbest = member.translate(sources, beam=run.system.beam, max_length_extra=longest + TARGETS_MORE)
+    extra = longest + DEFAULT_SEARCH.max_length_extra
+    nbest = member.translate(sources, SearchSettings(beam=run.system.beam, max_length_extra=extra))
     return [best for best, *_ in nbest]
 
 
-def _length_limit(
-    ensemble: Any, sources: Sequence[str], references: Sequence[str]
-) -> dict[str, Any]:
-    lengths = ensemble.lengths(sources)
+def _without_truncation(
+    settings: SearchSettings, ensemble: Any, sources: Sequence[str], references: Sequence[str]
+) -> SearchSettings:
+    """The settings with room for every reference, and for as many more tokens as usual."""
     reference_lengths = np.array([len(ids) for ids in ensemble.subwords.encode_target(references)])
-    extra = math.ceil(float((reference_lengths - 1.2 * lengths).max(initial=0))) + TARGETS_MORE
-    return {"max_length_ratio": 1.2, "max_length_extra": max(extra, TARGETS_MORE)}
+    extra = settings.extra_for(ensemble.lengths(sources), reference_lengths)
+    return replace(settings, max_length_extra=settings.max_length_extra + extra)

@@ -94,11 +94,11 @@ def test_a_translation_that_is_stopped_goes_on(models, source, run, tmp_path, mo
     asked = []
     translate = hugging_face.HuggingFaceMember.translate
 
-    def stop(self, lines, **given):
+    def stop(self, lines, search, **options):
         asked.extend(lines)
         if len(asked) == 4:
             raise KeyboardInterrupt
-        return translate(self, lines, **given)
+        return translate(self, lines, search, **options)
 
     monkeypatch.setattr(hugging_face.HuggingFaceMember, "translate", stop)
     run(*whole, "-o", tmp_path / "stopped", status=130)

@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from cgbench.models.search_settings import SearchSettings
+
 pytest.importorskip("transformers")
 import torch
 from external_models import LINES, write_model
@@ -107,7 +109,7 @@ def test_a_model_of_the_hub_is_known_by_its_commit(whole, monkeypatch, tmp_path)
         planned.identity["revision"] == snapshot.name and planned.identity["name"] == "some/model"
     )
     assert planned.vocabulary == plan_member(f"hf:{whole / 'marian'}").vocabulary
-    assert len(planned.open().translate(LINES[:1], beam=1)) == 1
+    assert len(planned.open().translate(LINES[:1], SearchSettings(beam=1))) == 1
 
 
 def test_weights(model, refused):

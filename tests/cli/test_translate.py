@@ -9,6 +9,7 @@ import pytest
 
 from cgbench.errors import InputWarning
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.translation import translate
 
 
@@ -76,7 +77,7 @@ def test_unknown_words_are_counted_and_the_first_is_named(model, run):
 def test_translations_that_the_limit_has_ended_are_counted(model):
     options = {"model": model, "max_length_ratio": 0, "beam": 1, "device": "cpu"}
     with pytest.warns(InputWarning, match=r"[1-3] of 3 translations ended at the length limit"):
-        short = translate(TEXT.splitlines(), **options, max_length_extra=2)
+        short = translate(TEXT.splitlines(), max_length_extra=2, **options)
     assert any(len(line.split()) == 2 for line in short)
 
 
@@ -124,8 +125,8 @@ def test_options_of_the_search_reach_it(model, run, monkeypatch):
     seen = []
     monkeypatch.setattr(
         "cgbench.models.ensemble.beam_search",
-        lambda members, source, **options: (
-            seen.append(options) or beam_search(members, source, **options)
+        lambda members, source, settings: (
+            seen.append(settings) or beam_search(members, source, settings)
         ),
     )
     words = (
@@ -140,7 +141,6 @@ def test_options_of_the_search_reach_it(model, run, monkeypatch):
         "0",
     )
     run(*words, input=TEXT)
-    limits = {"max_length_ratio": 0.0, "max_length_extra": 10}
-    assert seen == [{"beam": 3, "length_penalty": 0.5, "length_offset": 0.0, **limits}]
+    assert seen == [SearchSettings(beam=3, length_penalty=0.5, max_length_ratio=0.0)]
     greedy = run("translate", "--model", model, "--beam", "1", input=TEXT).stdout
-    assert seen[1:] and seen[1]["beam"] == 1 and greedy.count("\n") == 3
+    assert seen[1:] and seen[1].beam == 1 and greedy.count("\n") == 3

@@ -13,6 +13,7 @@ from cgbench.models.config.architectures import build_model
 from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 
 SOURCE = Ragged.pack([[5, 6, 7, 8, 2], [9, 10, 2], [11, 12, 13, 14, 15, 16, 2], [4, 2]])
 TARGET = Ragged.pack([[5, 6, 2], [7, 2], [8, 9, 10, 4, 5, 2], [2]])
@@ -60,7 +61,7 @@ def check_search(model):
     """Search and teacher forcing give a translation the same probability."""
     sources = lists(SOURCE)[:2]
     for source, found in zip(
-        sources, beam_search([model], Ragged.pack(sources), beam=3), strict=True
+        sources, beam_search([model], Ragged.pack(sources), SearchSettings(beam=3)), strict=True
     ):
         target = Ragged.pack([found[0].tokens])
         log_p = torch.log_softmax(model(Ragged.pack([source]), target.shifted()), 1)

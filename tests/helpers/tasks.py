@@ -15,6 +15,7 @@ import torch
 from cgbench.models.config.architectures import build_model
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.special_ids import EOS
 from cgbench.models.training.loss import label_smoothed_nll_loss
 
@@ -114,7 +115,7 @@ def learns(config, task: Task, updates: int = 300, rate: float = 6e-3, rows: int
 def share_right(model, task: Task, generator: np.random.Generator) -> float:
     """Return the share of 200 test pairs that a model gets right."""
     source, target = task.batch(200, generator, test=True)
-    found = beam_search([model.eval()], source, beam=1)
+    found = beam_search([model.eval()], source, SearchSettings(beam=1))
     wanted = target.ids.split(target.layout.lengths.tolist())
     return float(
         np.mean([np.array_equal(best[0].tokens, y) for best, y in zip(found, wanted, strict=True)])

@@ -15,6 +15,7 @@ from cgbench.models.config.presets import load_preset
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Ragged
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.training.trainer import train_model
 from cgbench.text.program_trees import comparable_program
 
@@ -92,7 +93,8 @@ def test_names_that_training_lacks_are_copied(tmp_path, preset, changes):
     train_model(files, None, subwords, settings, 1, tmp_path / "model", init=start)
     tests = [request_of(draw, new) for _ in range(40)]
     found = Ensemble.open(tmp_path / "model").translate(
-        [source for source, _ in tests], beam=2, max_length_extra=60, length_penalty=0.0
+        [source for source, _ in tests],
+        SearchSettings(beam=2, max_length_extra=60, length_penalty=0.0),
     )
     right = [
         comparable_program(best.text) == comparable_program(plan)

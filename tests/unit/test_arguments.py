@@ -16,6 +16,7 @@ from cgbench.benchmark.measure.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluation.request import ScoreRequest
 from cgbench.benchmark.score.imported.request import ImportRequest
 from cgbench.errors import InputError
+from cgbench.models.search_settings import SearchSettings
 from cgbench.request import check
 
 TRAIN = ["the cat saw a dog", "a dog ran", "the dog ran"] * 3
@@ -85,11 +86,13 @@ CASES = [
     (import_scores, "statistic", {}, ("median", 5, "share:x")),
     (import_scores, "preset", {}, ("sacrebleu",)),
     *((learn, name, {}, BELOW_1) for name in ("min_count", "word_min_count", "jobs")),
-    *(("search", name, {}, BELOW_1) for name in ("beam", "longest", "batch_tokens")),
+    *(("search", name, {}, BELOW_1) for name in ("longest", "batch_tokens")),
     *(("score", name, {}, BELOW_1) for name in ("longest", "batch_tokens")),
-    ("search", "max_length_extra", {}, BELOW_0),
-    ("search", "max_length_ratio", {}, (-0.1, math.nan, math.inf, True, "2")),
-    ("search", "length_penalty", {}, (math.nan, math.inf, True, "1")),
+    (SearchSettings, "beam", {}, BELOW_1),
+    (SearchSettings, "max_length_extra", {}, BELOW_0),
+    (SearchSettings, "max_length_ratio", {}, (-0.1, math.nan, math.inf, True, "2")),
+    (SearchSettings, "length_penalty", {}, (math.nan, math.inf, True, "1")),
+    (SearchSettings, "length_offset", {}, (-0.1, math.nan, math.inf, True, "1")),
 ]
 
 

@@ -68,7 +68,7 @@ def same_text(tmp_path):
         ("score exact", 115),
         ("score bleu", 123),
         ("score bleu --help", 123),
-        ("build-react --help", 68),
+        ("build-react --help", 62),
         ("--help", 27),
     ],
 )

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.candidates.pool_scan import NO_LIMIT, arrow, mix
+from cgbench.benchmark.candidates.pool_scan import NO_LIMIT, arrow
 from cgbench.files import atomic_path, write_atomic, write_json
 from cgbench.machine import in_threads
 from cgbench.text.blocks import padded_text, read_blocks, release_memory
 from cgbench.text.corpus import ParallelText, TextFile
+from cgbench.text.hashes import mix
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ import numpy as np
 
 from cgbench.benchmark.candidates.amounts import is_share, parse_amount
 from cgbench.benchmark.candidates.documents import BLANK_LINES, check_documents
-from cgbench.benchmark.candidates.pool_scan import mix
 from cgbench.errors import InputError, argument
 from cgbench.files import atomic_path, read_json, write_json
 from cgbench.locks import replacing
@@ -32,6 +31,7 @@ from cgbench.records import Record
 from cgbench.steps import hash_file, hash_value
 from cgbench.text.corpus import check_files
 from cgbench.text.formats import CorpusSpec, column_beside, read_pairs
+from cgbench.text.hashes import mix
 from cgbench.text.plain_text import words_of
 from cgbench.text.rows import cell_text
 

@@ -32,6 +32,7 @@ from cgbench.benchmark.candidates.uncertainty import REFERENCE, shard_needs
 from cgbench.engines import Engine
 from cgbench.files import write_json
 from cgbench.models.checkpoints import METRICS, read_config
+from cgbench.models.search_settings import SearchSettings
 from cgbench.steps import Step, hash_value
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced
@@ -105,7 +106,7 @@ def measure_quality(
     train: tuple[Path, Path],
     train_lines: int,
     held_out: tuple[Path, Path] | None,
-    search: Mapping[str, Any],
+    search: SearchSettings,
     device: str,
     engine: Engine,
     scores: Callable[[Sequence[str], Sequence[str]], dict[str, float]],
@@ -118,7 +119,6 @@ def measure_quality(
         are measured.
     :param train: both sides of the training text, of ``train_lines`` lines; ``held_out``: the
         validation pairs.
-    :param search: arguments of :meth:`.Ensemble.translate`.
     :param scores: chrF and BLEU of hypotheses and references, by name.
     """
     sources, references = texts
@@ -157,7 +157,7 @@ def measure_quality(
         measurement = Measurement(
             members=tuple(members),
             device=device,
-            search=dict(search),
+            search=search,
             training=targets,
             sources=sources,
             references=references,
@@ -323,7 +323,7 @@ class Measurement:
 
     members: tuple[Path, ...]
     device: str
-    search: Mapping[str, Any]
+    search: SearchSettings
     training: Sequence[str]
     """Target sentences of the training text, for the unigram model."""
     sources: Sequence[str]
@@ -357,7 +357,7 @@ class Measurement:
         unlikely = self._unlikely_pairs(ensemble)
         if not self.held_out_sources:
             return measured, [], unlikely
-        translations = ensemble.translate(self.held_out_sources, **self.search)
+        translations = ensemble.translate(self.held_out_sources, self.search)
         targets = encode(self.held_out_targets)
         scores = ensemble.score(self.held_out_sources, targets)
         lengths = [len(translation.tokens) for translation in translations]
@@ -387,13 +387,12 @@ class Measurement:
 
 
 def _share_cut(
-    ensemble: Ensemble, sources: Sequence[str], lengths: Sequence[int], search: Mapping[str, Any]
+    ensemble: Ensemble, sources: Sequence[str], lengths: Sequence[int], search: SearchSettings
 ) -> float:
     """The share of hypotheses that reach the length limit; ``lengths`` in tokens, with the end."""
     from cgbench.models.search import limits_of
 
-    ratio, extra = search.get("max_length_ratio", 1.2), search.get("max_length_extra", 10)
-    limits = limits_of(ensemble.members, ensemble.lengths(sources), ratio, extra)
+    limits = limits_of(ensemble.members, ensemble.lengths(sources), search)
     return float(np.mean(np.array(lengths) > limits))
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.documents import DOCUMENT, hash_documents
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.candidates.pool_scan import mix
 from cgbench.errors import InputError
+from cgbench.text.hashes import mix
 
 STAGES = ("rest", "dropped", "window", "selected", "dropped_perplexity", "dropped_reference")
 FIRST = (

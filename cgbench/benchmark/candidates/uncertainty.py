@@ -24,6 +24,7 @@ from cgbench.errors import InputError, argument
 from cgbench.files import write_json_lines
 from cgbench.models.checkpoints import member_folders, read_config
 from cgbench.models.external.token_space import read_shards, shard_path
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.progress import bar
 
 if TYPE_CHECKING:
@@ -44,15 +45,14 @@ def uncertainty_of_candidates(
     *,
     device: str,
     engine: Engine,
-    **search: Any,
+    search: SearchSettings = DEFAULT_SEARCH,
 ) -> None:
     """Write ``out/part-*.jsonl``: one line per candidate with its hypothesis and every sequence
     measure of it and of the reference.
 
     :param candidates: the folder with the texts ``candidates.source`` and ``candidates.target``.
-    :param search: ``beam``, and limits of the length, as for :meth:`.Ensemble.translate`.
     """
-    measure = functools.partial(measure_sources, members, device=device, **search)
+    measure = functools.partial(measure_sources, members, device=device, search=search)
     measure_shards(out, candidate_lines(candidates), measure, "uncertainty", device, engine)
 
 
@@ -133,7 +133,7 @@ def measure_sources(
     references: Sequence[str] | None = None,
     *,
     device: str,
-    **search: Any,
+    search: SearchSettings = DEFAULT_SEARCH,
 ) -> list[dict[str, Any]]:
     """Translate sources and score the translations: ``hypothesis`` and the measures of each by
     name.
@@ -141,10 +141,9 @@ def measure_sources(
     The ensemble of the last call stays open, so a worker loads the members once for all its shards.
 
     :param references: names of their measures begin with ``reference_``.
-    :param search: as for :func:`uncertainty_of_candidates`.
     """
     ensemble = open_ensemble(tuple(members), device)
-    translations = ensemble.translate(lines, **search)
+    translations = ensemble.translate(lines, search)
     measures = ensemble.score(lines, [translation.tokens for translation in translations])
     if references is not None:
         reference_measures = ensemble.score(lines, ensemble.subwords.encode_target(references))
@@ -159,11 +158,11 @@ def measure_sources(
 
 
 def translate_sources(
-    members: Sequence[Path], lines: Sequence[str], device: str, search: Mapping[str, Any]
+    members: Sequence[Path], lines: Sequence[str], device: str, search: SearchSettings
 ) -> list[str]:
     """The translations of sources, with the search of :func:`measure_sources`."""
     ensemble = open_ensemble(tuple(members), device)
-    return [translation.text for translation in ensemble.translate(lines, **search)]
+    return [translation.text for translation in ensemble.translate(lines, search)]
 
 
 def check_reverse(ensemble: Path, train: ParallelText) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 
 from cgbench.argument_types import AnyRelease, Bitexts
 from cgbench.benchmark.candidates.originals import original_of
-from cgbench.benchmark.candidates.pool_scan import content_of
 from cgbench.benchmark.release.data_tables import with_text, write_sets
 from cgbench.benchmark.release.manifest import CORRELATIONS, DATA, MANIFEST, table_names, text_files
 from cgbench.benchmark.release.publishing import ARRIVING, write_manifest
@@ -25,6 +24,7 @@ from cgbench.files import read_json, sync
 from cgbench.request import KW_ONLY, Request, accepts, option
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
+from cgbench.text.hashes import content_of
 from cgbench.text.inputs import corpora_of
 from cgbench.text.normalisation import TableOptions, normalise_pairs
 from cgbench.text.plain_text import words_of

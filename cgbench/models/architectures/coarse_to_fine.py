@@ -22,6 +22,7 @@ from cgbench.models.config.coarse_to_fine import CoarseToFineConfig
 from cgbench.models.parts.linear import Linear
 from cgbench.models.parts.ragged import Ragged, join_ranges, to_device
 from cgbench.models.search import Translation, beam_search
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.models.special_ids import EOS, PAD
 
 
@@ -171,22 +172,20 @@ class CoarseToFine(Bert2Seq):
 
     @torch.inference_mode()
     def search(
-        self, source: Ragged, beam: int = 5, max_length_extra: int = 10, **options: Any
+        self, source: Ragged, settings: SearchSettings = DEFAULT_SEARCH
     ) -> list[list[Translation]]:
         """Search as the authors: for the best sketch of each sentence, then for the best subtree of
         each of its slots.
 
         :func:`~cgbench.models.search.beam_search`, which ensembles use, has one beam for all.
 
-        :param options: those of :func:`~cgbench.models.search.beam_search`.
         :returns: one hypothesis per sentence.
         """
-        options = {"beam": beam, "max_length_extra": max_length_extra, **options}
         encoded = self.encode(source)
         rows, device = np.arange(len(source.layout)), source.ids.device
         memory = self.build_memory(encoded, rows)
         level = _Level(self, self.begin_decoding(encoded, rows, memory=memory))
-        sketches = [best for best, *_ in beam_search([level], source, **options)]
+        sketches = [best for best, *_ in beam_search([level], source, settings)]
         slots = [np.flatnonzero(sketch.tokens == int(self.slot)) for sketch in sketches]
         owners = np.repeat(rows, [len(found) for found in slots])
         subtrees: list[Translation] = []
@@ -203,15 +202,15 @@ class CoarseToFine(Bert2Seq):
             level = _Level(self, RecurrentState(child, of_owners, self.maps(())))
             sentences = source.ids.cpu().split(source.layout.lengths.tolist())
             again = Ragged.pack([sentences[row] for row in owners.tolist()], device)
-            subtrees = [best for best, *_ in beam_search([level], again, **options)]
+            subtrees = [best for best, *_ in beam_search([level], again, settings)]
         ends = np.cumsum([len(found) for found in slots])
         return [
-            [self._joined(sketch, subtrees[end - len(found) : end], options)]
+            [self._joined(sketch, subtrees[end - len(found) : end], settings)]
             for sketch, found, end in zip(sketches, slots, ends.tolist(), strict=True)
         ]
 
     def _joined(
-        self, sketch: Translation, subtrees: list[Translation], options: dict[str, Any]
+        self, sketch: Translation, subtrees: list[Translation], settings: SearchSettings
     ) -> Translation:
         """A sketch and its subtrees as one hypothesis."""
         tokens = sketch.tokens[:-1].tolist()
@@ -219,7 +218,7 @@ class CoarseToFine(Bert2Seq):
             tokens += [self.mark, *subtree.tokens[:-1].tolist()]
         tokens.append(EOS)
         log_prob = sketch.log_prob + sum(subtree.log_prob for subtree in subtrees)
-        score = log_prob / len(tokens) ** options.get("length_penalty", 1.0)
+        score = settings.score(log_prob, len(tokens))
         is_cut = sketch.cut or any(subtree.cut for subtree in subtrees)
         return Translation("", np.array(tokens, np.int32), log_prob, score, is_cut)
 

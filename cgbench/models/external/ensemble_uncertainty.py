@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -133,8 +134,8 @@ def measure_uncertainty(request: UncertaintyRequest, output: Path) -> None:
     for member in members:
         member.check_lengths(lines, hypotheses)
     # One step of a workspace beside the output, which resumes.
-    search = request.search_options.search if hypotheses is None else {}
-    config = {"device": device, "search": search}
+    search = request.search_options.search
+    config = {"device": device, "search": asdict(search) if hypotheses is None else {}}
     inputs = {"source": hash_value(lines)}
     if hypotheses is not None:
         inputs["hypotheses"] = hash_value(hypotheses)

@@ -32,7 +32,8 @@ from cgbench.models.external.adapters import save_adapter
 from cgbench.models.external.hugging_face import HuggingFaceMember
 from cgbench.models.external.loading import quietly
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.search import Translation, length_limits
+from cgbench.models.search import Translation
+from cgbench.models.search_settings import SearchSettings
 
 _IGNORED = -100  # not an id
 
@@ -83,13 +84,10 @@ class TrainableModel(nn.Module):
         ).logits
         return logits[:, self._begin.numel() - 1 :][real]
 
-    def search(self, source: Ragged, beam: int, extra: int) -> list[list[Translation]]:
-        """The best output of each sentence by transformers' ``generate``, without scores (0).
-
-        :param extra: tokens beyond 1.2 times the source length.
-        """
+    def search(self, source: Ragged, settings: SearchSettings) -> list[list[Translation]]:
+        """The best output of each sentence by transformers' ``generate``, without scores (0)."""
         read = [ids.cpu().numpy() for ids in source.ids.split(source.layout.lengths.tolist())]
-        outputs = self._member.search(read, length_limits(source.layout.lengths, 1.2, extra), beam)
+        outputs = self._member.search(read, settings.limits(source.layout.lengths), settings)
         return [[Translation("", tokens, 0.0, 0.0)] for tokens in outputs]
 
     def save_checkpoint(

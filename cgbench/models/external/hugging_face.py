@@ -24,7 +24,8 @@ from cgbench.models.devices import one_thread
 from cgbench.models.external.member import Done, Head, Member
 from cgbench.models.external.monte_carlo_dropout import check_dropout
 from cgbench.models.lengths import check_positions, positions_of
-from cgbench.models.search import Translation, length_limits
+from cgbench.models.search import Translation
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.models.servers.prompt_templates import Pairs, Prompt
 from cgbench.models.text.batches import make_batches
 from cgbench.models.text.tokenized import tokenizer_fault
@@ -352,12 +353,9 @@ class HuggingFaceMember(Member):
     def translate(
         self,
         lines: Sequence[str],
+        settings: SearchSettings = DEFAULT_SEARCH,
         *,
-        beam: int = 5,
         nbest: int = 1,
-        max_length_ratio: float = 1.2,
-        max_length_extra: int = 10,
-        length_penalty: float = 1.0,
         batch_tokens: int | None = None,
         done: Done | None = None,
     ) -> list[list[Translation]]:
@@ -367,12 +365,15 @@ class HuggingFaceMember(Member):
         divided by length^penalty, where the length counts the end token and a forced first token (a
         language code), whose probability is 1.
         """
+        if settings.length_offset:
+            raise InputError(
+                f"{argument('length_offset', settings.length_offset)}: transformers has length"
+                " penalties without an offset; it must be 0"
+            )
         # Check that inputs and outputs fit the model's positions.
         read = self.read(lines)
         lengths = np.array([len(ids) for ids in read], np.int64)
-        limits = length_limits(
-            self._source_lengths(lines, lengths), max_length_ratio, max_length_extra
-        )
+        limits = settings.limits(self._source_lengths(lines, lengths))
         check_positions(lengths.tolist(), self.most, model=self._shown)
         if not self._encodes:
             most = (lengths + limits + 1).tolist()
@@ -390,7 +391,7 @@ class HuggingFaceMember(Member):
         with one_thread(self._device):
             for batch in make_batches(lengths, lengths, rows, batch_tokens or self.batch_tokens):
                 batch_translations = self.search(
-                    [read[row] for row in batch], limits[batch], beam, nbest, length_penalty
+                    [read[row] for row in batch], limits[batch], settings, nbest
                 )
                 chosen = [lines[row] for row in batch for _ in range(nbest)]
                 log_probs = self._sequence_log_probs(head, chosen, batch_translations)
@@ -400,7 +401,7 @@ class HuggingFaceMember(Member):
                         self.text(tokens.tolist()),
                         tokens,
                         log_prob,
-                        log_prob / (len(tokens) + self._forced_tokens) ** length_penalty,
+                        settings.score(log_prob, len(tokens) + self._forced_tokens),
                         len(tokens) > limit,
                     )
                     for tokens, log_prob, limit in zip(
@@ -420,9 +421,8 @@ class HuggingFaceMember(Member):
         self,
         read: Sequence[np.ndarray],
         limits: np.ndarray,
-        beam: int,
+        settings: SearchSettings,
         nbest: int = 1,
-        length_penalty: float = 1.0,
     ) -> list[np.ndarray]:
         """The best ``nbest`` outputs of each sentence of a batch, in order: ids with the end token.
 
@@ -437,13 +437,13 @@ class HuggingFaceMember(Member):
         )  # tokens before the target
         # Settings that do not depend on the model's own.
         configured = self.model.generation_config
-        settings = GenerationConfig(
-            num_beams=beam,
+        generation = GenerationConfig(
+            num_beams=settings.beam,
             num_return_sequences=nbest,
             do_sample=False,
             max_new_tokens=int(limits.max()) + 1 + self._forced_tokens,
-            early_stopping=beam > 1,
-            length_penalty=length_penalty,
+            early_stopping=settings.beam > 1,
+            length_penalty=settings.length_penalty,
             bos_token_id=configured.bos_token_id,
             eos_token_id=list(self._ends),
             bad_words_ids=configured.bad_words_ids,
@@ -457,7 +457,7 @@ class HuggingFaceMember(Member):
             output = self.model.generate(
                 input_ids=ids,
                 attention_mask=mask,
-                generation_config=settings,
+                generation_config=generation,
                 logits_processor=LogitsProcessorList(
                     [_EndAtLimit(limits, self._ends, self._end, begin)]
                 ),

@@ -24,6 +24,7 @@ from cgbench.models.checkpoints import read_tensors, write_tensors
 from cgbench.models.devices import batch_tokens_on, one_thread
 from cgbench.models.external.monte_carlo_dropout import masks
 from cgbench.models.search import Translation
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.models.servers.prompt_templates import Pairs
 from cgbench.models.text.batches import make_batches
 
@@ -49,19 +50,17 @@ class Member(ABC):
     def translate(
         self,
         lines: Sequence[str],
+        settings: SearchSettings = DEFAULT_SEARCH,
         *,
-        beam: int = 5,
         nbest: int = 1,
-        max_length_ratio: float = 1.2,
-        max_length_extra: int = 10,
-        length_penalty: float = 1.0,
         batch_tokens: int | None = None,
         done: Done | None = None,
     ) -> list[list[Translation]]:
         """Up to ``nbest`` hypotheses of each line, best first. A hypothesis that reaches its length
         limit ends there.
 
-        :raises InputError: a sentence is longer than the model's positions.
+        :raises InputError: a sentence is longer than the model's positions, or the model cannot
+            search with these settings.
         """
 
     def give_shots(self, shots: Mapping[str, Pairs]) -> None:

@@ -15,6 +15,7 @@ from cgbench.models.external.member import Done, Head, Member
 from cgbench.models.external.monte_carlo_dropout import check_dropout
 from cgbench.models.lengths import check_positions, longer_than_trained
 from cgbench.models.search import Translation
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.models.text.batches import Rows
 from cgbench.models.text.subwords import Subwords
 
@@ -52,10 +53,16 @@ class NativeMember(Member):
             check_dropout(self._model, read_config(folder).model, label)
 
     def translate(
-        self, lines: Sequence[str], *, nbest: int = 1, done: Done | None = None, **search: Any
+        self,
+        lines: Sequence[str],
+        settings: SearchSettings = DEFAULT_SEARCH,
+        *,
+        nbest: int = 1,
+        batch_tokens: int | None = None,
+        done: Done | None = None,
     ) -> list[list[Translation]]:
         """Beam search, as in ``cgbench translate --model``."""
-        translations = self._ensemble.search(lines, **search)
+        translations = self._ensemble.search(lines, settings, batch_tokens=batch_tokens)
         if done:
             done(len(lines))
         return [hypotheses[:nbest] for hypotheses in translations]

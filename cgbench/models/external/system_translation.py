@@ -1,6 +1,7 @@
 """Translate a text with an external model."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -44,7 +45,7 @@ def translate_by_system(request: TranslateRequest, template: str | None) -> list
         "system": {**system.identity, **request.prompting.shots_identity},
         "nbest": nbest or 1,
         "device": device,
-        "search": request.decoding.search,
+        "search": asdict(request.decoding.search),
         "batch_tokens": request.decoding.batch_tokens,
         "shard": SHARD,
     }
@@ -83,10 +84,15 @@ def _translate_shards(
         member = system.open(config["device"])
         if request.prompting.examples:
             member.give_shots(dict(zip(lines, request.prompting.examples, strict=True)))
-        search = {name: config[name] for name in ("nbest", "batch_tokens")} | config["search"]
         for start in waiting:
             shard = lines[start : start + SHARD]
-            translations = member.translate(shard, **search, done=progress.update)
+            translations = member.translate(
+                shard,
+                request.decoding.search,
+                nbest=config["nbest"],
+                batch_tokens=config["batch_tokens"],
+                done=progress.update,
+            )
             rows = ({"nbest": list(map(_row_of, nbest))} for nbest in translations)
             write_json_lines(shard_path(out, start // SHARD), rows)
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 import functools
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ import numpy as np
 from cgbench.engines import Engine, Needs
 from cgbench.files import write_atomic, write_json_lines
 from cgbench.models.external.opening import Planned
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.progress import bar
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ class Measurement:
 
     :param members: the first translates if there are no ``hypotheses``.
     :param references: reference translations, measured with the prefix ``reference_``.
-    :param search: arguments of :meth:`.member.Member.translate`.
     """
 
     members: tuple[Planned, ...]
@@ -56,7 +56,7 @@ class Measurement:
     hypotheses: Sequence[str] | None = None
     references: Sequence[str] | None = None
     device: str = "cpu"
-    search: Mapping[str, Any] = field(default_factory=dict)
+    search: SearchSettings = DEFAULT_SEARCH
 
 
 def shard_path(folder: Path, shard: int) -> Path:
@@ -141,9 +141,7 @@ def _of_shard(work: Measurement, shard: int) -> Measurement:
 
 
 def _translate(work: Measurement, member: int, shard: int, scratch: Path) -> int:
-    translations = open_member(work.members[member], work.device).translate(
-        work.lines, **work.search
-    )
+    translations = open_member(work.members[member], work.device).translate(work.lines, work.search)
     rows = [{"text": best.text, "tokens": best.tokens.tolist()} for best, *_ in translations]
     write_atomic(_path(_translate, scratch, member, shard), json.dumps(rows, ensure_ascii=False))
     return len(work.lines)

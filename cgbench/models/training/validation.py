@@ -3,6 +3,8 @@ predictions.
 """
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -10,6 +12,7 @@ from torch import nn
 
 from cgbench.models.config.common import TrainingConfig
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.creg import distance, twice
 from cgbench.models.training.distributed import Processes
@@ -113,23 +116,16 @@ class Validation:
         return f"{text} ".replace(f"{mark} ", "").rstrip() if mark else text
 
     def _decode(self, model: nn.Module) -> dict[int, str]:
-        extra = 10
+        settings = SearchSettings(beam=self.config.validate_beam)
         if self.config.validate_length == "targets":
             # Never cut a correct answer short, even if targets are much longer than sources.
-            lengths = (
-                self.data.source.lengths[self.data.rows],
-                self.data.target.lengths[self.data.rows],
-            )
-            extra = max(extra, math.ceil((lengths[1] - 1.2 * lengths[0]).max()))
+            sides = (self.data.source, self.data.target)
+            extra = settings.extra_for(*(side.lengths[self.data.rows] for side in sides))
+            settings = replace(settings, max_length_extra=max(settings.max_length_extra, extra))
+        search = getattr(model, "search", partial(beam_search, [model]))
 
         def decode(batch: np.ndarray) -> dict[int, str]:
-            source = self.data.source.take(batch, self.device)
-            if search := getattr(model, "search", None):
-                hypotheses = search(source, self.config.validate_beam, extra)
-            else:
-                hypotheses = beam_search(
-                    [model], source, beam=self.config.validate_beam, max_length_extra=extra
-                )
+            hypotheses = search(self.data.source.take(batch, self.device), settings)
             return {
                 row: self.subwords.decode_target(best.tokens.tolist())
                 for row, (best, *_) in zip(batch.tolist(), hypotheses, strict=True)

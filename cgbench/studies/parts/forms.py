@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgbench.benchmark.candidates.pool_scan import line_hashes, pair_hash
 from cgbench.benchmark.measure.divergence.elements import ElementType, elements_of
 from cgbench.studies.parts.folder import SIDES, Piece, Place
 from cgbench.studies.parts.select import CHOICES, Candidates, once_per_text
 from cgbench.text.formats import Pair
+from cgbench.text.hashes import line_hashes, pair_hash
 from cgbench.text.plain_text import words_of
 
 Pairs = tuple[str, Sequence[Pair]]

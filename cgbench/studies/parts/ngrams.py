@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from cgbench.benchmark.candidates.cut import fetch_texts
-from cgbench.benchmark.candidates.pool_scan import Chunk, Scan, chunks_of, open_sides, pair_hash
+from cgbench.benchmark.candidates.pool_scan import Chunk, Scan, chunks_of, open_sides
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.shots.postings import places_of
 from cgbench.machine import in_threads, usable_cores
@@ -23,6 +23,7 @@ from cgbench.studies.parts.folder import SIDES, Piece, Place
 from cgbench.studies.parts.select import CHOICES, Candidates, once_per_text
 from cgbench.text.blocks import read_blocks
 from cgbench.text.corpus import ParallelText
+from cgbench.text.hashes import pair_hash
 
 Places = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Line, piece and first word (an index of the words of all lines) of occurrences of pieces."""

@@ -12,7 +12,6 @@ import numpy as np
 from cgbench import __version__
 from cgbench.argument_types import as_path
 from cgbench.benchmark.candidates.originals import original_of
-from cgbench.benchmark.candidates.pool_scan import line_hashes, mix
 from cgbench.benchmark.measure.divergence.elements import element_type
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
@@ -35,6 +34,7 @@ from cgbench.studies.parts.select import Candidates, bound
 from cgbench.tables import render
 from cgbench.text.corpus import ParallelText, plan_text
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
+from cgbench.text.hashes import line_hashes, mix
 from cgbench.text.inputs import as_column, as_corpus, corpora_of
 from cgbench.text.inspection import check_pairs
 from cgbench.text.joins import Examples

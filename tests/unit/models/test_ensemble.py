@@ -14,6 +14,7 @@ from cgbench.errors import InputError
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
 LINES = ["die katze schläft", "", "der hund", " \t", "ein vogel sieht den vogel laut", "katze"] * 3
@@ -48,7 +49,7 @@ def test_members_are_opened_in_the_order_of_their_numbers(folder):
 
 def test_translations_come_in_the_order_of_the_lines(folder):
     ensemble = Ensemble.open(folder)
-    found = ensemble.translate(LINES, beam=3)
+    found = ensemble.translate(LINES, SearchSettings(beam=3))
     for line, translation in zip(LINES, found, strict=True):
         if not line.strip():
             assert (translation.text, translation.tokens.tolist(), translation.log_prob) == (
@@ -58,13 +59,13 @@ def test_translations_come_in_the_order_of_the_lines(folder):
             )
             continue
         source = Ragged.pack(ensemble.subwords.encode_source([line]))
-        best = beam_search(ensemble.members, source, beam=3)[0][0]
+        best = beam_search(ensemble.members, source, SearchSettings(beam=3))[0][0]
         assert translation.tokens.tolist() == best.tokens.tolist()
         assert translation.score == pytest.approx(best.score, abs=1e-5)
         assert translation.text == ensemble.subwords.decode_target(best.tokens.tolist()) != ""
     assert ensemble.translate([]) == []
-    assert same(found, ensemble.translate(LINES, beam=3))
-    small = ensemble.translate(LINES, beam=3, batch_tokens=1)
+    assert same(found, ensemble.translate(LINES, SearchSettings(beam=3)))
+    small = ensemble.translate(LINES, SearchSettings(beam=3), batch_tokens=1)
     assert [t.tokens.tolist() for t in small] == [t.tokens.tolist() for t in found]
 
 
@@ -79,9 +80,9 @@ def test_batches_at_a_time_change_nothing(folder, monkeypatch):
 
     monkeypatch.setattr(type(ensemble.members[0]), "step", watched)
     before = torch.get_num_threads()
-    alone = ensemble.search(LINES, beam=3, batch_tokens=5)
+    alone = ensemble.search(LINES, SearchSettings(beam=3), batch_tokens=5)
     assert threads == {threading.get_ident()}
-    together = ensemble.search(LINES, beam=3, batch_tokens=5, jobs=3)
+    together = ensemble.search(LINES, SearchSettings(beam=3), batch_tokens=5, jobs=3)
     assert len(threads) > 1
     assert all(same(*pair) for pair in zip(alone, together, strict=True))
     assert torch.get_num_threads() == before
@@ -109,8 +110,10 @@ def test_scores_are_those_of_the_ensemble_that_translated(folder):
 
 def test_several_hypotheses_come_best_first(folder):
     ensemble = Ensemble.open(folder)
-    found = ensemble.search(LINES, 3)
-    assert same([hypotheses[0] for hypotheses in found], ensemble.translate(LINES, 3))
+    found = ensemble.search(LINES, SearchSettings(beam=3))
+    assert same(
+        [hypotheses[0] for hypotheses in found], ensemble.translate(LINES, SearchSettings(beam=3))
+    )
     for line, hypotheses in zip(LINES, found, strict=True):
         scores = [hypothesis.score for hypothesis in hypotheses]
         assert scores == sorted(scores, reverse=True)

@@ -24,6 +24,7 @@ from cgbench.models.config.methods import METHODS
 from cgbench.models.parts.cpu import plain_definitions
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import _forbid, _mean_probabilities, beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.training.distributed import Processes
 from cgbench.models.training.loop import TrainingRun
 from cgbench.models.training.objective import Objective, build_objectives
@@ -180,7 +181,7 @@ def test_search_reads_once_per_step_whatever_the_members(config, name):
     step = members[0].step
     members[0].step = lambda *arguments: (steps.append(0), step(*arguments))[1]
     with plain_definitions(), Reads() as reads:  # without forms for CPUs
-        beam_search(members, source, beam=4)
+        beam_search(members, source, SearchSettings(beam=4))
     assert len(steps) > 3
     more = reads.counts - Counter({"cpu": len(steps), "numpy": len(steps)})
     assert bool(more) == (name in EXCEPTIONS), more

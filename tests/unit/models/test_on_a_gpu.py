@@ -13,6 +13,7 @@ from training_runs import PRESET, contents, make_corpus, train
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.training.objective import Objective
 
@@ -58,7 +59,9 @@ def test_translations_and_their_probabilities_are_those_of_a_cpu(config):
     nbest = {}
     for device in ("cpu", DEVICE):
         source, _ = batch_on(device)
-        nbest[device] = beam_search([model.to(device) for model in members], source, beam=3)
+        nbest[device] = beam_search(
+            [model.to(device) for model in members], source, SearchSettings(beam=3)
+        )
     for expected, found in zip(nbest["cpu"], nbest[DEVICE], strict=True):
         assert [row.tokens.tolist() for row in found] == [row.tokens.tolist() for row in expected]
         assert [row.log_prob for row in found] == pytest.approx(

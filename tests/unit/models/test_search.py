@@ -14,6 +14,7 @@ from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 
 
 def transformer(seed: int, size: int = 9, sharpness: float = 4.0) -> nn.Module:
@@ -59,10 +60,12 @@ def test_a_wide_beam_finds_what_enumeration_finds(count, penalty):
     members = [transformer(seed, size=6) for seed in range(count)]
     source = Ragged.pack([[3, 5, 4, 2]])
     # 4 tokens: 3 words at most, from <unk> and two others.
-    limits = {"max_length_ratio": 0.5, "max_length_extra": 1}
+    settings = SearchSettings(
+        beam=60, length_penalty=penalty, max_length_ratio=0.5, max_length_extra=1
+    )
     everything = enumerate_all(members, source.ids, (3, 4, 5), 3)
     ranked = sorted(everything, key=lambda tokens: -everything[tokens] / len(tokens) ** penalty)
-    found = beam_search(members, source, beam=60, length_penalty=penalty, **limits)[0]
+    found = beam_search(members, source, settings)[0]
     assert len(found) == len(ranked) == 3 + 9 + 27
     for hypothesis, tokens in zip(found, ranked, strict=True):
         assert tuple(hypothesis.tokens.tolist()) == tokens
@@ -80,7 +83,7 @@ def random_sources(count, size, seed):
 
 def test_a_beam_of_one_takes_the_most_probable_token_at_every_step():
     model = transformer(0, size=30)
-    found = beam_search([model], Ragged.pack(random_sources(20, 30, 0)), beam=1)
+    found = beam_search([model], Ragged.pack(random_sources(20, 30, 0)), SearchSettings(beam=1))
     assert len({len(one.tokens) for (one,) in found}) > 3
     for source, (one,) in zip(random_sources(20, 30, 0), found, strict=True):
         tokens = torch.from_numpy(one.tokens).long()
@@ -98,10 +101,10 @@ def test_a_beam_of_one_takes_the_most_probable_token_at_every_step():
 def test_translations_do_not_depend_on_the_batch():
     members = [transformer(seed, size=30) for seed in range(2)]
     rows = random_sources(12, 30, 1)
-    together = beam_search(members, Ragged.pack(rows), beam=4)
-    backwards = beam_search(members, Ragged.pack(rows[::-1]), beam=4)[::-1]
+    together = beam_search(members, Ragged.pack(rows), SearchSettings(beam=4))
+    backwards = beam_search(members, Ragged.pack(rows[::-1]), SearchSettings(beam=4))[::-1]
     for row, one, other in zip(rows, together, backwards, strict=True):
-        (alone,) = beam_search(members, Ragged.pack([row]), beam=4)
+        (alone,) = beam_search(members, Ragged.pack([row]), SearchSettings(beam=4))
         for found in (one, other):
             assert [h.tokens.tolist() for h in found] == [h.tokens.tolist() for h in alone]
             assert [h.log_prob for h in found] == pytest.approx(
@@ -115,7 +118,9 @@ def test_log_probabilities_are_those_of_teacher_forcing():
     """
     members = [transformer(seed, size=30) for seed in range(3)]
     rows = random_sources(8, 30, 2)
-    for row, found in zip(rows, beam_search(members, Ragged.pack(rows), beam=5), strict=True):
+    for row, found in zip(
+        rows, beam_search(members, Ragged.pack(rows), SearchSettings(beam=5)), strict=True
+    ):
         assert len(found) == 5
         assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
         for hypothesis in found:
@@ -162,8 +167,8 @@ def test_members_are_averaged_by_probability():
     first, second = [0, 0, 0, 0.05, 0.30, 0.65], [0, 0, 0, 0.60, 0.35, 0.05]
     end = [0, 0, 1.0, 0, 0, 0]
     members, source = [Scripted(first, end), Scripted(second, end)], Ragged.pack([[4, 2]])
-    assert beam_search(members, source, beam=1)[0][0].tokens.tolist() == [5, 2]
-    found = beam_search(members, source, beam=3, length_penalty=0)[0]
+    assert beam_search(members, source, SearchSettings(beam=1))[0][0].tokens.tolist() == [5, 2]
+    found = beam_search(members, source, SearchSettings(beam=3, length_penalty=0))[0]
     assert found[0].tokens.tolist() == [5, 2]
     assert {int(h.tokens[0]): math.exp(h.log_prob) for h in found} == pytest.approx(
         {3: 0.325, 4: 0.325, 5: 0.35}
@@ -175,7 +180,9 @@ def test_only_the_best_continuations_may_end():
     better.
     """
     model = Scripted([0, 0, 0, 0, 0.6, 0.4], [0, 0, 0.28, 0, 0.40, 0.32], [0, 0, 1.0, 0, 0, 0])
-    found = beam_search([model], Ragged.pack([[4, 5, 2]]), beam=2, length_penalty=0)[0]
+    found = beam_search(
+        [model], Ragged.pack([[4, 5, 2]]), SearchSettings(beam=2, length_penalty=0)
+    )[0]
     assert [h.tokens.tolist() for h in found] == [[4, 4, 2], [4, 5, 2]]
 
 
@@ -184,7 +191,9 @@ def test_what_may_not_be_produced():
     eager = Scripted([0.3, 0.3, 0.3, 0.05, 0.04, 0.01], [0.5, 0.49, 1e-30, 0.001, 0.005, 0.004])
     for beam in (5, 1):
         best = beam_search(
-            [eager], Ragged.pack([[4, 5, 2]]), beam=beam, max_length_ratio=1.0, max_length_extra=2
+            [eager],
+            Ragged.pack([[4, 5, 2]]),
+            SearchSettings(beam=beam, max_length_ratio=1.0, max_length_extra=2),
         )[0][0]
         assert best.tokens.tolist() == [
             3,
@@ -201,19 +210,19 @@ def test_a_forced_end_of_probability_zero_is_still_a_translation():
     endless = Scripted([0, 0, 0, 0.5, 0.5, 0.0])
     for beam in (5, 1):
         (found,) = beam_search(
-            [endless], Ragged.pack([[2]]), beam=beam, max_length_ratio=1.0, max_length_extra=0
+            [endless],
+            Ragged.pack([[2]]),
+            SearchSettings(beam=beam, max_length_ratio=1.0, max_length_extra=0),
         )
         assert found and all(len(h.tokens) == 2 and math.isfinite(h.score) for h in found)
 
 
 def test_nothing_to_translate():
-    assert len(beam_search([transformer(0)], Ragged.pack([[2]]), beam=1)[0]) == 1
-    (found,) = beam_search([transformer(0)], Ragged.pack([[2]]), beam=3)
+    assert len(beam_search([transformer(0)], Ragged.pack([[2]]), SearchSettings(beam=1))[0]) == 1
+    (found,) = beam_search([transformer(0)], Ragged.pack([[2]]), SearchSettings(beam=3))
     assert len(found) == 3 and all(len(h.tokens) <= 12 for h in found)
 
 
 def test_wrong_arguments():
-    with pytest.raises(ValueError, match="beam is 0"):
-        beam_search([transformer(0)], Ragged.pack([[4, 2]]), beam=0)
     with pytest.raises(ValueError, match="no model"):
         beam_search([], Ragged.pack([[4, 2]]))

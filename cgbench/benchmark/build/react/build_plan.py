@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +176,7 @@ def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
     request, inputs, device = plan.request, plan.inputs, plan.device
     # The uncertainty: by external models, the user's ensemble, or members to be trained.
     candidates = {"candidates": plan.candidates.key}
-    searched = {"device": device, **request.ensemble_options.search}
+    searched = {"device": device, **asdict(request.ensemble_options.search)}
     ensemble, reverse = None, None
     if inputs.members:
         uncertainty = uncertainty_step(inputs.members, searched, candidates)

@@ -260,10 +260,11 @@ def _time_model(plan: Plan, train: Sample, pool: Sample) -> tuple[float, float]:
             # Two copies of the model are timed; more take proportionally longer. Unlike an
             # untrained model, a trained one ends its translations by itself.
             folders, copies = [Path(name, "1")] * 2, request.members / 2
-            search |= {"max_length_ratio": 1.0, "max_length_extra": 1}
+            search = replace(search, max_length_ratio=1.0, max_length_extra=1)
         for count in (2, TRANSLATED):  # the first loads the members and allocates memory
             began = _clock(plan.device)
-            measure_sources(folders, sources[:count], targets[:count], device=plan.device, **search)
+            pairs = (sources[:count], targets[:count])
+            measure_sources(folders, *pairs, device=plan.device, search=search)
         open_ensemble.cache_clear()
         return seconds, (_clock(plan.device) - began) / max(1, len(sources)) * copies
 

@@ -183,5 +183,5 @@ def _measure(out: Path, build: Build, members: Sequence[Path], candidates: Path)
         measure_in_token_space(measurement, out, build.engine)
     else:
         uncertainty_of_candidates(
-            members, candidates, out, device=plan.device, engine=build.engine, **search
+            members, candidates, out, device=plan.device, engine=build.engine, search=search
         )

@@ -1,10 +1,9 @@
 """The ensemble of a build, trained or given, and its search: the settings."""
 
-from typing import Any
-
 from cgbench.argument_types import Folder, Models, Name
 from cgbench.benchmark.candidates.amounts import Amount, parse_amount
 from cgbench.errors import InputError, argument
+from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.request import KW_ONLY, Request, option
 
 
@@ -84,19 +83,19 @@ class EnsembleOptions(Request):
     )
     beam: int = option(
         "--set beam",
-        default=5,
+        default=DEFAULT_SEARCH.beam,
         help="Beam size for translating the candidates; 1: greedy",
         least=1,
     )
     max_length_ratio: float = option(
         "--set max_length_ratio",
-        default=1.2,
+        default=DEFAULT_SEARCH.max_length_ratio,
         help="Maximum length of a translation, in subwords per source subword",
         least=0,
     )
     max_length_extra: int = option(
         "--set max_length_extra",
-        default=10,
+        default=DEFAULT_SEARCH.max_length_extra,
         help="Number of subwords allowed beyond max_length_ratio",
         least=0,
     )
@@ -110,11 +109,13 @@ class EnsembleOptions(Request):
             )
 
     @property
-    def search(self) -> dict[str, Any]:
-        """The settings of the search, as for :meth:`.Ensemble.translate`."""
-        return {
-            name: getattr(self, name) for name in ("beam", "max_length_ratio", "max_length_extra")
-        }
+    def search(self) -> SearchSettings:
+        """The settings of the search."""
+        return SearchSettings(
+            beam=self.beam,
+            max_length_ratio=self.max_length_ratio,
+            max_length_extra=self.max_length_extra,
+        )
 
     @property
     def held_out(self) -> str | None:

@@ -22,7 +22,6 @@ from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
 from cgbench.benchmark.candidates.division import POOL_SHARE
 from cgbench.benchmark.candidates.ensemble_quality import control_step, stop_of
 from cgbench.benchmark.candidates.originals import original_pairs
-from cgbench.benchmark.candidates.pool_scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
 from cgbench.benchmark.candidates.strata import design_of
 from cgbench.benchmark.candidates.table import control_table
@@ -51,6 +50,7 @@ from cgbench.files import write_atomic
 from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.external.addresses import shown_name
 from cgbench.steps import Step, Workspace, hash_file
+from cgbench.text.hashes import content_of
 from cgbench.text.remote import as_given, is_address
 from cgbench.text.streams import split_name
 from cgbench.text.tokenizers import versions as tokenizer_versions

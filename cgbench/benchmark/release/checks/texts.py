@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from cgbench.benchmark.candidates.pool_scan import content_of
 from cgbench.benchmark.release.checks.common import Outcome, difference, differing_rows
 from cgbench.benchmark.release.data_tables import (
     NORMALISED,
@@ -19,6 +18,7 @@ from cgbench.benchmark.release.data_tables import (
 from cgbench.benchmark.release.manifest import ROW_FILES, Check, table_file, table_names
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputError
+from cgbench.text.hashes import content_of
 from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
 from cgbench.text.tokenizers import versions

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.candidates.cut import COLUMNS, BestRows, Bounds
-from cgbench.benchmark.candidates.pool_scan import mix
+from cgbench.text.hashes import mix
 
 
 def block(draw, first, size):

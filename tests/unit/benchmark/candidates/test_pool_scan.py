@@ -23,6 +23,7 @@ from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.text.blocks import padded, read_range
 from cgbench.text.corpus import ParallelText, index_pair
+from cgbench.text.hashes import mix
 
 Pair = tuple[str, str]
 texts = st.lists(st.sampled_from(["a", "b", "c", "d", "é", "longer-word"]), max_size=6).map(
@@ -146,8 +147,8 @@ def expected_cut(
 ):
     """The cut by its definition, on all rows at once."""
     text = [[" ".join(twins.words_of(side)) for side in corpus[row["line"]]] for row in rows]
-    salt = pool_module.mix(np.array([seed], np.uint64))
-    ties = pool_module.mix(np.array([row["content"] for row in rows], np.uint64) ^ salt).tolist()
+    salt = mix(np.array([seed], np.uint64))
+    ties = mix(np.array([row["content"] for row in rows], np.uint64) ^ salt).tolist()
     order = sorted(
         range(len(rows)), key=lambda i: (-rows[i]["degree"], ties[i], text[i], rows[i]["line"])
     )

@@ -14,6 +14,7 @@ from cgbench.benchmark.candidates.uncertainty import (
 )
 from cgbench.engines import Local
 from cgbench.models.checkpoints import member_folders
+from cgbench.models.search_settings import SearchSettings
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def opened(monkeypatch):
             calls.append((members, device))
             return cls()
 
-        def translate(self, lines, beam, **limits):
-            said = " ".join(map(str, (beam, *limits.items())))
+        def translate(self, lines, search):
+            said = f"{search.beam} {search.max_length_ratio}"
             return [
                 ensemble.Translation(f"{line.upper()} {said}", np.zeros(1, np.int32), 0.0, 0.0)
                 for line in lines
@@ -60,10 +61,12 @@ def write(folder, lines):
 def test_an_ensemble_is_opened_once_whatever_the_number_of_shards(tmp_path, opened):
     write(tmp_path, "".join(f"s{number}\n" for number in range(7)))
     members = [tmp_path / "member-0", tmp_path / "member-1"]
-    uncertainty_of_candidates(members, tmp_path, tmp_path, beam=3, device="cpu", engine=Local(1))
+    uncertainty_of_candidates(
+        members, tmp_path, tmp_path, search=SearchSettings(beam=3), device="cpu", engine=Local(1)
+    )
     assert opened == [(tuple(members), "cpu")]
     measures = read_uncertainty(tmp_path)
-    assert measures["hypothesis"] == [f"S{number} 3" for number in range(7)]
+    assert measures["hypothesis"] == [f"S{number} 3 1.2" for number in range(7)]
     assert measures["rmi"] == [0, 0.25, 0, 0.25, 0, 0.25, 0]
     assert {*measures["reference_rmi"]} == {7}
     assert (
@@ -96,17 +99,19 @@ def test_shards_are_small_where_there_are_few_candidates():
 def test_shards_that_are_there_are_kept(tmp_path, opened):
     write(tmp_path, "a\nb\nc\n")
     (tmp_path / "part-00000.jsonl").write_text(json.dumps({"hypothesis": "kept"}) + "\n")
-    uncertainty_of_candidates([tmp_path], tmp_path, tmp_path, beam=1, device="cpu", engine=Local(1))
-    assert read_uncertainty(tmp_path)["hypothesis"] == ["kept", "C 1"]
+    uncertainty_of_candidates(
+        [tmp_path], tmp_path, tmp_path, search=SearchSettings(beam=1), device="cpu", engine=Local(1)
+    )
+    assert read_uncertainty(tmp_path)["hypothesis"] == ["kept", "C 1 1.2"]
 
 
 def test_a_length_limit_reaches_the_search(tmp_path, opened):
     write(tmp_path, "a\n")
-    search = {"beam": 1, "max_length_ratio": 4.0}
+    search = SearchSettings(beam=1, max_length_ratio=4.0)
     uncertainty_of_candidates(
-        [tmp_path], tmp_path, tmp_path, device="cpu", engine=Local(1), **search
+        [tmp_path], tmp_path, tmp_path, device="cpu", engine=Local(1), search=search
     )
-    assert read_uncertainty(tmp_path)["hypothesis"] == ["A 1 ('max_length_ratio', 4.0)"]
+    assert read_uncertainty(tmp_path)["hypothesis"] == ["A 1 4.0"]
 
 
 SOURCES = ["der vogel singt laut", "die katze sieht den hund", "ein hund"]
@@ -124,8 +129,12 @@ def test_what_is_said_of_the_reference_is_what_the_definition_gives(tmp_path):
     for number in range(2):
         write_member(tmp_path / "all" / f"member-{number}", subwords, number)
     members = member_folders(tmp_path / "all")
-    rows = candidate_uncertainty.measure_sources(members, SOURCES, TARGETS, beam=2, device="cpu")
-    alone = candidate_uncertainty.measure_sources(members, SOURCES, beam=2, device="cpu")
+    rows = candidate_uncertainty.measure_sources(
+        members, SOURCES, TARGETS, search=SearchSettings(beam=2), device="cpu"
+    )
+    alone = candidate_uncertainty.measure_sources(
+        members, SOURCES, search=SearchSettings(beam=2), device="cpu"
+    )
     candidate_uncertainty.open_ensemble.cache_clear()
     ensemble = Ensemble.open(members)
     for source, target, row, own in zip(SOURCES, TARGETS, rows, alone, strict=True):

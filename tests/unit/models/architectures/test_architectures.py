@@ -11,6 +11,7 @@ from ragged_models import state_of
 from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 
 LENGTHS = [(9, 7), (2, 12), (1, 1), (14, 3), (9, 7)]
 every_form = pytest.mark.parametrize("config", TABLE)
@@ -93,7 +94,7 @@ def test_reordered_rows_go_on_as_the_hypotheses_they_are(config):
 @every_form
 def test_scores_of_a_beam_are_those_of_teacher_forcing(config):
     model, sources = small_model(config), [source for source, _ in pairs([(5, 1), (2, 1), (5, 1)])]
-    found = beam_search([model], Ragged.pack(sources), beam=3, max_length_extra=2)
+    found = beam_search([model], Ragged.pack(sources), SearchSettings(beam=3, max_length_extra=2))
     for source, hypotheses in zip(sources, found, strict=True):
         for hypothesis in hypotheses:
             wanted = torch.from_numpy(hypothesis.tokens).long()

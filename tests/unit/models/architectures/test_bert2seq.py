@@ -20,6 +20,7 @@ from cgbench.models.config.presets import architecture_preset, load_preset
 from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.special_ids import EOS, UNK
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import ids_of_bert, read_tokenizer
@@ -229,7 +230,7 @@ def test_search_and_teacher_forcing_agree(bert, subwords):
     model = build(bert, subwords)
     for source, hypotheses in zip(
         subwords.encode_source(SOURCES),
-        beam_search([model], Ragged.pack(subwords.encode_source(SOURCES)), beam=3),
+        beam_search([model], Ragged.pack(subwords.encode_source(SOURCES)), SearchSettings(beam=3)),
         strict=True,
     ):
         for hypothesis in hypotheses:

@@ -18,6 +18,7 @@ from cgbench.models.external.start import plan_start
 from cgbench.models.lexicons.spans import Span
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.special_ids import EOS
 from cgbench.models.training.objective import Objective
 from cgbench.models.training.span_supervision import Guide, SpanGuides, SpanSupervision
@@ -217,7 +218,7 @@ def test_search_and_teacher_forcing_agree(bert, subwords):
     model = build(bert, subwords)
     for source, hypotheses in zip(
         subwords.encode_source(SOURCES),
-        beam_search([model], Ragged.pack(subwords.encode_source(SOURCES)), beam=3),
+        beam_search([model], Ragged.pack(subwords.encode_source(SOURCES)), SearchSettings(beam=3)),
         strict=True,
     ):
         for hypothesis in hypotheses:
@@ -236,7 +237,8 @@ def test_the_authors_search_takes_the_best_of_each_level(bert, subwords, beam):
     # Sketches with slots are likely.
     model.generate.bias[subwords.slot] += 2
     sources = subwords.encode_source(SOURCES)
-    found = model.search(Ragged.pack(sources), beam, 4, length_penalty=0.0)
+    settings = SearchSettings(beam=beam, max_length_extra=4, length_penalty=0.0)
+    found = model.search(Ragged.pack(sources), settings)
     assert any(subwords.slot in best.tokens for (best,) in found)
     for source, (best,) in zip(sources, found, strict=True):
         tokens = best.tokens.tolist()
@@ -248,7 +250,7 @@ def test_the_authors_search_takes_the_best_of_each_level(bert, subwords, beam):
             best.log_prob, abs=1e-3
         )
         assert best.score == pytest.approx(best.log_prob)
-        ((alone,),) = model.search(Ragged.pack([source]), beam, 4, length_penalty=0.0)
+        ((alone,),) = model.search(Ragged.pack([source]), settings)
         assert alone.tokens.tolist() == tokens
 
 
@@ -256,12 +258,12 @@ def test_the_authors_search_takes_the_best_of_each_level(bert, subwords, beam):
 def test_two_models_are_an_ensemble_that_searches_and_scores(bert, subwords):
     models = tuple(build(bert, subwords, alpha) for alpha in (0.1, 0.2))
     ensemble = Ensemble(models, subwords, torch.device("cpu"), 60)
-    best = ensemble.translate(SOURCES, 2)
+    best = ensemble.translate(SOURCES, SearchSettings(beam=2))
     scores = ensemble.score(SOURCES, [hypothesis.tokens for hypothesis in best])
     for hypothesis, log_prob in zip(best, scores["log_prob"], strict=True):
         assert log_prob == pytest.approx(hypothesis.log_prob, abs=1e-3)
     alone = Ensemble(models[:1], subwords, torch.device("cpu"), 60)
-    assert len(alone.search(SOURCES, 2)[0]) == 1  # the authors' search
+    assert len(alone.search(SOURCES, SearchSettings(beam=2))[0]) == 1  # the authors' search
 
 
 @torch.no_grad()

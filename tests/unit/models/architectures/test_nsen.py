@@ -10,6 +10,7 @@ from cgbench.models.architectures.nsen import Switch, padded_length, rotations, 
 from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.special_ids import PAD
 from cgbench.models.training.objective import Objective
 
@@ -61,7 +62,9 @@ def test_a_translation_is_at_most_as_long_as_the_network():
     model = small_model(CONFIG)
     with torch.no_grad():
         model.output.weight[2] = 0.0  # hardly ever the end
-    found = beam_search([model], Ragged.pack([pairs([(9, 1)])[0][0]]), beam=1, max_length_extra=99)
+    found = beam_search(
+        [model], Ragged.pack([pairs([(9, 1)])[0][0]]), SearchSettings(beam=1, max_length_extra=99)
+    )
     assert len(found[0][0].tokens) <= 16
 
 

@@ -25,6 +25,7 @@ from cgbench.models.config.presets import architecture_preset
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Layout, Ragged
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import read_tokenizer
@@ -198,7 +199,7 @@ def test_a_run_that_was_stopped_ends_in_the_same_bytes_and_translates(
     over.check_stopped(
         lambda out, **options: train(corpus, roberta, out, kind, **options), tmp_path
     )
-    found = Ensemble.open(tmp_path / "whole").translate([*LINES, ""], beam=2)
+    found = Ensemble.open(tmp_path / "whole").translate([*LINES, ""], SearchSettings(beam=2))
     assert (
         len(found) == len(LINES) + 1
         and found[-1].text == ""

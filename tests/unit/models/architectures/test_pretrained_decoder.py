@@ -20,6 +20,7 @@ from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.config.presets import architecture_preset, load_preset
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.start import plan_start
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import read_tokenizer
@@ -195,7 +196,7 @@ def test_a_run_that_was_stopped_ends_in_the_same_bytes_and_translates(corpus, ba
     )
     model, subwords, _ = load_checkpoint(tmp_path / "whole")
     assert model.target_embedding.weight is model.source_embedding.words.weight and subwords.both
-    found = Ensemble.open(tmp_path / "whole").translate([*LINES, ""], beam=2)
+    found = Ensemble.open(tmp_path / "whole").translate([*LINES, ""], SearchSettings(beam=2))
     assert len(found) == len(LINES) + 1
     assert {word for one in found for word in one.text.split()} <= {*WORDS, "<unk>"}
 
@@ -206,9 +207,8 @@ def test_where_positions_end_is_said_or_the_search_ends(bart):
         (model,), Subwords(tokenizer=read_tokenizer(bart), both=True), torch.device("cpu"), most
     )
     whole = " ".join([WORDS[0]] * (most - 2))  # with <s> and </s>
-    found = ensemble.search([whole], 1, max_length_extra=100) + ensemble.search(
-        ["der"], 2, max_length_extra=100
-    )
+    found = ensemble.search([whole], SearchSettings(beam=1, max_length_extra=100))
+    found += ensemble.search(["der"], SearchSettings(beam=2, max_length_extra=100))
     assert max(len(one.tokens) for many in found for one in many) <= most
     assert (ensemble.score([whole], [[*[5] * (most - 1), 2]])["log_prob"] < 0).all()
     with pytest.raises(
@@ -227,7 +227,7 @@ def test_members_translate_and_score_together(corpus, bart, tmp_path):
         preset, start, EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu")
     )
     ensemble = Ensemble.open(tmp_path)
-    assert len(ensemble.translate(LINES, beam=2)) == len(LINES)
+    assert len(ensemble.translate(LINES, SearchSettings(beam=2))) == len(LINES)
     rmi = ensemble.score(LINES, ensemble.subwords.encode_target(LINES))["rmi"]
     assert (rmi > 0).all()  # of pre-trained members the order of the text and dropout alone differ
 

@@ -14,7 +14,7 @@ from cgbench.models.config.architectures import build_model
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.positions import timing_sinusoids
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.search import penalised
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.special_ids import EOS
 from cgbench.models.training.loop import learning_rate
 
@@ -54,8 +54,9 @@ def test_the_decoder_first_reads_a_position_alone():
 
 
 def test_scores_are_divided_as_by_wu_et_al():
-    assert penalised(7, 0.6, 5) == pytest.approx((12 / 6) ** 0.6)
-    assert penalised(7, 1.0, 0) == 7
+    settings = SearchSettings(length_penalty=0.6, length_offset=5)
+    assert settings.score(-3.0, 7) == pytest.approx(-3 / (12 / 6) ** 0.6)
+    assert SearchSettings().score(-3.5, 7) == -0.5
 
 
 def test_step_signals_need_positions_to_add():

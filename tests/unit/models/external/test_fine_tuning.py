@@ -22,6 +22,7 @@ from cgbench.models.config.presets import load_preset
 from cgbench.models.external.opening import plan_member
 from cgbench.models.external.start import FINE_TUNING, plan_start
 from cgbench.models.parts.ragged import Ragged
+from cgbench.models.search_settings import SearchSettings
 
 KINDS = ("t5", "bart", "marian")
 IN_ENGLISH = dict(
@@ -151,7 +152,7 @@ def test_a_model_learns_and_translates(corpus, folders, tmp_path):
         corpus, folders / "bart", tmp_path / "model", PRESET.replace({**own, "model.dropout": 0.0})
     )
     member = plan_member(f"hf:{tmp_path / 'model'}").open()
-    assert [best.text for best, *_ in member.translate(LINES, beam=2)] == TARGET
+    assert [best.text for best, *_ in member.translate(LINES, SearchSettings(beam=2))] == TARGET
 
 
 def test_what_a_training_leaves_beside_a_model_is_no_part_of_it(trained, tmp_path):

@@ -13,6 +13,7 @@ from external_models import LINES, PROMPT, WORDS, forced_log_probs, tokenizer, w
 from cgbench.errors import InputError
 from cgbench.models.external.hugging_face import HuggingFaceMember
 from cgbench.models.external.opening import plan_member
+from cgbench.models.search_settings import SearchSettings
 
 KINDS = ("marian", "bart", "t5", "gpt2")
 
@@ -63,7 +64,9 @@ def test_distributions_are_those_of_the_plain_model(member, monkeypatch):
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_translations_have_the_probability_that_the_model_gives_them(member, beam):
-    found = member.translate([*LINES, "", " "], beam=beam, nbest=beam, length_penalty=0.7)
+    found = member.translate(
+        [*LINES, "", " "], SearchSettings(beam=beam, length_penalty=0.7), nbest=beam
+    )
     assert [one.text for one in found[-1]] == [""] and found[-1][0].tokens.tolist() == [1]
     assert len({one[0].text for one in found}) > 2  # they are not all the same
     for line, hypotheses in zip(LINES, found, strict=False):
@@ -82,9 +85,13 @@ def test_translations_have_the_probability_that_the_model_gives_them(member, bea
 
 
 def test_a_translation_depends_on_its_own_sentence_alone(member):
-    together = member.translate(LINES, beam=2, max_length_ratio=1.0, max_length_extra=1)
+    together = member.translate(
+        LINES, SearchSettings(beam=2, max_length_ratio=1.0, max_length_extra=1)
+    )
     alone = [
-        member.translate([line], beam=2, max_length_ratio=1.0, max_length_extra=1)[0]
+        member.translate([line], SearchSettings(beam=2, max_length_ratio=1.0, max_length_extra=1))[
+            0
+        ]
         for line in LINES
     ]
     for line, one, other in zip(LINES, together, alone, strict=True):
@@ -113,7 +120,8 @@ def test_states_need_no_vocabulary_wide_logits(member):
 
 def test_settings_that_come_with_a_model_decide_nothing(member, monkeypatch):
     expected = [
-        [one.tokens.tolist() for one in found] for found in member.translate(LINES, beam=2, nbest=2)
+        [one.tokens.tolist() for one in found]
+        for found in member.translate(LINES, SearchSettings(beam=2), nbest=2)
     ]
     settings = member.model.generation_config
     for name, value in (
@@ -127,7 +135,7 @@ def test_settings_that_come_with_a_model_decide_nothing(member, monkeypatch):
         ("min_length", 9),
     ):
         monkeypatch.setattr(settings, name, value)
-    found = member.translate(LINES, beam=2, nbest=2)
+    found = member.translate(LINES, SearchSettings(beam=2), nbest=2)
     assert [[one.tokens.tolist() for one in each] for each in found] == expected
     assert member.model.generation_config is settings
 
@@ -141,12 +149,12 @@ def test_a_model_whose_logits_are_more_than_its_last_layer(member):
         output.logits = output.logits * 2
         return output
 
-    before = member.translate(LINES[:1], beam=1)[0][0]
+    before = member.translate(LINES[:1], SearchSettings(beam=1))[0][0]
     hook = member.model.register_forward_hook(sharpen)
     try:
         with pytest.raises(InputError, match="its logits are not a function of its last layer"):
             member.head()
-        (one,) = member.translate(LINES[:1], beam=1)[0]
+        (one,) = member.translate(LINES[:1], SearchSettings(beam=1))[0]
         log_probs = plain_log_probs(member, LINES[0], one.tokens.tolist())
     finally:
         hook.remove()
@@ -175,7 +183,7 @@ def test_with_a_forced_first_token_the_best_comes_first_by_the_scores_of_generat
         return found.sequences
 
     monkeypatch.setattr(member.model, "generate", noting)
-    found = [member.translate([line], beam=5, nbest=5)[0] for line in LINES]
+    found = [member.translate([line], SearchSettings(beam=5), nbest=5)[0] for line in LINES]
     for hypotheses, scores in zip(found, expected, strict=True):
         assert [one.score for one in hypotheses] == pytest.approx(scores, abs=1e-5)
         assert scores == sorted(scores, reverse=True)

@@ -19,6 +19,7 @@ from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.hugging_face import HuggingFaceMember
 from cgbench.models.external.opening import check_together, plan_member
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
+from cgbench.models.search_settings import SearchSettings
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +42,10 @@ def test_checkpoints_of_ours_measure_what_their_ensemble_does(own, tmp_path):
         assert [row[name] for row in rows] == pytest.approx(values.tolist(), rel=1e-4, abs=1e-6), (
             name
         )
-    alone = Ensemble.open(own / "member-0").translate(SOURCE, beam=2)
-    assert [best.text for best, *_ in members[0].open().translate(SOURCE, beam=2)] == [
-        best.text for best in alone
-    ]
+    alone = Ensemble.open(own / "member-0").translate(SOURCE, SearchSettings(beam=2))
+    assert [
+        best.text for best, *_ in members[0].open().translate(SOURCE, SearchSettings(beam=2))
+    ] == [best.text for best in alone]
 
 
 @pytest.mark.parametrize("kind", ["marian", "t5", "gpt2"])
@@ -66,7 +67,9 @@ def test_masks_follow_from_seed_and_sentence_alone(kind, tmp_path):
     assert not torch.allclose(plain.states(LINES, targets), found, atol=1e-3)
     assert planned[0].identity["dropout_seed"] == 3 and "dropout_seed" not in planned[2].identity
     for ours, theirs in zip(
-        one.translate(LINES, beam=1), plain.translate(LINES, beam=1), strict=True
+        one.translate(LINES, SearchSettings(beam=1)),
+        plain.translate(LINES, SearchSettings(beam=1)),
+        strict=True,
     ):
         assert ours[0].text == theirs[0].text and ours[0].log_prob == theirs[0].log_prob
 
@@ -155,7 +158,7 @@ def test_a_language_that_is_forced_is_measured_nowhere(tmp_path):
     with pytest.raises(InputError, match=r"no language 'eng_Lat'; did you mean eng_Latn\?"):
         HuggingFaceMember(model, made, source="deu_Latn", target="eng_Lat", **given)
     member = HuggingFaceMember(model, made, source="deu_Latn", target="eng_Latn", **given)
-    best, *_ = member.translate(LINES[:1], beam=2)[0]
+    best, *_ = member.translate(LINES[:1], SearchSettings(beam=2))[0]
     forced = made.convert_tokens_to_ids("eng_Latn")
     assert best.tokens[0] != forced
     with torch.no_grad():
@@ -224,7 +227,7 @@ def test_a_chat_model_reads_a_message(tmp_path):
     assert read.tolist() == expected and expected.count(1) == 1
     plain = plan_member(address, "der {source} katze").open().read([LINES[0]])[0]
     assert plain[0] == 1 and len(plain) < len(read)
-    (written,) = member.translate([LINES[0]], beam=2)
+    (written,) = member.translate([LINES[0]], SearchSettings(beam=2))
     assert written[0].text
     assert forced_log_probs(member, [LINES[0]], [written[0].tokens]).shape == (
         len(written[0].tokens),

@@ -16,6 +16,7 @@ from external_models import LINES, PROMPT, forced_log_probs, write_model
 from cgbench.errors import InputError
 from cgbench.models.external import loading
 from cgbench.models.external.opening import plan_member
+from cgbench.models.search_settings import SearchSettings
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def work(folder, **options):
         f"{sign}{name}={value}" for sign, (name, value) in zip("?&", options.items(), strict=False)
     )
     member = plan_member(f"hf:{folder}{extra}", PROMPT if folder.name == "gpt2" else None).open()
-    member.translate(LINES[:2], beam=2)
+    member.translate(LINES[:2], SearchSettings(beam=2))
     forced_log_probs(member, LINES[:1], member.encode_targets(["the dog"]))
     return member
 

@@ -18,6 +18,7 @@ from cgbench.models.external import token_space
 from cgbench.models.external.member import Head
 from cgbench.models.external.opening import plan_member
 from cgbench.models.external.token_space import Measurement, measure_in_token_space, measure_states
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
 REFERENCES = [
@@ -56,13 +57,13 @@ def files_of(folder):
 
 def test_measures_are_those_of_an_ensemble_in_memory(members, small, tmp_path):
     measure_in_token_space(
-        Measurement(members, LINES, references=REFERENCES, search={"beam": 2}),
+        Measurement(members, LINES, references=REFERENCES, search=SearchSettings(beam=2)),
         tmp_path / "out",
         Local(1),
     )
     rows = rows_of(tmp_path / "out")
     opened = [member.open() for member in members]
-    translations = [best for best, *_ in opened[0].translate(LINES, beam=2)]
+    translations = [best for best, *_ in opened[0].translate(LINES, SearchSettings(beam=2))]
     given = opened[0].encode_targets(REFERENCES)
     assert [row["hypothesis"] for row in rows] == [best.text for best in translations]
     for number, line in enumerate(LINES):
@@ -86,7 +87,7 @@ class Killed(BaseException):
 def test_killed_between_any_two_files_it_goes_on_to_the_same_bytes(
     members, small, tmp_path, monkeypatch
 ):
-    work = Measurement(members, LINES, references=REFERENCES, search={"beam": 2})
+    work = Measurement(members, LINES, references=REFERENCES, search=SearchSettings(beam=2))
     measure_in_token_space(work, tmp_path / "whole", Local(1))
     expected = files_of(tmp_path / "whole")
     assert len(expected) == 3  # and no states are left behind
@@ -141,7 +142,7 @@ def test_one_member_is_in_memory_at_a_time(members, tmp_path, monkeypatch):
 
     monkeypatch.setattr(token_space.Planned, "open", watch)
     measure_in_token_space(
-        Measurement(members, LINES, search={"beam": 1}), tmp_path / "out", Local(1)
+        Measurement(members, LINES, search=SearchSettings(beam=1)), tmp_path / "out", Local(1)
     )
     assert (
         len(most) == 3 and max(most) <= 2

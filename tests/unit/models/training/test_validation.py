@@ -13,6 +13,7 @@ from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.search import beam_search
+from cgbench.models.search_settings import SearchSettings
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training import validation
 from cgbench.models.training.distributed import Processes
@@ -64,7 +65,7 @@ def test_what_is_decoded_is_what_the_search_finds(corpus, model, beam):
     assert sorted(found) == list(range(9))
     for row, line in enumerate(lines_of(corpus, "valid.de")):
         source = Ragged.pack(check.subwords.encode_source([line]))
-        ((best, *_),) = beam_search([model], source, beam=beam)
+        ((best, *_),) = beam_search([model], source, SearchSettings(beam=beam))
         assert found[row] == check.subwords.decode_target(best.tokens.tolist())
 
 
@@ -155,9 +156,9 @@ def test_no_right_answer_is_cut_short(corpus, model, tmp_path, monkeypatch, word
     check = validation_of(tmp_path, validate_metric="exact_match", max_tokens=512, max_length=512)
     limits = []
 
-    def note(members, source, beam, max_length_extra):
-        limits.append(max_length_extra)
-        return beam_search(members, source, beam=beam, max_length_extra=max_length_extra)
+    def note(members, source, settings):
+        limits.append(settings.max_length_extra)
+        return beam_search(members, source, settings)
 
     monkeypatch.setattr(validation, "beam_search", note)
     check(model)

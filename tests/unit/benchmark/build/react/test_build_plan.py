@@ -1,13 +1,13 @@
 """The keys of a build's steps: what changes them, and what leaves them as they were."""
 
-import inspect
+from dataclasses import asdict
 
 import pytest
 
 from cgbench.benchmark.build.react.build_plan import plan_build
-from cgbench.benchmark.build.react.ensemble_options import EnsembleOptions
 from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.errors import InputError
+from cgbench.models.search_settings import SearchSettings
 
 
 @pytest.fixture
@@ -31,27 +31,14 @@ def plan(tmp_path):
 
 def test_the_length_limit_is_in_the_key_of_the_uncertainty_alone(plan):
     usual = plan()
-    limits = {"max_length_ratio": 1.2, "max_length_extra": 10}
-    assert usual.uncertainty.config == {"beam": 5, "device": "cpu", "shard": 500, **limits}
+    search = asdict(SearchSettings())
+    assert usual.uncertainty.config == {"device": "cpu", "shard": 500, **search}
     assert usual.uncertainty.revision == 3
     assert plan(max_length_ratio=1.2, max_length_extra=10).uncertainty.key == usual.uncertainty.key
     for change in ({"max_length_ratio": 4.0}, {"max_length_extra": 50}):
         other = plan(**change)
         assert other.uncertainty.config == usual.uncertainty.config | change
         assert [step.key for step in other.steps[:-2]] == [step.key for step in usual.steps[:-2]]
-
-
-def test_the_default_limit_is_that_of_the_search():
-    pytest.importorskip("torch")
-    from cgbench.models.search import beam_search
-
-    defaults = {
-        name: argument.default
-        for name, argument in inspect.signature(beam_search).parameters.items()
-    }
-    config = EnsembleOptions()
-    assert config.max_length_ratio == defaults["max_length_ratio"]
-    assert config.max_length_extra == defaults["max_length_extra"]
 
 
 @pytest.mark.parametrize(

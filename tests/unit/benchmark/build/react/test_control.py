@@ -22,10 +22,11 @@ from cgbench.benchmark.candidates.matching import (
     shown_balance,
     worst,
 )
-from cgbench.benchmark.candidates.pool_scan import Scan, content_of, scan
+from cgbench.benchmark.candidates.pool_scan import Scan, scan
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
+from cgbench.text.hashes import content_of
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
