@@ -13,15 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cgbench.models.config.measures import SEQUENCE_MEASURES
 from cgbench.models.search import not_finite
 from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
-from cgbench.models.uncertainty import (
-    SEQUENCE_MEASURES,
-    RunningMeasures,
-    derive_sequences,
-    derive_tokens,
-)
+from cgbench.models.uncertainty import RunningMeasures, derive_sequences, derive_tokens
 
 TABLE = 1 << 23  # logits of all members: 32 MB, to stay in the cache
 ROWS = (
@@ -56,7 +52,7 @@ def score_hypotheses(
     :param hypotheses: N arrays of target ids with the end token.
     :param batch_tokens: maximum tokens on either side of a batch, with padding.
     :param done: called with the number of sentences of every finished batch.
-    :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64
+    :returns: the names of :data:`~cgbench.models.config.measures.SEQUENCE_MEASURES`, each a float64
         array ``[N]``.
     """
     if len(sources) != len(hypotheses):
@@ -104,7 +100,7 @@ def measure_members(
     :param tokens: ``[T]`` ids of the hypotheses, concatenated; on the device of the logits.
     :param lengths: of the N hypotheses, each at least 1 (sum T).
     :param at_once: number of tokens whose logits are in memory simultaneously.
-    :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64
+    :returns: the names of :data:`~cgbench.models.config.measures.SEQUENCE_MEASURES`, each a float64
         array ``[N]``.
     """
     if tokens.device.type == "cpu" and len(lengths):

@@ -11,7 +11,7 @@ from small_build import CANDIDATES, SMALL, copy_build
 from small_release import build_release
 
 from cgbench.benchmark.candidates.selection import given_degree, parts_of_candidates
-from cgbench.models.uncertainty import SEQUENCE_MEASURES
+from cgbench.models.config.measures import SEQUENCE_MEASURES
 
 DROP = ("--set", "drop_reference=1/10", "--set", "drop=1/30")
 

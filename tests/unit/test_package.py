@@ -11,6 +11,7 @@ import pytest
 
 import cgbench
 
+TEXTS = ("train", "pool")
 HEAVY = ("numpy", "torch", "pandas", "numba", "click", "yaml", "pyarrow", "sacrebleu")
 
 
@@ -122,6 +123,27 @@ def test_training_and_translating_load_no_compiler_of_torch(tmp_path):
     for loaded in (trained, loaded_by(*words)):
         assert "torch" in loaded
         assert not {"torch._dynamo", "sympy"} & {*loaded}
+
+
+def test_a_search_for_candidates_needs_neither_torch_nor_pandas(demo, tmp_path, monkeypatch):
+    """Their imports take longer than the search in a small pool."""
+    monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
+    train, pool = ([str(demo / f"{text}.{side}") for side in ("de", "en")] for text in TEXTS)
+    words = ["--train", *train, "--pool", *pool, "--languages", "de,en", "--jobs", "1"]
+    words += ["--until", "candidates", "--out", str(tmp_path / "out")]
+    loaded = loaded_by("build-react", *words, "--dry-run")
+    assert "cgbench.benchmark.candidates.cut" in loaded
+    assert not {"torch", "pandas"} & {*loaded}
+
+
+def test_a_command_ends_without_a_search_for_garbage():
+    """With torch, it takes half a second."""
+    code = (
+        "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0));"
+        " from cgbench.cli import main; main(['--version'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "True"
 
 
 def test_what_editors_see_is_what_runs():

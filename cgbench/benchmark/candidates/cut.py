@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.candidates.pool_scan import NO_LIMIT, arrow
+from cgbench.benchmark.candidates.pool_scan import NO_LIMIT, arrow, number_table, numbers_of
 from cgbench.files import atomic_path, write_atomic, write_json
 from cgbench.machine import in_threads
 from cgbench.text.blocks import padded_text, read_blocks, release_memory
@@ -41,7 +41,7 @@ class Cut:
         for side, texts in (("source", self.sources), ("target", self.targets)):
             write_atomic(folder / f"candidates.{side}", b"\n".join([*texts, b""]))
         with atomic_path(folder / "candidates.parquet") as temporary:
-            pyarrow.parquet.write_table(pyarrow.table(self.rows), temporary, compression="zstd")
+            pyarrow.parquet.write_table(number_table(self.rows), temporary, compression="zstd")
         write_json(folder / "counts.json", self.counts)
 
 
@@ -136,7 +136,7 @@ def read_parts(files: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
         # read_table would load pyarrow.dataset, 20 MB of code.
         with pyarrow.parquet.ParquetFile(file_path) as file:
             table = file.read(columns=list(COLUMNS), use_threads=False)
-        return {name: table[name].to_numpy() for name in COLUMNS}
+        return numbers_of(table, COLUMNS)
 
     return in_threads(read, files, 2, 2)
 

@@ -30,7 +30,7 @@ import json
 import os
 import queue
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -439,9 +439,28 @@ def arrow() -> Any:
     return pyarrow
 
 
+def number_table(columns: Mapping[str, np.ndarray]) -> Any:
+    """A pyarrow table of numbers, without ``pyarrow.table``: this imports pandas if it is
+    installed, which takes longer than the scan of a small text.
+    """
+    pyarrow = arrow()
+
+    def column(values: np.ndarray) -> Any:
+        kind, buffer = pyarrow.from_numpy_dtype(values.dtype), np.ascontiguousarray(values)
+        return pyarrow.Array.from_buffers(kind, len(values), [None, pyarrow.py_buffer(buffer)])
+
+    arrays = [column(values) for values in columns.values()]
+    return pyarrow.Table.from_arrays(arrays, names=list(columns))
+
+
+def numbers_of(table: Any, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Columns of a :func:`number_table` by name, without ``to_numpy``, which imports pandas."""
+    return {name: np.from_dlpack(table[name].combine_chunks()) for name in names}
+
+
 def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, Any]) -> None:
     pyarrow = arrow()
-    table = pyarrow.table(columns).replace_schema_metadata(
+    table = number_table(columns).replace_schema_metadata(
         {_KEY: json.dumps(counts, sort_keys=True).encode()}
     )
     with atomic_path(path) as temporary:

@@ -11,11 +11,11 @@ from small_ensemble import learn_subwords, write_member
 from twins_uncertainty import sequence_measures
 
 from cgbench.errors import InputError
+from cgbench.models.config.measures import SEQUENCE_MEASURES
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
 from cgbench.models.search_settings import SearchSettings
-from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
 LINES = ["die katze schläft", "", "der hund", " \t", "ein vogel sieht den vogel laut", "katze"] * 3
 

@@ -9,9 +9,10 @@ from torch import nn
 from twins_uncertainty import sequence_measures
 
 from cgbench.models import teacher_forcing
+from cgbench.models.config.measures import SEQUENCE_MEASURES
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.teacher_forcing import measure_members, score_hypotheses
-from cgbench.models.uncertainty import SEQUENCE_MEASURES, RunningMeasures
+from cgbench.models.uncertainty import RunningMeasures
 
 
 def members_of(logits):

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from twins_uncertainty import by_definition, sequence_measures
 
 from cgbench.errors import InputError
-from cgbench.models.uncertainty import (
+from cgbench.models.config.measures import (
     DISAGREEMENT,
     DISTRIBUTION,
     SEQUENCE_MEASURES,
     TOKEN_MEASURES,
-    RunningMeasures,
-    token_measures,
 )
+from cgbench.models.uncertainty import RunningMeasures, token_measures
 
 # Three members, two steps, four tokens; the hypothesis is (1, 3). Worked through by hand from the
 # formulas of Malinin and Gales (2021), and agreed upon by their released code.

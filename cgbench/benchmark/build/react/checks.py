@@ -17,6 +17,7 @@ from cgbench.benchmark.candidates.strata import FEWEST
 from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.candidates.uncertainty import REFERENCE
 from cgbench.errors import InputError, argument
+from cgbench.models.config.measures import DISAGREEMENT, SEQUENCE_MEASURES
 from cgbench.request import flat_values
 from cgbench.settings import did_you_mean
 from cgbench.text.corpus import ParallelText
@@ -54,8 +55,6 @@ def check_measures(request: BuildRequest, inputs: Inputs) -> None:
     :raises InputError: an unknown measure; its input is missing; or it is constant with a single
         member.
     """
-    from cgbench.models.uncertainty import DISAGREEMENT, SEQUENCE_MEASURES
-
     name = request.ranking.uncertainty
     if name not in SEQUENCE_MEASURES:
         raise InputError(

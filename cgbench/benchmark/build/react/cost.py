@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from cgbench.benchmark.build.react.build_plan import Plan
 from cgbench.benchmark.build.react.checks import check_enough, size_warnings
@@ -41,7 +42,7 @@ from cgbench.text.streams import COMPRESSED
 DAY = 24 * 3600.0
 READ = 200_000  # pairs at the beginning of a text, from which its sample is spread
 KNOWN, POOL = 1 << 15, 1 << 12  # maximum pairs of the samples: of the training text, of the pool
-TRAINED, TRANSLATED = 300, 16  # pairs that a timed model trains on, and translates
+FEW, TRANSLATED = 300, 16  # pairs that a timed model trains on, and translates
 LEAST = 0.1  # seconds of the timed updates
 BATCH = 1024  # maximum tokens of a timed update; an update takes time by its tokens
 PACKED = dict.fromkeys((*COMPRESSED, ".parquet"), 3)  # bytes of text per byte of such a file
@@ -193,6 +194,16 @@ def _sample(texts: Sequence[PlannedText], folder: Path, size: int) -> Sample:
     return Sample(paths, len(pairs), text_bytes / max(1, sample_bytes), complete)
 
 
+def _beginnings(files: Texts, folder: Path) -> Texts:
+    """The first :data:`FEW` lines of both files, in ``folder``."""
+    folder.mkdir(exist_ok=True)
+    source, target = folder / "source", folder / "target"
+    for path, beginning in zip(files, (source, target), strict=True):
+        with path.open("rb") as file:
+            beginning.write_bytes(b"".join(islice(file, FEW)))
+    return source, target
+
+
 def _measure_text(
     plan: Plan, train: Sample, pool: Sample, folder: Path
 ) -> tuple[float, float, dict[str, int]]:
@@ -201,21 +212,28 @@ def _measure_text(
     """
     filters, pairs = plan.request.filters, index_pair(*pool.files)
     files = train.files if filters.degree_side == "source" else train.files[::-1]
-    for run in ("first", "second"):  # the first loads compiled code
-        (folder / run).mkdir()
+    sides = filters.degree_side, filters.filter_sides
+
+    def learn_and_scan(text: Texts, corpus: ParallelText, out: Path) -> tuple[float, float, Any]:
+        """Seconds to learn, seconds to scan, and the counts of the scan."""
+        out.mkdir()
         began = _clock("cpu")
         ngrams, words = learn_sides(
-            *files, min_count=filters.ngram_min_count, word_min_count=filters.word_min_count
+            *text, min_count=filters.ngram_min_count, word_min_count=filters.word_min_count
         )
         learned = _clock("cpu")
-        sides = filters.degree_side, filters.filter_sides
-        scanned = scan(Scan(pairs, 0, ngrams, words, *sides), folder / run)
-        ended = _clock("cpu")
+        scanned = scan(Scan(corpus, 0, ngrams, words, *sides), out)
+        return learned - began, _clock("cpu") - learned, scanned
+
+    # A run on a few pairs loads compiled code.
+    few = index_pair(*_beginnings(pool.files, folder / "few pool"))
+    learn_and_scan(_beginnings(files, folder / "few train"), few, folder / "few")
+    learning, scanning, scanned = learn_and_scan(files, pairs, folder / "scan")
     bounds = Bounds(filters.min_length, filters.max_length, filters.degree_side)
     lengths = count_lengths([scanned["lengths"]], bounds)
     # All that could be candidates, as the build would cut them.
     possible = cut(
-        scan_parts([folder / "second"]),
+        scan_parts([folder / "scan"]),
         (pairs,),
         size=lengths["within_length"],
         bounds=bounds,
@@ -232,7 +250,7 @@ def _measure_text(
     counts = {name: round(count * pool.times) for name, count in counts.items()}
     size = resolve_amount("candidates", filters.candidates, counts["within_length"])
     counts["candidates"] = min(size, counts["candidates"])
-    return learned - began, ended - learned, counts
+    return learning, scanning, counts
 
 
 def _clock(device: str) -> float:
@@ -282,10 +300,7 @@ def _time_training(files: Texts, preset: Preset, folder: Path, device: str) -> f
         batch = max(BATCH, training.max_length)
         times *= training.max_tokens / batch
     subwords, plain = Subwords.learn(*files, preset.text), replace(preset, method=MethodConfig())
-    fewer = (folder / "source", folder / "target")  # every run encodes them
-    for path, beginning in zip(files, fewer, strict=True):
-        with path.open("rb") as file:
-            beginning.write_bytes(b"".join(islice(file, TRAINED)))
+    fewer = _beginnings(files, folder)  # every run encodes them
 
     def spent(updates: int) -> float:
         settings = {**STILL, "max_updates": updates, "max_tokens": batch, "accumulation": 1}

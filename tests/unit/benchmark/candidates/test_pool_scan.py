@@ -17,7 +17,7 @@ from text_files import write_pairs
 from cgbench.benchmark.candidates import cut as cut_module
 from cgbench.benchmark.candidates import pool_scan as pool_module
 from cgbench.benchmark.candidates.cut import Bounds, Cut, count_lengths, cut
-from cgbench.benchmark.candidates.pool_scan import Scan, scan
+from cgbench.benchmark.candidates.pool_scan import Scan, number_table, numbers_of, scan
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
@@ -33,6 +33,25 @@ spaced = st.tuples(texts, st.sampled_from(["", " ", "\t"])).map(
     lambda parts: parts[0].replace(" ", "  ") + parts[1]
 )
 pairs = st.tuples(texts | spaced, texts | spaced)
+
+
+@given(st.lists(st.floats(allow_nan=True), max_size=9), st.sampled_from([1, 2]))
+def test_a_table_of_numbers_is_that_of_pyarrow(values, step):
+    columns = {
+        "degree": np.array(values)[::step],
+        "line": np.arange(len(values), dtype=np.int32)[::step],
+        "content": np.arange(len(values), dtype=np.uint64)[::step],
+    }
+    table = number_table(columns)
+    pyarrow_table = pyarrow.table(columns)
+    assert table.schema == pyarrow_table.schema
+    assert [column.to_pylist() for column in table.columns[1:]] == [
+        column.to_pylist() for column in pyarrow_table.columns[1:]
+    ]
+    parts = pyarrow.concat_tables([table, table])
+    for name, column in numbers_of(parts, columns).items():
+        assert column.dtype == columns[name].dtype
+        np.testing.assert_array_equal(column, np.tile(columns[name], 2))
 
 
 @pytest.fixture(autouse=True)

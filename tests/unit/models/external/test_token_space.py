@@ -14,12 +14,12 @@ from twins_uncertainty import sequence_measures
 
 from cgbench.engines import Local
 from cgbench.models import checkpoints, teacher_forcing
+from cgbench.models.config.measures import SEQUENCE_MEASURES
 from cgbench.models.external import token_space
 from cgbench.models.external.member import Head
 from cgbench.models.external.opening import plan_member
 from cgbench.models.external.token_space import Measurement, measure_in_token_space, measure_states
 from cgbench.models.search_settings import SearchSettings
-from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
 REFERENCES = [
     "the dog sleeps",
