@@ -95,7 +95,7 @@ def _requests(kinds: Sequence[type[Request]], values: Mapping[str, Any]) -> list
     """The requests of a command, each with the values that it has a field for; the first one has
     the unknown ones.
     """
-    owners = {name: kind for kind in reversed(kinds) for name in leaves_of(kind)}
+    owners = {name: kind for kind in kinds for name in leaves_of(kind)}
     return [
         kind(
             **{name: value for name, value in values.items() if owners.get(name, kinds[0]) is kind}

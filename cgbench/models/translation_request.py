@@ -235,7 +235,7 @@ class TranslateRequest(Request):
     )
     acceptance: TextAcceptance = option(
         default=TextAcceptance(),
-        help="Whether doubtful pairs of a translation memory are read (TextAcceptance)",
+        help="Whether doubtful pairs, of a memory or for shots, are read (TextAcceptance)",
     )
 
     @property

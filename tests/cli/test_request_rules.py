@@ -22,7 +22,7 @@ from cgbench.commands import options
 from cgbench.commands.click_types import FilesType
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError, printable
-from cgbench.request import Request
+from cgbench.request import Request, leaves_of
 from cgbench.text.remote import as_given
 
 PAIRS = 12  # pairs of options per command, drawn with a fixed seed
@@ -165,6 +165,13 @@ def test_python_refuses_what_the_command_refuses(name, monkeypatch, tmp_path):
             assert command_error == python_error, words
             compared += 1
     assert compared
+
+
+@pytest.mark.parametrize("name", sorted(OF_REQUESTS))
+def test_an_option_belongs_to_one_request(name):
+    """Else only one of them would receive its value."""
+    names = [field for kind in OF_REQUESTS[name].callback.kinds for field in leaves_of(kind)]
+    assert len(set(names)) == len(names)
 
 
 def test_no_command_checks_a_request():

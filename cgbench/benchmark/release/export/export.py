@@ -26,6 +26,7 @@ from cgbench.request import KW_ONLY, Request, accepts, fields_of, flat_values, g
 from cgbench.request_fields import Field
 from cgbench.text.inputs import as_column
 from cgbench.text.joins import Examples
+from cgbench.text.normalisation import TextAcceptance
 from cgbench.text.output_checks import check_outputs
 
 RECORD = "cgbench.json"  # in an export: its target and release
@@ -86,6 +87,9 @@ class ExportRequest(Request):
     choice: ShotsOptions = option(
         default=ShotsOptions(), help="How shots are chosen (ShotsOptions)"
     )
+    acceptance: TextAcceptance = option(
+        default=TextAcceptance(), help="Whether doubtful pairs are read (TextAcceptance)"
+    )
 
     @staticmethod
     def added_fields(packages: bool = False) -> dict[str, Field]:
@@ -144,7 +148,8 @@ def export(request: ExportRequest) -> list[str]:
 
 def _check_effects(request: ExportRequest, target: ExportTarget) -> None:
     """Refuse options that the target does not take, and a target without what it needs."""
-    shots = () if "shots" in target.takes else fields_of(ShotsOptions)
+    of_shots = (*fields_of(ShotsOptions), *fields_of(TextAcceptance))
+    shots = () if "shots" in target.takes else of_shots
     others = [name for name in (*SHARED, *shots) if name not in target.takes]
     useless = [name for name in others if name in given_values(request)]
     useless += [name for name in request.target_options or {} if name not in target.option_fields]
@@ -166,7 +171,12 @@ def shots_for(request: ExportRequest, release: Release) -> ShotChooser | None:
 
     def choose(lines: Sequence[str]) -> list[ChosenShots]:
         return choose_shots(
-            ShotsRequest(list(lines), exclude=reserved_pairs(release), choice=choice)
+            ShotsRequest(
+                list(lines),
+                choice=choice,
+                exclude=reserved_pairs(release),
+                acceptance=request.acceptance,
+            )
         )
 
     return choose

@@ -74,7 +74,8 @@ def choose_shots(request: ShotsRequest) -> list[ChosenShots]:
         raise InputError(f"{argument(missing)} is missing; shots need a number and training pairs")
     lines, name = lines_of(request.sources, "sources")
     excluded = [(line, "") for line in lines] + [tuple(pair) for pair in request.exclude]
-    chooser = _Chooser(choice, choice.shots, _pairs_of(choice), excluded)
+    pairs = _pairs_of(choice.shots_from, request.acceptance.accept_text)
+    chooser = _Chooser(choice, choice.shots, pairs, excluded)
     choices = chooser.choose(lines)
     if chooser.unproved:
         warn(
@@ -84,8 +85,7 @@ def choose_shots(request: ShotsRequest) -> list[ChosenShots]:
     return choices
 
 
-def _pairs_of(choice: ShotsOptions) -> list[Pair]:
-    source: Any = choice.shots_from
+def _pairs_of(source: Any, accept: bool) -> list[Pair]:
     if (
         isinstance(source, (list, tuple))
         and len(source) == 2
@@ -98,7 +98,7 @@ def _pairs_of(choice: ShotsOptions) -> list[Pair]:
             )
         return list(zip(*source, strict=True))
     corpus = as_corpus(source, role="shots_from")
-    check_pairs([corpus], accept=choice.acceptance.accept_text)
+    check_pairs([corpus], accept=accept)
     return list(read_pairs(corpus))
 
 

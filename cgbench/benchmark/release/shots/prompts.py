@@ -34,10 +34,12 @@ def with_shots(
         )
     choices = None
     if options.choice.given:
-        # Of a command, the setting belongs to the translation.
-        accept = request.acceptance.accept_text or options.choice.acceptance.accept_text
-        choice = changed(options.choice, accept_text=accept)
-        shots = ShotsRequest(request.sources, exclude=list(reserved), choice=choice)
+        shots = ShotsRequest(
+            request.sources,
+            choice=options.choice,
+            exclude=list(reserved),
+            acceptance=request.acceptance,
+        )
         choices = choose_shots(shots)
     if options.write_prompts is not None:
         count = write_prompts(as_path(options.write_prompts), request, choices)

@@ -49,9 +49,6 @@ class ShotsOptions(Request):
         help="Minimum count in --shots-from for an n-gram to be known, for --shots-by cover",
         least=1,
     )
-    acceptance: TextAcceptance = option(
-        default=TextAcceptance(), help="Whether doubtful pairs are read (TextAcceptance)"
-    )
 
 
 class ShotsRequest(Request):
@@ -67,6 +64,9 @@ class ShotsRequest(Request):
     exclude: Pairs = option(
         default=(),
         help="Pairs of sentences that are never shots",
+    )
+    acceptance: TextAcceptance = option(
+        default=TextAcceptance(), help="Whether doubtful pairs are read (TextAcceptance)"
     )
 
 
