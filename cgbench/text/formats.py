@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from itertools import zip_longest
+from itertools import islice
 from pathlib import Path
 
 from cgbench.errors import InputError, argument
@@ -25,6 +25,7 @@ from cgbench.text.streams import (
 )
 
 Pair = tuple[str, str]
+_LINES = 1024  # of each side at once, which is faster than pair by pair
 HEADERS = {
     *(
         "source",
@@ -168,15 +169,17 @@ def read_pairs(spec: CorpusSpec) -> Iterator[Pair]:
 
 def _zip_sides(source: Path, target: Path) -> Iterator[Pair]:
     first, second = read_text(source), read_text(target)
-    for row_number, (left, right) in enumerate(zip_longest(first, second), 1):
-        if left is None or right is None:
-            short, long = (
-                row_number - 1,
-                row_number + sum(1 for _ in first) + sum(1 for _ in second),
-            )
-            lines = (short, long) if left is None else (long, short)
-            raise unequal_sides(source, lines[0], target, lines[1])
-        yield left, right
+    lines = 0
+    while True:
+        left, right = list(islice(first, _LINES)), list(islice(second, _LINES))
+        yield from zip(left, right, strict=False)
+        if len(left) != len(right):
+            source_lines = lines + len(left) + sum(1 for _ in first)
+            target_lines = lines + len(right) + sum(1 for _ in second)
+            raise unequal_sides(source, source_lines, target, target_lines)
+        if not left:
+            return
+        lines += len(left)
 
 
 def unequal_sides(source: Path, lines: int, target: Path, target_lines: int) -> InputError:

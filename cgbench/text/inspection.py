@@ -14,7 +14,8 @@ from typing import TypeAlias
 from cgbench.errors import InputError, argument, warn
 from cgbench.text.formats import CorpusSpec, Pair, open_corpus, read_pairs
 from cgbench.text.normalisation import SIDES, Normalisation
-from cgbench.text.pairing import Run, find_faults
+from cgbench.text.pair_sample import PairSample, Run
+from cgbench.text.pairing import find_faults
 from cgbench.text.profile import CASE, ENOUGH, FormContrast, Profile, contrasts, profile
 from cgbench.text.sampling import sample_text, spread_runs
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
@@ -44,6 +45,11 @@ class CorpusSample:
     def profiles(self) -> tuple[Profile, Profile]:
         """Of source and target."""
         return profile(pair[0] for pair in self.pairs), profile(pair[1] for pair in self.pairs)
+
+    @cached_property
+    def in_runs(self) -> PairSample:
+        """The consecutive pairs, for :func:`find_faults`."""
+        return PairSample(self.runs)
 
     @property
     def label(self) -> str:
@@ -311,7 +317,7 @@ def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> li
 
 def _unpaired(sample: CorpusSample, train: CorpusSample) -> list[Finding]:
     """Pairs that are no pairs, with the first line of each fault."""
-    faults = find_faults(sample.runs, None if sample is train else train.runs)
+    faults = find_faults(sample.in_runs, None if sample is train else train.in_runs)
     return [
         Finding(f"{sample.label}: {fault.text}, from line {fault.line:,}; {fault.remedy}", True)
         for fault in faults

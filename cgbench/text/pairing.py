@@ -1,20 +1,20 @@
 """Pairs that are no pairs: shifted, swapped or copied sides, other scripts, wrong encodings.
 
-Each check is a cheap signal on a sample of a corpus (:mod:`cgbench.text.sampling`), whose order and
-line numbers are known. A check gives the first line that it concerns, or nothing. The thresholds
-leave room for the noise of real corpora: a few wrong pairs are normal.
+Each check is a cheap signal on a sample of a corpus (:mod:`cgbench.text.pair_sample`), whose order
+and line numbers are known. A check gives the first line that it concerns, or nothing. The
+thresholds leave room for the noise of real corpora: a few wrong pairs are normal.
 """
 
 import math
-import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+
+import numpy as np
 
 from cgbench.text.damage import repair_mojibake
-from cgbench.text.shifts import Pair, Run, find_shift
+from cgbench.text.pair_sample import PairSample, different
+from cgbench.text.shifts import find_shift
 
 LEAST_LINES = 10
 MOST_SHARE = 0.05
@@ -27,7 +27,6 @@ ROUNDS = 3
 ABOUT_HALF = 0.25
 CLEARLY = 1.25
 GROWN = 256  # longest pairs that tell the languages where the beginning does not
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -39,19 +38,21 @@ class Fault:
     remedy: str = "fix or remove these pairs"
 
 
-def find_faults(runs: Sequence[Run], training: Sequence[Run] | None = None) -> list[Fault]:
+def find_faults(sample: PairSample, training: PairSample | None = None) -> list[Fault]:
     """The faults of the pairs of a corpus.
 
-    :param runs: a sample of it. ``training``: one of the training corpus, if that is another.
+    :param training: a sample of the training corpus, if that is another.
     """
+    if not sample:
+        return []
     checks = (
-        _shifted(runs),
-        _swaps(runs, training),
-        _copies(runs),
-        *(_other_script(runs, training or runs, side) for side in (0, 1)),
+        _shifted(sample),
+        _swaps(sample, training),
+        _copies(sample),
+        *(_other_script(sample, training or sample, side) for side in (0, 1)),
         _share(
-            runs,
-            lambda pair: any(map(_is_mojibake, pair)),
+            sample,
+            [any(map(_is_mojibake, pair)) for pair in sample.pairs],
             "were decoded from UTF-8 by another encoding (mojibake)",
             MOJIBAKE_SHARE,
         ),
@@ -59,9 +60,9 @@ def find_faults(runs: Sequence[Run], training: Sequence[Run] | None = None) -> l
     return [fault for fault in checks if fault]
 
 
-def _shifted(runs: Sequence[Run]) -> Fault | None:
+def _shifted(sample: PairSample) -> Fault | None:
     """The fault of one side that is some lines ahead."""
-    shift = find_shift(runs)
+    shift = find_shift(sample)
     if shift is None:
         return None
     ahead, behind = ("target", "source") if shift.by < 0 else ("source", "target")
@@ -74,55 +75,56 @@ def _shifted(runs: Sequence[Run]) -> Fault | None:
 
 
 def _share(
-    runs: Sequence[Run],
-    is_wrong: Callable[[Pair], bool],
-    text: str,
-    most: float = MOST_SHARE,
+    sample: PairSample, wrong: np.ndarray | list[bool], text: str, most: float = MOST_SHARE
 ) -> Fault | None:
     """The fault of pairs that are wrong by themselves, if they are too many."""
-    wrong = {first + row: is_wrong(pair) for first, run in runs for row, pair in enumerate(run)}
-    count = sum(wrong.values())
-    if count < LEAST_LINES or count <= most * len(wrong):
+    is_wrong = np.asarray(wrong, bool)
+    count = int(is_wrong.sum())
+    if count < LEAST_LINES or count <= most * len(is_wrong):
         return None
     return Fault(
-        f"{count:,} of {len(wrong):,} pairs that were checked {text}", _first_line(wrong, most)
+        f"{count:,} of {len(is_wrong):,} pairs that were checked {text}",
+        sample.lines[_first_row(is_wrong, most)],
     )
 
 
-def _first_line(wrong: dict[int, bool], most: float) -> int:
-    """The first line of the stretch that has the most wrong lines beyond the share of noise: single
+def _first_row(is_wrong: np.ndarray, most: float) -> int:
+    """The first row of the stretch that has the most wrong rows beyond the share of noise: single
     ones before it are noise.
     """
     begin, excess = 0, 0.0
     first, largest = 0, 0.0
-    for line, is_wrong in wrong.items():
+    for row, excess_of_row in enumerate((is_wrong - most).tolist()):
         if excess <= 0:
-            begin, excess = line, 0.0
-        excess += is_wrong - most
+            begin, excess = row, 0.0
+        excess += excess_of_row
         if excess > largest:
             first, largest = begin, excess
     return first
 
 
-def _copies(runs: Sequence[Run]) -> Fault | None:
+def _copies(sample: PairSample) -> Fault | None:
     """The fault of equal sides, unless the sides are of one language, as in corpora of edits, where
     some texts need none.
     """
-    others = [pair for _, run in runs for pair in run if _words(pair[0]) != _words(pair[1])]
-    if others and sum(map(_likeness, others)) > EDITED * len(others):
+    sides = zip(*sample.word_lists, strict=True)
+    equal = np.array([source == target for source, target in sides])
+    if not equal.all() and _likeness(sample)[~equal].mean() > EDITED:
         return None
-    return _share(runs, _is_copy, "have the same text on both sides")
+    is_long = sample.words[0].lengths > 3
+    return _share(sample, equal & is_long, "have the same text on both sides")
 
 
-def _likeness(pair: Pair) -> float:
-    """The share of the words of a pair that are on both sides."""
-    source, target = (set(_words(text)) for text in pair)
-    return len(source & target) / max(1, len(source | target))
-
-
-def _is_copy(pair: Pair) -> bool:
-    words = _WORD.findall(pair[0].casefold())
-    return len(words) > 3 and words == _WORD.findall(pair[1].casefold())
+def _likeness(sample: PairSample) -> np.ndarray:
+    """The share of the words of each pair that are on both sides."""
+    size = len(sample.vocabulary)
+    source, target = (different(words.rows * size + words.numbers) for words in sample.words)
+    both = np.append(source, target)
+    on_sides, in_pair = (
+        np.bincount(words // size, minlength=len(sample)) for words in (both, different(both))
+    )
+    likeness: np.ndarray = (on_sides - in_pair) / in_pair.clip(min=1)
+    return likeness
 
 
 def _is_mojibake(text: str) -> bool:
@@ -132,7 +134,6 @@ def _is_mojibake(text: str) -> bool:
 # Scripts.
 
 
-@cache
 def _script(character: str) -> str:
     """The script of a letter; empty for other characters. Scripts of one language are one."""
     if not character.isalpha():
@@ -141,26 +142,32 @@ def _script(character: str) -> str:
     return "CJK" if name in ("HIRAGANA", "KATAKANA", "HANGUL", "KATAKANA-HIRAGANA") else name
 
 
-def _script_of(text: str) -> str:
-    """The script of most letters of a line; empty if it has few letters or no such script."""
-    letters = Counter(filter(None, map(_script, text)))
-    if letters.total() < 5:
-        return ""
-    script, count = letters.most_common(1)[0]
-    return script if count > 0.6 * letters.total() else ""
+def _scripts(sample: PairSample, side: int) -> list[str]:
+    """The script of most letters of each text; empty if it has few letters or no such script."""
+    counts = sample.count_characters(side, _script)
+    counts.pop("", None)
+    if not counts:
+        return [""] * len(sample)
+    names, letters = [*counts], np.array([*counts.values()])
+    total, most = letters.sum(axis=0), letters.max(axis=0)
+    is_clear = (total >= 5) & (most > 0.6 * total)
+    return [
+        names[number] if clear else ""
+        for number, clear in zip(letters.argmax(axis=0).tolist(), is_clear.tolist(), strict=True)
+    ]
 
 
-def _other_script(runs: Sequence[Run], training: Sequence[Run], side: int) -> Fault | None:
+def _other_script(sample: PairSample, training: PairSample, side: int) -> Fault | None:
     """Lines of a side in another script than that of the training corpus."""
-    usual = Counter(_script_of(pair[side]) for _, run in training for pair in run)
+    usual = Counter(_scripts(training, side))
     del usual[""]
     if not usual:
         return None
     script = usual.most_common(1)[0][0]
     name = ("source", "target")[side]
     return _share(
-        runs,
-        lambda pair: _script_of(pair[side]) not in ("", script),
+        sample,
+        [text_script not in ("", script) for text_script in _scripts(sample, side)],
         f"have a {name} in another script than {script.capitalize()}",
     )
 
@@ -168,115 +175,96 @@ def _other_script(runs: Sequence[Run], training: Sequence[Run], side: int) -> Fa
 # Sides of the other language.
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
-
-
-WordPair = tuple[list[str], list[str]]
-
-
-class _Languages:
-    """The words of both sides of a corpus, which tell a sentence's language."""
-
-    def __init__(self, pairs: Iterable[WordPair]) -> None:
-        self.source: Counter[str] = Counter()
-        self.target: Counter[str] = Counter()
-        for pair in pairs:
-            self._count(pair)
-        self._look_up()
-
-    def _count(self, pair: WordPair) -> None:
-        self.source.update(pair[0])
-        self.target.update(pair[1])
-
-    def _look_up(self) -> None:
-        self._sizes = math.log((self.target.total() + 1) / (self.source.total() + 1))
-        self._odds: dict[str, float] = {}
-
-    def add(self, pair: WordPair) -> None:
-        """Count a further pair."""
-        self._count(pair)
-        self._look_up()
-
-    def turned(self) -> "_Languages":
-        """The same with source and target exchanged."""
-        return _Languages([([*self.target.elements()], [*self.source.elements()])])
-
-    def source_odds(self, words: Iterable[str]) -> float:
-        """The log odds of a sentence to be of the source's language."""
-        return sum(map(self._odds_of, words))
-
-    def _odds_of(self, word: str) -> float:
-        """The log odds of a word; 0 if it is on neither side."""
-        odds = self._odds.get(word)
-        if odds is None:
-            source, target = self.source[word], self.target[word]
-            odds = math.log((source + 0.5) / (target + 0.5)) + self._sizes
-            odds = self._odds[word] = odds if source or target else 0.0
-        return odds
-
-    def are_swapped(self, pair: WordPair, least: float = ORIENTED) -> bool:
-        """Whether both sides are of the other's language."""
-        source, target = pair
-        return self.source_odds(source) < -least and self.source_odds(target) > least
-
-    def in_order(self, pair: WordPair, least: float = ORIENTED) -> WordPair:
-        """The pair, turned if its sides are swapped."""
-        return pair[::-1] if self.are_swapped(pair, least) else pair
-
-    def separation(self, pairs: Iterable[WordPair]) -> float:
-        """The log odds that distinguish the sides of all pairs, whatever their order."""
-        return sum(
-            abs(self.source_odds(first) - self.source_odds(second)) for first, second in pairs
-        )
-
-
-def _swaps(runs: Sequence[Run], training: Sequence[Run] | None) -> Fault | None:
+def _swaps(sample: PairSample, training: PairSample | None) -> Fault | None:
     """Pairs whose sides are swapped, by the words of the training corpus; in that itself, by the
     words of its beginning.
     """
     if training:
-        languages = _Languages(map(_words_of_sides, _pairs_of(training)))
+        odds = _odds(_count_words(training, np.zeros(len(training), bool)))
+        odds_of_word = dict(zip(training.vocabulary, odds.tolist(), strict=True))
+        odds = np.array([odds_of_word.get(word, 0.0) for word in sample.vocabulary])
     else:
-        pairs = list(map(_words_of_sides, _pairs_of(runs)))
-        languages = _separated(pairs, _Languages(pairs[:FIRST]))
-        grown = _separated(pairs, _grown(pairs))
-        if grown.separation(pairs) > CLEARLY * languages.separation(pairs):
-            languages = grown
-    return _share(
-        runs,
-        lambda pair: languages.are_swapped(_words_of_sides(pair)),
-        "have source and target swapped",
-    )
+        odds = _separated(sample, _odds(_beginning(sample)))
+        grown = _separated(sample, _odds(_grown(sample)))
+        if _separation(sample, grown) > CLEARLY * _separation(sample, odds):
+            odds = grown
+    return _share(sample, _are_swapped(sample, odds), "have source and target swapped")
 
 
-def _separated(pairs: Sequence[WordPair], languages: _Languages) -> _Languages:
-    """The languages of the pairs that are like these, and of those that are like them when swapped.
+def _count_words(sample: PairSample, swapped: np.ndarray) -> np.ndarray:
+    """How often each word is in the language of the sources and in that of the targets, if some
+    pairs are ``swapped``: int64 ``[2, vocabulary]``.
+    """
+    size = len(sample.vocabulary)
+    counts = np.zeros(2 * size, np.int64)
+    for side, words in enumerate(sample.words):
+        language = np.where(swapped, 1 - side, side)[words.rows]
+        counts += np.bincount(language * size + words.numbers, minlength=2 * size)
+    return counts.reshape(2, size)
+
+
+def _odds(counts: np.ndarray, words: np.ndarray | slice = slice(None)) -> np.ndarray:
+    """The log odds of words to be of the sources' language; 0 of those that are in neither."""
+    source, target = counts[:, words]
+    source_size, target_size = counts.sum(axis=1) + 1
+    odds = np.log((source + 0.5) / (target + 0.5)) + math.log(target_size / source_size)
+    result: np.ndarray = np.where(source + target > 0, odds, 0)
+    return result
+
+
+def _sentence_odds(sample: PairSample, odds: np.ndarray) -> list[np.ndarray]:
+    """The log odds of each source, and of each target, to be of the sources' language."""
+    return [
+        np.bincount(words.rows, odds[words.numbers], minlength=len(sample))
+        for words in sample.words
+    ]
+
+
+def _are_swapped(sample: PairSample, odds: np.ndarray) -> np.ndarray:
+    """Whether both sides of each pair are of the other's language."""
+    source, target = _sentence_odds(sample, odds)
+    swapped: np.ndarray = (source < -ORIENTED) & (target > ORIENTED)
+    return swapped
+
+
+def _separation(sample: PairSample, odds: np.ndarray) -> float:
+    """The log odds that distinguish the sides of all pairs, whatever their order."""
+    source, target = _sentence_odds(sample, odds)
+    return float(np.abs(source - target).sum())
+
+
+def _separated(sample: PairSample, odds: np.ndarray) -> np.ndarray:
+    """The odds of words by the pairs that are like these, and by those that are when swapped.
 
     Most pairs are right; where about as many are swapped, those at the beginning are.
     """
     for _ in range(ROUNDS):
-        languages = _Languages(map(languages.in_order, pairs))
-    swapped = list(map(languages.are_swapped, pairs))
-    is_about_half = ABOUT_HALF <= sum(swapped) / max(1, len(pairs)) <= 1 - ABOUT_HALF
+        odds = _odds(_count_words(sample, _are_swapped(sample, odds)))
+    swapped = _are_swapped(sample, odds)
+    is_about_half = ABOUT_HALF <= swapped.mean() <= 1 - ABOUT_HALF
     judged = swapped[:FIRST] if is_about_half else swapped
-    return languages.turned() if 2 * sum(judged) > len(judged) else languages
+    return -odds if 2 * judged.sum() > len(judged) else odds
 
 
-def _grown(pairs: Sequence[WordPair]) -> _Languages:
-    """The languages of the longest pairs, each turned so that it fits the longer ones: where half
-    of the pairs are swapped at random, no part of the corpus tells them.
+def _beginning(sample: PairSample) -> np.ndarray:
+    """The counts of :func:`_count_words` in the first pairs."""
+    counts = np.zeros((2, len(sample.vocabulary)), np.int64)
+    for language_counts, words in zip(counts, sample.words, strict=True):
+        np.add.at(language_counts, words.numbers[words.rows < FIRST], 1)
+    return counts
+
+
+def _grown(sample: PairSample) -> np.ndarray:
+    """The same in the longest pairs, each turned so that it fits the longer ones: where half of the
+    pairs are swapped at random, no part of the corpus tells them.
     """
-    longest = sorted(pairs, key=lambda pair: -sum(map(len, pair)))[:GROWN]
-    languages = _Languages(longest[:1])
-    for pair in longest[1:]:
-        languages.add(languages.in_order(pair, 0.0))
-    return languages
-
-
-def _pairs_of(runs: Sequence[Run]) -> Iterator[Pair]:
-    return (pair for _, run in runs for pair in run)
-
-
-def _words_of_sides(pair: Pair) -> WordPair:
-    return _words(pair[0]), _words(pair[1])
+    counts = np.zeros((2, len(sample.vocabulary)), np.int64)
+    sources, targets = sample.words
+    longest = np.argsort(-(sources.lengths + targets.lengths), kind="stable")[:GROWN]
+    for row in longest.tolist():
+        source, target = sources.of(row), targets.of(row)
+        if _odds(counts, source).sum() < 0 < _odds(counts, target).sum():
+            source, target = target, source
+        np.add.at(counts[0], source, 1)
+        np.add.at(counts[1], target, 1)
+    return counts

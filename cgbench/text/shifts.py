@@ -8,17 +8,11 @@ shift, so a corpus that is shifted from its first line is found as well.
 """
 
 import math
-import re
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
-Pair = tuple[str, str]
-Run: TypeAlias = "tuple[int, Sequence[Pair]]"
-"""Consecutive pairs, and the line of the first."""
+from cgbench.text.pair_sample import PairSample, different
 
 SHIFTS = (-3, -2, -1, 1, 2, 3)
 RAREST = 8  # words of a line that tell it apart
@@ -26,8 +20,6 @@ FREQUENT = 0.05  # share of lines from which on a word tells little
 FOLDS = 4  # words of a line are looked up in the pairs of the other folds
 MARKS = '?!:"%,;('
 MOST_ALIKE = 2.0  # of a single feature of a pair, so that one long line does not decide
-_CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # no blanks between words: single characters
-_WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+")
 
 
 @dataclass(frozen=True)
@@ -42,24 +34,23 @@ class Shift:
     last: int
 
 
-def find_shift(runs: Sequence[Run]) -> Shift | None:
+def find_shift(sample: PairSample) -> Shift | None:
     """The clearest shift in a sample of a corpus, if there is one."""
-    whole = [run for run in runs if len(run[1]) > 2 * max(SHIFTS)]
-    pairs = [pair for _, run in whole for pair in run]
-    if not pairs:
+    long_runs = [run for run in sample.runs if len(run[1]) > 2 * max(SHIFTS)]
+    if not long_runs:
         return None
-    run_of = np.repeat(np.arange(len(whole)), [len(run) for _, run in whole])
-    lines = np.concatenate([np.arange(first, first + len(run)) for first, run in whole])
-    source, target = (_Side.of([pair[side] for pair in pairs]) for side in (0, 1))
-    best, best_z = None, _least_z(len(pairs))
+    if len(long_runs) < len(sample.runs):
+        sample = PairSample(long_runs)
+    source, target = (_Side.of(sample, side) for side in (0, 1))
+    best, best_z = None, _least_z(len(sample))
     for by in SHIFTS:
-        rows = np.arange(max(0, -by), len(pairs) - max(0, by))
-        rows = rows[run_of[rows] == run_of[rows + by]]
-        gains = _word_gains(source, target, rows, by, run_of[rows] % FOLDS)
+        rows = np.arange(max(0, -by), len(sample) - max(0, by))
+        rows = rows[sample.run_of[rows] == sample.run_of[rows + by]]
+        gains = _word_gains(source, target, rows, by, sample.run_of[rows] % FOLDS)
         gains += _feature_gains(source, target, rows, by)
         z, begin, end = _best_segment(gains)
         if z > best_z:
-            best, best_z = Shift(by, int(lines[rows[begin]]), int(lines[rows[end]])), z
+            best, best_z = Shift(by, sample.lines[rows[begin]], sample.lines[rows[end]]), z
     return best
 
 
@@ -67,9 +58,9 @@ def find_shift(runs: Sequence[Run]) -> Shift | None:
 class _Side:
     """One side of the sampled pairs.
 
-    ``words`` int64 ``[lines, RAREST]``: numbers of the rarest words of each line that occur in
-    another one, -1 where there are fewer. ``lines_with`` int64 ``[words]``: in how many lines each
-    occurs. ``features`` float64 ``[lines, features]``: standardised length and counts.
+    ``words`` int64 ``[lines, RAREST]``: the rarest words of each line that occur in another one, -1
+    where there are fewer. ``lines_with`` int64 ``[vocabulary]``: in how many lines each occurs.
+    ``features`` float64 ``[lines, features]``: standardised length and counts.
     """
 
     words: np.ndarray
@@ -77,34 +68,45 @@ class _Side:
     features: np.ndarray
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> "_Side":
+    def of(cls, sample: PairSample, side: int) -> "_Side":
         """Count the words of one side."""
-        words_of = [{*_WORD.findall(text.casefold())} for text in texts]
-        counts = Counter(word for words in words_of for word in words)
-        most = max(3, FREQUENT * len(texts))
-        number_of: dict[str, int] = {}
-        rows = np.full((len(texts), RAREST), -1, np.int64)
-        for row, words in enumerate(words_of):
-            telling = [word for word in words if 1 < counts[word] <= most]
-            rarest = sorted(telling, key=lambda word: (counts[word], word))[:RAREST]
-            rows[row, : len(rarest)] = [
-                number_of.setdefault(word, len(number_of)) for word in rarest
-            ]
-        lines_with = np.array([counts[word] for word in number_of], np.int64)
-        return cls(rows, lines_with, _features(texts))
+        words, size = sample.words[side], len(sample.vocabulary)
+        rows, numbers = np.divmod(different(words.rows * size + words.numbers), size)
+        lines_with = np.bincount(numbers, minlength=size)
+        return cls(
+            _rarest(rows, numbers, lines_with, len(sample)), lines_with, _features(sample, side)
+        )
 
 
-def _features(texts: Sequence[str]) -> np.ndarray:
+def _rarest(
+    rows: np.ndarray, numbers: np.ndarray, lines_with: np.ndarray, lines: int
+) -> np.ndarray:
+    """The words of :class:`_Side`, from the different words of each line."""
+    times = lines_with[numbers]
+    telling = (times > 1) & (times <= max(3, FREQUENT * lines))
+    rows, numbers, times = rows[telling], numbers[telling], times[telling]
+    order = np.lexsort((numbers, times, rows))
+    rows, numbers = rows[order], numbers[order]
+    position = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    rarest = position < RAREST
+    words = np.full((lines, RAREST), -1, np.int64)
+    words[rows[rarest], position[rarest]] = numbers[rarest]
+    return words
+
+
+def _features(sample: PairSample, side: int) -> np.ndarray:
     """Log length, digits and marks of each text, with mean 0 and standard deviation 1."""
-    counts = [
-        [
-            math.log1p(len(text)),
-            min(6, sum(map(str.isdigit, text))),
-            *(min(3, text.count(mark)) for mark in MARKS),
-        ]
-        for text in texts
-    ]
-    features = np.array(counts, float)
+    counts = sample.count_characters(
+        side, lambda character: "0" if character.isdigit() else character * (character in MARKS)
+    )
+    none = np.zeros(len(sample))
+    features = np.column_stack(
+        (
+            np.log1p([len(text) for text in sample.texts[side]]),
+            counts.get("0", none).clip(max=6),
+            *(counts.get(mark, none).clip(max=3) for mark in MARKS),
+        )
+    )
     return _standardised(features - features.mean(axis=0))
 
 
@@ -127,46 +129,38 @@ def _feature_gains(source: _Side, target: _Side, rows: np.ndarray, by: int) -> n
 def _word_gains(
     source: _Side, target: _Side, rows: np.ndarray, by: int, fold_of: np.ndarray
 ) -> np.ndarray:
-    """How much better the words of each line fit those of the shift than those of its own pair."""
-    own = _word_pairs(source.words[rows], target.words[rows], len(target.lines_with))
-    other = _word_pairs(source.words[rows], target.words[rows + by], len(target.lines_with))
-    gains = np.zeros(len(rows))
-    for fold in range(FOLDS):
-        here = fold_of == fold
-        # Counted in the pairs of the other folds, with the shift and without.
-        pairs = np.append(own[~here], other[~here])
-        seen, counts = np.unique(pairs[pairs >= 0], return_counts=True)
-        if here.any() and len(seen):
-            table = _Together(seen, counts, source.lines_with, target.lines_with)
-            gains[here] = table.fit(other[here]) - table.fit(own[here])
-    return _standardised(gains)
+    """How much better the words of each line fit those of the shift than those of its own pair.
 
-
-def _word_pairs(source: np.ndarray, target: np.ndarray, words: int) -> np.ndarray:
-    """A number for each pair of words, one of each side, -1 for none: int64
-    ``[lines, RAREST, RAREST]``.
+    The fit of two lines is the sum over source words of the cosine with the nearest target word.
     """
-    first, second = source[:, :, None], target[:, None, :]
-    return np.where((first >= 0) & (second >= 0), first * words + second, -1)
+    # All pairs of words, as the lines are and with the shift; -1 for none.
+    first = source.words[np.stack([rows, rows])][:, :, :, None]
+    second = target.words[np.stack([rows, rows + by])][:, :, None, :]
+    pairs = np.where((first < 0) | (second < 0), -1, first * len(target.lines_with) + second)
+    # Those that occur again: how often in the other folds?
+    cells, pair_number = _recurring(pairs.ravel())
+    with_shift, line, *columns = np.unravel_index(cells, pairs.shape)
+    times = np.bincount(pair_number)
+    in_fold = np.bincount(pair_number * FOLDS + fold_of[line], minlength=len(times) * FOLDS)
+    elsewhere = times[pair_number] - in_fold[pair_number * FOLDS + fold_of[line]]
+    source_lines = source.lines_with[source.words[rows[line], columns[0]]]
+    target_lines = target.lines_with[target.words[rows[line] + by * with_shift, columns[1]]]
+    cosines = np.zeros(pairs.shape)
+    cosines.ravel()[cells] = (elsewhere / np.sqrt(source_lines * target_lines)).clip(max=1)
+    own, other = cosines.max(axis=3).sum(axis=2)
+    return _standardised(other - own)
 
 
-@dataclass(frozen=True)
-class _Together:
-    """How often pairs of words occur together; ``seen`` is sorted."""
-
-    seen: np.ndarray
-    counts: np.ndarray
-    source_lines: np.ndarray
-    target_lines: np.ndarray
-
-    def fit(self, pairs: np.ndarray) -> np.ndarray:
-        """The sum over source words of the cosine with the nearest target word, of each line."""
-        index = np.searchsorted(self.seen, pairs).clip(max=len(self.seen) - 1)
-        together = np.where(self.seen[index] == pairs, self.counts[index], 0)
-        source, target = np.divmod(pairs.clip(min=0), len(self.target_lines))
-        cosines = together / np.sqrt(self.source_lines[source] * self.target_lines[target])
-        fits: np.ndarray = cosines.clip(max=1).max(axis=2).sum(axis=1)
-        return fits
+def _recurring(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the values are that occur more than once, and a number from 0 for each different one.
+    Values below 0 are left out.
+    """
+    cells = np.flatnonzero(values >= 0)
+    cells = cells[np.argsort(values[cells])]
+    is_first = np.diff(values[cells], prepend=-1) != 0
+    is_last = np.diff(values[cells], append=-1) != 0
+    recurs = ~(is_first & is_last)
+    return cells[recurs], np.cumsum(is_first[recurs]) - 1
 
 
 def _least_z(lines: int) -> float:

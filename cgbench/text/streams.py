@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -198,6 +199,12 @@ def read_lines(path: Path, *, sentences: bool = True) -> Iterator[str]:
     :raises InputError: as :func:`open_bytes` does; a line is not UTF-8 or longer than
         ``CGBENCH_MAX_LINE``.
     """
+    # By block: a step of a generator for each line would take as long as reading it.
+    return chain.from_iterable(_read_blocks(path, sentences))
+
+
+def _read_blocks(path: Path, sentences: bool) -> Iterator[list[str]]:
+    """The lines of :func:`read_lines`, as many at once as are read at once."""
     name, count = shown(path), 0
     with open_raw(path, sentences=sentences) as file:
         for buffer, end, offset, _ in whole_lines(file, CHUNK, name):
@@ -209,7 +216,7 @@ def read_lines(path: Path, *, sentences: bool = True) -> Iterator[str]:
             if not lines[-1]:
                 lines.pop()
             count += len(lines)
-            yield from lines
+            yield lines
 
 
 def whole_lines(

@@ -8,6 +8,7 @@ import pytest
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.inspection import look_at
 from cgbench.text.normalisation import Normalisation
+from cgbench.text.pair_sample import PairSample
 from cgbench.text.pairing import find_faults
 from cgbench.text.sampling import spread_runs
 from tests.helpers.invented_pairs import invented_pairs as corpus
@@ -16,8 +17,8 @@ from tests.helpers.shared_data import SHARED, needs
 
 
 def faults_of(pairs, training=None):
-    runs = spread_runs(iter(pairs))
-    return find_faults(runs, spread_runs(iter(training)) if training else None)
+    samples = [PairSample(spread_runs(iter(corpus))) for corpus in (pairs, training) if corpus]
+    return find_faults(*samples)
 
 
 def mojibake(text):
