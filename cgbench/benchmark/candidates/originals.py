@@ -9,7 +9,7 @@ one (compressed, a table, normalised text) is read once more, up to the last lin
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -36,17 +36,18 @@ def original_pairs(
     :param rows: of the pairs by column of the scan: ``pool``, ``line`` (from 0) and the offsets.
     :raises InputError: a corpus cannot be read.
     """
-    sources, targets = [""] * len(rows["line"]), [""] * len(rows["line"])
+    originals = np.full((2, len(rows["line"])), "", object)
     for corpus, (spec, pool) in enumerate(zip(specs, pools, strict=True)):
         corpus_rows = np.flatnonzero(rows["pool"] == corpus)
         if _in_place(spec, pool):
             offsets = [rows[f"{side}_offset"][corpus_rows] for side in SIDES]
-            lines = map(_lines_at, (pool.source, pool.target), offsets)
-            pairs = dict(enumerate(zip(*lines, strict=True)))
+            pairs = [*zip(*map(_lines_at, (pool.source, pool.target), offsets), strict=True)]
         else:
             pairs = _read_lines(spec, rows["line"][corpus_rows])
-        for index, row in enumerate(corpus_rows.tolist()):
-            sources[row], targets[row] = original_of(pairs[index], normalisation)
+        for side in (0, 1):
+            publish = _publisher(normalisation, side)
+            originals[side, corpus_rows] = [publish(pair[side]) for pair in pairs]
+    sources, targets = originals.tolist()
     return sources, targets
 
 
@@ -60,7 +61,7 @@ def _lines_at(text: TextFile, offsets: np.ndarray) -> list[str]:
     with text.path.open("rb") as file:
         lines = [_line_at(file.fileno(), start) for start in (offsets + text.begin).tolist()]
     try:
-        return [line.decode() for line in lines]
+        return b"\n".join(lines).decode().split("\n")[: len(lines)]
     except UnicodeDecodeError:
         raise InputError(
             f"{text.path}: the file has changed while it was read; run again"
@@ -82,20 +83,23 @@ def _line_at(file: int, start: int) -> bytes:
     return line
 
 
-def _read_lines(spec: CorpusSpec, numbers: np.ndarray) -> dict[int, Pair]:
-    """The pairs with line ``numbers``, by their index in these."""
-    index_of = {line: index for index, line in enumerate(numbers.tolist())}
-    pairs = {}
-    for line, pair in enumerate(islice(read_pairs(spec), max(index_of, default=-1) + 1)):
-        if (index := index_of.get(line)) is not None:
-            pairs[index] = pair
-    return pairs
+def _read_lines(spec: CorpusSpec, numbers: np.ndarray) -> list[Pair]:
+    """The pairs with line ``numbers``."""
+    needed = {*numbers.tolist()}
+    pairs = islice(read_pairs(spec), max(needed, default=-1) + 1)
+    pair_of_line = {line: pair for line, pair in enumerate(pairs) if line in needed}
+    return [pair_of_line[line] for line in numbers.tolist()]
+
+
+def _publisher(normalisation: Normalisation, side: int) -> Callable[[str], str]:
+    """A function from a line of a file to the line that is published."""
+    if not normalisation.detokenize:
+        return lambda line: line.rstrip("\r")
+    detokenize = detokenizer(normalisation.languages[side])
+    return lambda line: detokenize(line.rstrip("\r"))
 
 
 def original_of(pair: Pair, normalisation: Normalisation) -> Pair:
     """The pair as it is published, from that of its file."""
-    source, target = (side.rstrip("\r") for side in pair)
-    if normalisation.detokenize:
-        first, second = map(detokenizer, normalisation.languages)
-        return first(source), second(target)
+    source, target = (_publisher(normalisation, side)(pair[side]) for side in (0, 1))
     return source, target

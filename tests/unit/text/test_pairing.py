@@ -60,15 +60,19 @@ def test_pairs_at_random_are_not_shifted():
     assert not faults_of(talks)
 
 
-def test_a_shift_without_blanks_between_words():
-    """Characters are words there; nothing is the same on both sides."""
-    pairs = [
+def without_blanks(count):
+    """Pairs whose targets are characters; nothing is the same on both sides."""
+    return [
         (
             source,
             "".join(chr(0x4E00 + int(word[1:-1])) for word in source.split() if word[0] == "k"),
         )
-        for source, _ in corpus(1000)
+        for source, _ in corpus(count)
     ]
+
+
+def test_a_shift_without_blanks_between_words():
+    pairs = without_blanks(1000)
     assert not faults_of(pairs)
     (fault,) = faults_of(shifted(pairs, 500, 1))
     assert fault.text.startswith("the source is 1 line") and abs(fault.line - 500) <= 5
@@ -115,6 +119,15 @@ def test_copies_scripts_and_encodings():
     assert not faults_of(umlauts)
     (fault,) = faults_of(broken)
     assert fault.line == 1 and "mojibake" in fault.text
+
+
+def test_copies_without_blanks_between_words():
+    """Characters are words: a sentence is not a single one, which could be a name."""
+    pairs = [
+        pair if row % 5 else (pair[1], pair[1]) for row, pair in enumerate(without_blanks(1000))
+    ]
+    (copies,) = (fault for fault in faults_of(pairs) if "the same text" in fault.text)
+    assert copies.line == 1
 
 
 def test_equal_sides_of_one_language_are_no_fault():
