@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from itertools import chain, repeat
 
 import pytest
 
@@ -12,13 +13,17 @@ LINES = "the dog sees a cat\nthe cat sees a dog\na bird sees the dog\n" * 20
 
 @pytest.fixture
 def pipe(tmp_path):
-    """A FIFO that is written once, and its file."""
+    """A FIFO that has its text once: who reads it again finds it empty."""
 
     def make(name, text=LINES):
         path = tmp_path / name
         os.mkfifo(path)
-        writer = threading.Thread(target=lambda: path.write_text(text), daemon=True)
-        writer.start()
+
+        def write():
+            for content in chain([text], repeat("")):
+                path.write_text(content)
+
+        threading.Thread(target=write, daemon=True).start()
         return path
 
     return make

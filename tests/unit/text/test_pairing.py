@@ -89,6 +89,11 @@ def test_swapped_pairs():
     assert faults_of(with_noise)[0].line == 3001
     mixed = [pair[::-1] if draw.random() < 0.2 else pair for pair in pairs]
     assert "swapped" in faults_of(mixed, corpus(seed=2))[0].text
+    # A corpus with all of its pairs swapped is known by another one only.
+    swapped = [pair[::-1] for pair in pairs]
+    assert not faults_of(swapped)
+    (fault,) = faults_of(swapped, corpus(seed=2))
+    assert "swapped" in fault.text and fault.line == 1
 
 
 @pytest.mark.parametrize("count", [300, 6000])
