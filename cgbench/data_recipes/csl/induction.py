@@ -40,14 +40,7 @@ class InductionSettings(Request):
     word_size: float = option(
         "--set word_size",
         default=4.0,
-        help="Cost of a word in the grammar",
-        least=0,
-        group="Grammar",
-    )
-    slot_size: float = option(
-        "--set slot_size",
-        default=1.0,
-        help="Cost of a slot in the grammar",
+        help="Cost of a word in the grammar; a slot costs 1",
         least=0,
         group="Grammar",
     )
@@ -116,7 +109,7 @@ class Objective:
         """The cost of a rule's symbols."""
         slots = len(slots_of(rule.source)) + len(slots_of(rule.target))
         symbols = len(rule.source) + len(rule.target)
-        return slots * self.settings.slot_size + (symbols - slots) * self.settings.word_size
+        return slots + (symbols - slots) * self.settings.word_size
 
     def penalty(self, rule: Rule) -> float:
         """The cost of a rule whose sides do not occur in the same examples; 0 if neither does."""

@@ -1,10 +1,10 @@
 """Parse a pair with a grammar: a chart over the source, whose items have parts of the target."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import product
 
-from cgbench.data_recipes.csl.rules import SLOTS, Rule, fill, rules_may_derive
+from cgbench.data_recipes.csl.rules import SLOTS, Rule, rules_may_derive
 
 
 @dataclass(eq=False)
@@ -87,21 +87,3 @@ def _matches(
         if not partial:
             return []
     return [parts for position, parts in partial if position == end]
-
-
-def translations(source: str, rules: Sequence[Rule], most: int = 1000) -> set[str]:
-    """Return what a grammar translates a source to, at most ``most`` results per span."""
-    chart: dict[tuple[int, int], list[Item]] = {}
-    useful = [rule for rule in rules if set(rule.source) - set(SLOTS) <= set(source)]
-    for width in range(1, len(source) + 1):
-        for start in range(len(source) - width + 1):
-            targets: dict[str, Item] = {}
-            for rule in useful:
-                if len(rule.source) > width or len(targets) >= most:
-                    continue
-                for parts in _matches(rule.source, source, start, start + width, chart):
-                    target = fill(rule.target, [part.target for part in parts])
-                    targets.setdefault(target, Item(rule, target))
-            if targets:
-                chart[start, start + width] = list(targets.values())
-    return {item.target for item in chart.get((0, len(source)), ())}

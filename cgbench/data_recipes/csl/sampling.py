@@ -16,6 +16,7 @@ from cgbench.data_recipes.csl.typed_model import TypedModel
 from cgbench.errors import InputError
 from cgbench.request import KW_ONLY, Request, option
 
+SHALLOWEST = 1  # minimum depth of a derivation, in all of the authors' configurations
 DEEPER = 5  # levels beyond the maximum depth at which a derivation is given up
 
 
@@ -23,13 +24,6 @@ class SamplingSettings(Request):
     """Settings of a :class:`Sampler`; the defaults are those of the authors for SCAN."""
 
     _: KW_ONLY
-    shallowest: int = option(
-        "--set shallowest",
-        default=1,
-        help="Minimum depth of a derivation",
-        least=0,
-        group="Sampling",
-    )
     deepest: int = option(
         "--set deepest",
         default=5,
@@ -138,7 +132,7 @@ class Sampler:
         with_slots, without = fits & (self._arity > 0), fits & (self._arity == 0)
         if depth >= settings.deepest and with_slots.any():
             fits = without
-        if depth < settings.shallowest and with_slots.any():
+        if depth < SHALLOWEST and with_slots.any():
             fits = with_slots
         weights = self._weights[self.model.slot_row[parent, place]] * fits
         if not weights.any():

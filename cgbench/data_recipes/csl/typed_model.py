@@ -18,6 +18,7 @@ from cgbench.data_recipes.csl.rules import Rule
 from cgbench.progress import track
 from cgbench.request import KW_ONLY, Request, option
 
+BATCH, RATE = 256, 0.01  # pairs per update, and learning rate, in all their configurations
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7  # Adam of Keras
 START = 0.05  # standard deviation of the initial scores, as in TensorFlow
 
@@ -38,20 +39,6 @@ class ModelSettings(Request):
         default=1000,
         help="Number of updates of the model; 0: all rules are equally likely",
         least=0,
-        group="Model",
-    )
-    batch: int = option(
-        "--set batch",
-        default=256,
-        help="Pairs per update",
-        least=1,
-        group="Model",
-    )
-    rate: float = option(
-        "--set rate",
-        default=0.01,
-        help="Learning rate",
-        above=0,
         group="Model",
     )
     seed: int = option(
@@ -198,7 +185,7 @@ def train_model(
     means, squares = ([np.zeros_like(scores) for scores in parameters] for _ in range(2))
     updates = settings.updates if forests else 0
     for update in track(range(1, updates + 1), updates, "model", "update"):
-        batch = random.integers(len(forests), size=settings.batch).tolist()
+        batch = random.integers(len(forests), size=BATCH).tolist()
         log_p = model.log_probabilities()
         counts = np.zeros_like(log_p)
         for row in batch:
@@ -210,7 +197,7 @@ def train_model(
             mean += (1 - BETA1) * (gradient - mean)
             square += (1 - BETA2) * (gradient**2 - square)
             step = mean / (1 - BETA1**update)
-            scores += settings.rate * step / (np.sqrt(square / (1 - BETA2**update)) + EPSILON)
+            scores += RATE * step / (np.sqrt(square / (1 - BETA2**update)) + EPSILON)
     log_p = model.log_probabilities()
     likelihoods = [model.log_likelihood(forest, log_p) for forest in forests]
     mean_likelihood = float(np.mean(likelihoods)) if likelihoods else float("-inf")

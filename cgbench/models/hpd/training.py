@@ -110,10 +110,8 @@ class Words:
 
 def padded(rows: Sequence[Sequence[int]], device: str) -> Tensor:
     """A table of ids, [rows, longest]."""
-    table = torch.full((len(rows), max(map(len, rows))), PAD)
-    for index, row in enumerate(rows):
-        table[index, : len(row)] = torch.tensor(row)
-    return table.to(device)
+    tensors = list(map(torch.tensor, rows))
+    return nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=PAD).to(device)
 
 
 class HPD:

@@ -8,7 +8,7 @@ links are those of GIZA++ (Model 4), ours of IBM Model 1, also from source to ta
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -211,8 +211,3 @@ def _links(pairs: Sequence[tuple[str, str]]) -> list[set[tuple[int, int]]]:
     for pair, i, j in zip(sentence.tolist(), source.tolist(), target.tolist(), strict=True):
         found[pair].add((i - int(text.source.starts[pair]), j - int(text.target.starts[pair])))
     return [found[pair] for pair in range(len(text))]
-
-
-def format_spans(spans: Iterable[Span]) -> str:
-    """A line that :func:`read_spans` reads."""
-    return " ".join(map(str, spans))

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from shared_data import needs, scan_pairs
 
+from cgbench.data_recipes.csl import typed_model
 from cgbench.data_recipes.csl.induction import (
     InductionSettings,
     Objective,
@@ -23,7 +24,7 @@ from cgbench.data_recipes.csl.induction import (
     induce,
     propose,
 )
-from cgbench.data_recipes.csl.parsing import derivable, translations
+from cgbench.data_recipes.csl.parsing import derivable
 from cgbench.data_recipes.csl.rules import SLOTS, Rule, Words, may_derive
 from cgbench.data_recipes.csl.sampling import Sampler, SamplingSettings, sample_pairs
 from cgbench.data_recipes.csl.target_grammar import ROOT, TargetGrammar
@@ -205,8 +206,6 @@ def test_derivations(words):
         (GRAMMAR[0], False),  # not from itself
     ):
         assert derivable(words.read(line), rules) == expected, line
-    results = translations(words.encode("jump and walk twice"), rules)
-    assert set(map(words.decode, results)) == {"JUMP WALK JUMP WALK", "JUMP WALK WALK"}
 
 
 def split(name="addprim_jump"):
@@ -238,9 +237,6 @@ def test_the_grammar_of_scan_from_its_short_commands(words):
     rules = induce(encoded(words, short))
     assert len(rules) == 20 and shown(words, rules) >= SCAN_RULES
     assert all(derivable(pair, rules) for pair in encoded(words, test[::40]))
-    assert all(
-        translations(pair.source, rules) >= {pair.target} for pair in encoded(words, test[::400])
-    )
 
 
 @pytest.mark.slow
@@ -314,7 +310,7 @@ def test_gradients_are_those_of_finite_differences(words):
             assert gradient[place] == pytest.approx((values[0] - values[1]) / 2e-5, abs=1e-7)
 
 
-def test_the_model_learns_what_stands_where(words):
+def test_the_model_learns_what_stands_where(words, monkeypatch):
     """After twice never twice: training has none, so the model makes it unlikely."""
     rules = rules_of(words, *GRAMMAR)
     pairs = rules_of(
@@ -323,7 +319,8 @@ def test_the_model_learns_what_stands_where(words):
         "walk and jump twice ### WALK JUMP JUMP",
         "walk twice and jump ### WALK WALK JUMP",
     )
-    settings = ModelSettings(types=4, updates=150, batch=8)
+    monkeypatch.setattr(typed_model, "BATCH", 8)  # quicker
+    settings = ModelSettings(types=4, updates=150)
     flat, derived, before = train_model(rules, pairs, ModelSettings(updates=0))
     model, _, after = train_model(rules, pairs, settings)
     assert derived == 3 and before == pytest.approx(flat.log_likelihood(flat.forest(pairs[0])))

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from cgbench.engines.compiled import inlined
-from cgbench.models.parts.cpu.lstm import Workspace, sigmoid, sums_in_lanes, tanh
+from cgbench.models.parts.cpu.lstm import Workspace, sums_in_lanes, tanh, update_cell
 from cgbench.models.parts.cpu.packed import multiply, onednn_is_faster
 from cgbench.models.uncertainty_kernels import exponential
 
@@ -216,30 +216,13 @@ def _advance(step: Step, sentences: Sentences, memory: Memory, tables: Tables) -
         if step.position == 0:
             last = memory.c[sentence]
             gate[:], tables.inputs[at] = memory.first[sentence], _f(0)
-        _update(gate, last, c, state[:width])
+        update_cell(gate, last, c, state[:width])
         begin, columns = sentences.source_starts[sentence], sentences.source_lengths[sentence]
         _attend(memory.keys, memory.values, begin, columns, tables.weights[at], state)
         if row < step.following:
             following_input = tables.inputs[at + step.rows]
             for j in range(len(state)):
                 following_input[j] = state[j]
-
-
-@inlined
-def _update(gate: Any, last: Any, c: Any, h: Any) -> None:
-    """Activate the gates [4 width], and write c and h, from the last c."""
-    width = len(c)
-    into, forget = gate[:width], gate[width : 2 * width]
-    new, out = gate[2 * width : 3 * width], gate[3 * width :]
-    for j in range(width):
-        new[j] *= _f(2)  # tanh(x) = 2 sigmoid(2x) - 1
-    for j in range(len(gate)):
-        gate[j] = sigmoid(gate[j])
-    for j in range(width):
-        new[j] = _f(2) * new[j] - _f(1)
-    for j in range(width):
-        c[j] = forget[j] * last[j] + into[j] * new[j]
-        h[j] = out[j] * tanh(c[j])
 
 
 @inlined

@@ -36,6 +36,23 @@ def sums_in_lanes(function: Any) -> Any:
     return kernel(function, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
+@inlined
+def update_cell(gate: Any, last: Any, c: Any, h: Any) -> None:
+    """Activate the gates [4 width], and write c and h, from the last c."""
+    width = len(c)
+    into, forget = gate[:width], gate[width : 2 * width]
+    new, out = gate[2 * width : 3 * width], gate[3 * width :]
+    for j in range(width):
+        new[j] *= _f(2)  # tanh(x) = 2 sigmoid(2x) - 1
+    for j in range(len(gate)):
+        gate[j] = sigmoid(gate[j])
+    for j in range(width):
+        new[j] = _f(2) * new[j] - _f(1)
+    for j in range(width):
+        c[j] = forget[j] * last[j] + into[j] * new[j]
+        h[j] = out[j] * tanh(c[j])
+
+
 class Workspace:
     """Large tables of a recurrence, which its next batch uses again.
 
@@ -147,17 +164,9 @@ def _run(
                 of_input, scale = weight[k], read[k]
                 for j in range(len(gate)):
                     gate[j] += scale * of_input[j]
-            forget, new, out = gate[width:], gate[2 * width :], gate[3 * width :]
+            update_cell(gate, last, c, h)
             for j in range(width):
-                new[j] *= _f(2)  # tanh(x) = 2 sigmoid(2x) - 1
-            for j in range(len(gate)):
-                gate[j] = sigmoid(gate[j])
-            for j in range(width):
-                new[j] = _f(2) * new[j] - _f(1)
-            for j in range(width):
-                c[j] = forget[j] * last[j] + gate[j] * new[j]
                 last[j] = c[j]
-                h[j] = out[j] * tanh(c[j])
         start += lengths[sequence]
 
 

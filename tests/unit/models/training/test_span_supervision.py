@@ -16,7 +16,6 @@ from cgbench.models.lexicons.spans import (
     Box,
     Span,
     boxes_of,
-    format_spans,
     program_spans,
     read_spans,
     subtree_spans,
@@ -214,7 +213,7 @@ def test_a_file_of_spans(tmp_path, subwords):
     path = tmp_path / "spans"
     path.write_text("1-3:0-2 3-4:2-3\n\n")
     assert read_spans(path) == [[Span(1, 3, 0, 2), Span(3, 4, 2, 3)], []]
-    assert format_spans(read_spans(path)[0]) == "1-3:0-2 3-4:2-3"
+    assert " ".join(map(str, read_spans(path)[0])) == "1-3:0-2 3-4:2-3"
     files, lines = (tmp_path / "s", tmp_path / "t"), ([SOURCE, SOURCE], [TARGET, TARGET])
     config = architecture_preset("transformer").model
     method = SpanSupervisionConfig(spans=str(path))
