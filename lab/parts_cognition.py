@@ -17,13 +17,8 @@ import numpy as np
 from cgbench.benchmark.measure.metrics.cter import Cter
 from cgbench.benchmark.measure.metrics.metric import ExampleTexts
 from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.studies.parts.residual import (
-    Incidence,
-    Outcomes,
-    Parts,
-    compare_composition,
-    gate_of,
-)
+from cgbench.studies.parts.gate import Incidence, Parts, gate_of
+from cgbench.studies.parts.residual import Outcomes, compare_composition
 from cgbench.text.columns import Column
 
 

@@ -12,12 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.studies.parts.residual import (
-    Incidence,
-    Outcomes,
-    Parts,
-    compare_composition,
-)
+from cgbench.studies.parts.gate import Incidence, Parts
+from cgbench.studies.parts.residual import Outcomes, compare_composition
 
 LEAST, PROBES = 4, 5
 Errors = Callable[[np.random.Generator, np.ndarray, np.ndarray, np.ndarray, str], np.ndarray]

@@ -18,8 +18,9 @@ import numpy as np
 from parts_grid import KINDS, LEAST, PROBES
 
 from cgbench.benchmark.score.comparison.comparison import Comparison
+from cgbench.studies.parts.gate import Incidence, Parts
 from cgbench.studies.parts.own_translations import judge_outputs
-from cgbench.studies.parts.residual import Incidence, Parts, compare_composition
+from cgbench.studies.parts.residual import compare_composition
 
 LETTERS = "etaoinshrdlcumwfgypbvkjxqz"
 _WEIGHTS = 1 / (np.arange(26) + 3.0)

@@ -15,15 +15,8 @@ import itertools
 import numpy as np
 
 from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.studies.parts.residual import (
-    Gate,
-    Incidence,
-    Outcomes,
-    Parts,
-    Residual,
-    compare_composition,
-    gate_of,
-)
+from cgbench.studies.parts.gate import Gate, Incidence, Parts, gate_of
+from cgbench.studies.parts.residual import Outcomes, Residual, compare_composition
 
 LEAST, PROBES = 4, 5
 

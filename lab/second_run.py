@@ -47,7 +47,7 @@ from cgbench.engines import Local
 from cgbench.locks import BusyError, locked
 from cgbench.studies.parts.by_outputs import judge_run, source_parts
 from cgbench.studies.parts.folder import PartsFolder
-from cgbench.studies.parts.residual import gate_of
+from cgbench.studies.parts.gate import gate_of
 from cgbench.text.normalisation import Normalisation, normalise_pairs
 from cgbench.text.tokenizers import detokenizer
 

@@ -7,13 +7,9 @@ import numpy as np
 
 from cgbench.benchmark.score.outputs.hypotheses import System
 from cgbench.studies.parts.folder import PartsFolder, Place
+from cgbench.studies.parts.gate import Parts, gate_of, parts_of_folder
 from cgbench.studies.parts.own_translations import Outcomes, judge_outputs
-from cgbench.studies.parts.residual import (
-    LEAST_VISIBLE,
-    Parts,
-    gate_of,
-    parts_of_folder,
-)
+from cgbench.studies.parts.residual import LEAST_VISIBLE
 from cgbench.text.plain_text import words_of
 
 

@@ -40,15 +40,10 @@ from cgbench.studies.parts.by_outputs import (
     no_residual,
 )
 from cgbench.studies.parts.folder import SIDES, PartsFolder, Place
+from cgbench.studies.parts.gate import Incidence, Parts, gate_of, parts_of_folder
 from cgbench.studies.parts.options import PartsOptions
 from cgbench.studies.parts.own_translations import Outcomes
-from cgbench.studies.parts.residual import (
-    Incidence,
-    Parts,
-    compare_composition,
-    gate_of,
-    parts_of_folder,
-)
+from cgbench.studies.parts.residual import compare_composition
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 

@@ -17,8 +17,9 @@ from cgbench.plots import Chart, Series
 from cgbench.report import charts
 from cgbench.report.page import page_tables, render_section
 from cgbench.report.score_data import MOST_LINES, MOST_ROWS, drawn
+from cgbench.studies.parts.gate import gate_of
 from cgbench.studies.parts.known_parts import PartsScores
-from cgbench.studies.parts.residual import Outcomes, gate_of
+from cgbench.studies.parts.residual import Outcomes
 from cgbench.studies.parts.tables import parts_tables
 from cgbench.text.plain_text import words_of
 

@@ -1,10 +1,9 @@
 """Is it the composition? The error of a system on test pairs whose parts it knows, beyond what its
 parts explain.
 
-A piece is *known* to a run of a system if at least ``least`` of its probes come out right, or all
-of fewer. A test pair is *given* if all its pieces are known. The **residual composition error** is
-the error on given pairs minus the error that probes predict: the share of pieces that are missing
-(pieces that are words), or of wrong outputs (whole sentences).
+The **residual composition error** is the error on given pairs (:mod:`.gate`) minus the error that
+probes predict: the share of pieces that are missing (pieces that are words), or of wrong outputs
+(whole sentences).
 docs/explanation/is-it-the-composition.md has the reasons for the three corrections:
 
 - Each probe in turn is held back: the others decide whether the piece is known, the one held back
@@ -16,8 +15,7 @@ docs/explanation/is-it-the-composition.md has the reasons for the three correcti
   draws c to 0, and b to 0 for pieces and to 1 for whole sentences (where it says that words fail
   independently).
 
-Test rows longer or shorter than all probes are never given, since a curve says little beyond its
-points. Where there is a control set, :class:`BeyondControl` compares the residuals of both.
+Where there is a control set, :class:`BeyondControl` compares the residuals of both.
 
 The variance is that of :mod:`variance`, by piece and by sentence; in its samples the curve is
 fitted by one Newton step from the fit to all probes. ``lab/parts_residual.py`` simulates bias and
@@ -28,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +39,7 @@ from cgbench.benchmark.score.comparison.paired_tests import CALIBRATED
 from cgbench.benchmark.score.comparison.results import SystemScores
 from cgbench.benchmark.score.comparison.scored_systems import ScoredSystems
 from cgbench.benchmark.score.comparison.variance import ExampleCovariance
-from cgbench.studies.parts.folder import PartsFolder, Place
+from cgbench.studies.parts.gate import Parts, gate_of, given_rows, known_pieces
 from cgbench.studies.parts.own_translations import Outcomes
 
 FIGURES = ("residual", "given", "error", "predicted")
@@ -50,99 +48,6 @@ _RANGE = -12.0, 3.0  # of the logarithm of the hazard
 _PENALTY = np.diag([1e-6, 0.1, 0.1])  # of a, b, c: a tenth of a probe
 _UPPER = np.triu_indices(3)
 LEAST_VISIBLE = 0.05  # of the missing pieces; with fewer, a residual is noise
-
-
-class Incidence(NamedTuple):
-    """Which piece stands in which sentence: ``piece`` and ``sentence`` int64 ``[m]``, from 0, no
-    pair twice.
-    """
-
-    piece: np.ndarray
-    sentence: np.ndarray
-
-    @classmethod
-    def of(cls, pairs: Sequence[tuple[int, int]]) -> Incidence:
-        """From pairs of a piece and a sentence."""
-        incidences = np.array(sorted(set(pairs)), np.int64).reshape(-1, 2)
-        return cls(incidences[:, 0], incidences[:, 1])
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The pieces of test rows and of probes, with what the prediction depends on.
-
-    ``frequency`` ``[pieces]``; ``length`` of test rows ``[rows]`` and ``probe_length``
-    ``[probes]``, in words; ``whole``: sentences are right or wrong as a whole, not by piece.
-    """
-
-    rows: Incidence
-    probes: Incidence
-    frequency: np.ndarray
-    length: np.ndarray
-    probe_length: np.ndarray
-    whole: bool
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """The lengths of the shortest and of the longest probe."""
-        return int(self.probe_length.min(initial=2**31)), int(self.probe_length.max(initial=0))
-
-    @property
-    def in_span(self) -> np.ndarray:
-        """Which test rows are as long as probes, bool ``[rows]``."""
-        shortest, longest = self.span
-        return np.asarray((self.length >= shortest) & (self.length <= longest))
-
-    @property
-    def counts(self) -> np.ndarray:
-        """The probes of each piece, ``[pieces]``."""
-        return np.bincount(self.probes.piece, minlength=len(self.frequency))
-
-
-def parts_of_folder(
-    folder: PartsFolder,
-    rows: Sequence[Sequence[Place]],
-    length: np.ndarray,
-    probe_length: np.ndarray,
-    whole: bool,
-) -> Parts:
-    """The pieces of the rows of a test set or control set, and those of the probes."""
-    in_rows = Incidence.of(
-        [(place.piece, row) for row, places in enumerate(rows) for place in places]
-    )
-    in_probes = Incidence.of(
-        [(piece, probe) for piece, piece_ in enumerate(folder.pieces) for probe in piece_.probes]
-    )
-    frequency = np.array([piece.count for piece in folder.pieces], np.int64)
-    return Parts(in_rows, in_probes, frequency, length, probe_length, whole)
-
-
-class Gate(NamedTuple):
-    """The result of the gate for one run: ``known`` bool ``[pieces]``; ``given`` bool
-    ``[rows]``.
-    """
-
-    known: np.ndarray
-    given: np.ndarray
-
-
-def gate_of(parts: Parts, right: np.ndarray, least: int) -> Gate:
-    """Which pieces a run knows, and which test rows are given to it.
-
-    :param right: bool, which probes of which pieces came out right.
-    """
-    known = _known(np.bincount(parts.probes.piece, right, len(parts.counts)), parts.counts, least)
-    return Gate(known, _given(parts, known))
-
-
-def _known(passed: np.ndarray, counts: np.ndarray, least: int) -> np.ndarray:
-    return np.asarray((counts > 0) & (passed >= np.minimum(least, counts)))
-
-
-def _given(parts: Parts, known: np.ndarray) -> np.ndarray:
-    lacking = np.bincount(parts.rows.sentence, ~known[parts.rows.piece], len(parts.length))
-    pieces = np.bincount(parts.rows.sentence, minlength=len(parts.length))
-    return np.asarray((lacking == 0) & (pieces > 0) & parts.in_span)
 
 
 def compare_composition(
@@ -338,8 +243,8 @@ class Residual(Metric):
             )
             if run.folds is not None:
                 passed, came_out = run.folds.passed[fold], run.folds.rows[fold]
-            known = _known(passed, counts - (counts > 1), self.least)
-            given = _given(parts, known)
+            known = known_pieces(passed, counts - (counts > 1), self.least)
+            given = given_rows(parts, known)
             given_weight += given / folds
             missing_weight += (given[rows.sentence] & ~came_out) / folds
             held_weight += (out & known[probes.piece]) / folds

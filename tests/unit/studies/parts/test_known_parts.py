@@ -13,8 +13,8 @@ from cgbench.cli import main
 from cgbench.errors import InputError, InputWarning
 from cgbench.report.score_page import score_page
 from cgbench.studies.parts.folder import Piece, Place, text_digest, write_parts
+from cgbench.studies.parts.gate import gate_of
 from cgbench.studies.parts.page_section import section_context
-from cgbench.studies.parts.residual import gate_of
 from cgbench.studies.parts.tables import parts_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")

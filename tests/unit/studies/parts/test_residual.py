@@ -9,14 +9,8 @@ import pytest
 from scipy.optimize import minimize
 
 from cgbench.benchmark.score.comparison.comparison import Comparison
-from cgbench.studies.parts.residual import (
-    Incidence,
-    Outcomes,
-    Parts,
-    Residual,
-    compare_composition,
-    gate_of,
-)
+from cgbench.studies.parts.gate import Incidence, Parts, gate_of
+from cgbench.studies.parts.residual import Outcomes, Residual, compare_composition
 
 
 def compared(parts, systems, least, comparison):
