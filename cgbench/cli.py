@@ -23,7 +23,7 @@ COMMANDS = {
         "reproduce": "Reproduce published tables",
     },
     "Models": {
-        "models": "List architectures, training methods and presets",
+        "models": "List architectures, training methods, pipelines and presets",
         "train": "Train one model",
         "train-ensemble": "Train models that differ only in their seed",
         "translate": "Translate sentences with one model or an ensemble",

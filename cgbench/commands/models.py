@@ -15,7 +15,8 @@ from cgbench.terminal import columns
 @click.argument("name", required=False)
 @format_option
 def models_command(name: str | None, form: str) -> None:
-    """List architectures, training methods and presets, or with NAME the settings of one of them.
+    """List architectures, training methods, pipelines and presets, or with NAME the settings of
+    one of them.
 
     With PyTorch installed, the parameters of the model NAME are counted.
     """
@@ -32,7 +33,7 @@ def models_command(name: str | None, form: str) -> None:
 
 
 def _show_catalogue(catalogue: dict[str, Any]) -> None:
-    for kind in ("architectures", "methods"):
+    for kind in ("architectures", "methods", "pipelines"):
         rows = [(row["name"], f"{row['summary']} ({row['paper']})") for row in catalogue[kind]]
         click.echo(render((kind, "summary"), rows, left=2) + "\n")
     presets = [(row["name"], row["architecture"], row["paper"]) for row in catalogue["presets"]]

@@ -1,5 +1,5 @@
-"""List architectures, methods and presets; describe one of them, with its settings and number of
-parameters.
+"""List architectures, methods, pipelines and presets; describe one of them, with its settings and
+number of parameters.
 
 Counting builds a model without allocating memory, which needs PyTorch.
 """
@@ -31,13 +31,29 @@ from cgbench.models.config.presets import (
     load_preset,
     section_config,
 )
+from cgbench.models.hpd.settings import HPDSettings
 from cgbench.settings import did_you_mean, metadata_of
 
+
+@dataclasses.dataclass(frozen=True)
+class Pipeline:
+    """A published system of several networks, which ``cgbench reproduce`` trains."""
+
+    settings: type
+    summary: str
+    paper: str
+
+
+PIPELINES = {
+    "hpd": Pipeline(HPDSettings, "two networks and a phrase table, for CFQ", "Guo et al. 2020")
+}
 SOURCE, TARGET = 1_000_003, 1_000_033  # primes, which no other dimension of a parameter equals
 
 
 def catalogue() -> dict[str, list[dict[str, Any]]]:
-    """Return all architectures, training methods and presets, without counting parameters."""
+    """Return all architectures, training methods, pipelines and presets, without counting
+    parameters.
+    """
     presets = [load_preset(name) for name in [*list_presets(), *added_presets()]]
     return {
         "architectures": [
@@ -49,10 +65,13 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
             }
             for name, entry in {**added_architectures(), **ARCHITECTURES, **OUTSIDE}.items()
         ],
-        "methods": [
-            {"name": name, "summary": entry.summary, "paper": entry.paper}
-            for name, entry in METHODS.items()
-        ],
+        **{
+            kind: [
+                {"name": name, "summary": entry.summary, "paper": entry.paper}
+                for name, entry in entries.items()
+            ]
+            for kind, entries in (("methods", METHODS), ("pipelines", PIPELINES))
+        },
         "presets": [_preset_row(preset) for preset in presets],
     }
 
@@ -72,8 +91,8 @@ def _preset_row(preset: Preset) -> dict[str, Any]:
 def describe_model(
     name: str, vocabulary: tuple[int, int] | None = None, count: bool = True
 ) -> dict[str, Any]:
-    """Return a preset, architecture or method: its row, ``comment``, ``settings`` and number of
-    ``parameters``.
+    """Return a preset, architecture, method or pipeline: its row, ``comment``, ``settings`` and
+    number of ``parameters``.
 
     A setting has ``name``, ``value``, ``default`` and ``help``.
 
@@ -119,7 +138,17 @@ def describe_model(
             "comment": METHODS[name].summary if name == "none" else _first_paragraph(type(config)),
             "settings": _settings("method", config, config),
         }
-    names = [*list_presets(), *ARCHITECTURES, *OUTSIDE, *METHODS]
+    # A pipeline has settings, and networks of its own.
+    if name in PIPELINES:
+        config = PIPELINES[name].settings()
+        return {
+            "kind": "pipeline",
+            "name": name,
+            "paper": PIPELINES[name].paper,
+            "comment": _first_paragraph(type(config)),
+            "settings": _settings(name, config, config),
+        }
+    names = [*list_presets(), *ARCHITECTURES, *OUTSIDE, *METHODS, *PIPELINES]
     names += [*of_packages("presets"), *of_packages("architectures")]
     raise InputError(f"unknown model {name!r}{did_you_mean(name, names)}")
 

@@ -8,7 +8,10 @@ from cgbench.settings import option
 
 @dataclass(frozen=True)
 class HPDSettings:
-    """Settings of HPD; ``updates`` limits both trainings, for a test that everything runs."""
+    """Hierarchical poset decoding (Guo et al., 2020), for CFQ: a GRU predicts paths of abstract
+    clauses, a phrase table proposes clauses for them, and a classifier accepts or rejects the
+    filled paths. ``cgbench reproduce run composition-2 --systems HPD`` trains and tests it.
+    """
 
     split: str = option(
         "mcd1",
@@ -24,7 +27,9 @@ class HPDSettings:
     classifier_batch: int = option(256, "Number of paths per batch of the path classifier", least=1)
     learning_rate: float = option(1e-3, "Learning rate of Adam, for both", above=0)
     clip_norm: float = option(1.0, "Maximum norm of the sketch parser's gradient", above=0)
-    updates: int = option(0, "Maximum number of updates of each network; 0: no limit", least=0)
+    updates: int = option(
+        0, "Maximum number of updates of each network, to test that all runs; 0: no limit", least=0
+    )
 
 
 def settings_at(settings: HPDSettings, scale: str, fraction: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ def test_everything_is_listed_without_a_model():
     found = catalogue()
     assert [row["name"] for row in found["architectures"]] == [*ARCHITECTURES, *OUTSIDE]
     assert [row["name"] for row in found["presets"]] == list_presets()
+    assert [row["name"] for row in found["pipelines"]] == ["hpd"]
     transformer = next(row for row in found["architectures"] if row["name"] == "transformer")
     assert {"tiny", "transformer_iwslt"} <= set(transformer["presets"])
 
@@ -78,7 +79,7 @@ def test_a_shared_vocabulary_of_unknown_size_is_counted():
 
 OF_OTHER_PAPERS = (
     *("evolved", "nsen", "cgps", "lstm_attention", "bert2seq", "coarse_to_fine"),
-    "span_supervision",
+    *("span_supervision", "hpd"),
 )
 
 
