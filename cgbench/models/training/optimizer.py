@@ -6,8 +6,10 @@ same updates, by the methods without the wrappers that import the compiler.
 """
 
 from inspect import unwrap
+from typing import Any
 
 import torch
+from torch.autograd.graph import increment_version
 
 
 class AdamW(torch.optim.AdamW):
@@ -15,7 +17,17 @@ class AdamW(torch.optim.AdamW):
 
     add_param_group = unwrap(torch.optim.AdamW.add_param_group)
     zero_grad = unwrap(torch.optim.AdamW.zero_grad)
-    step = torch.no_grad()(unwrap(torch.optim.AdamW.step))
+    _update = torch.no_grad()(unwrap(torch.optim.AdamW.step))
+
+    def step(self, closure: Any = None) -> Any:
+        """Update the parameters."""
+        loss = self._update(closure)
+        # The fused update does not count as a change of a parameter, so validations would go on
+        # with copies of its first numbers (parts/cpu/packed.py).
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                increment_version(parameter)
+        return loss
 
 
 class Adafactor(torch.optim.Adafactor):

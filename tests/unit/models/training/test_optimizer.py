@@ -35,6 +35,17 @@ def test_adafactor_makes_the_updates_of_transformers():
         torch.testing.assert_close(models[0][name], models[1][name], rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("preset", [PRESET, ADAFACTOR])
+def test_an_update_counts_as_a_change(preset):
+    """Copies of a parameter in another layout are made again after it has changed."""
+    parameter = torch.nn.Parameter(torch.ones(3, 2))
+    optimizer = build_optimizer(Objective(torch.nn.ParameterDict({"matrix": parameter})), preset)
+    for version in (1, 2):
+        parameter.grad = torch.ones(3, 2)
+        optimizer.step()
+        assert parameter._version >= version
+
+
 def test_a_run_in_parts_ends_in_the_same_bytes(corpus, tmp_path):
     train(corpus, tmp_path / "whole", ADAFACTOR)
     train(corpus, tmp_path / "parts", ADAFACTOR, stop_after_updates=5)

@@ -11,6 +11,7 @@ from training_runs import PRESET, contents, log_of, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config
+from cgbench.models.parts.cpu import packed
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.search import beam_search
 from cgbench.models.search_settings import SearchSettings
@@ -34,6 +35,21 @@ def validation_of(folder, **settings):
 
 def lines_of(corpus, name):
     return (corpus / name).read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.ops.mkldnn, "_linear_pointwise"),
+    reason="this build of torch has no packed products",
+)
+def test_each_validation_is_of_the_weights_of_its_update(corpus, tmp_path, monkeypatch):
+    """Products without gradients read packed copies of weights on some processors."""
+    monkeypatch.setattr(packed, "onednn_is_faster", lambda: True)
+    monkeypatch.setattr(packed, "LEAST", 1)
+    preset = PRESET.replace({"training.validate_every": 2, "training.keep": "last"})
+    train(corpus, tmp_path / "model", preset)
+    *_, last = [row["valid_loss"] for row in log_of(tmp_path / "model") if "valid_loss" in row]
+    model, *_ = load_checkpoint(tmp_path / "model")
+    assert validation_of(corpus)(model)[0]["valid_loss"] == pytest.approx(last, rel=1e-3)
 
 
 @torch.no_grad()
