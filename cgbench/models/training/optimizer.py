@@ -22,8 +22,8 @@ class AdamW(torch.optim.AdamW):
     def step(self, closure: Any = None) -> Any:
         """Update the parameters."""
         loss = self._update(closure)
-        # The fused update does not count as a change of a parameter, so validations would go on
-        # with copies of its first numbers (parts/cpu/packed.py).
+        # The fused update does not count as a change of a parameter, and validations read copies of
+        # parameters that are made again when these have changed (parts/cpu/packed.py).
         for group in self.param_groups:
             for parameter in group["params"]:
                 increment_version(parameter)
