@@ -20,9 +20,10 @@ from cgbench.request import KW_ONLY, accepts, changed, given_values, option
 from cgbench.text.formats import CorpusSpec, Pair
 from cgbench.text.streams import read_lines
 
-# google-research/language, compgen/csl/tasks/*/{induction,model,augment}_config.json. COGS has no
-# model there, and its seeds are a file; SMCalFlow's softmax is over the rules of a batch there, and
-# over all here.
+# google-research/language, compgen/csl/tasks/*/{induction,model,augment}_config.json. Ours: COGS is
+# sampled without the model of its configuration (64 types, 3,000 updates), to whose scores its bias
+# would be added: rules with two slots would be 400 times as likely. Its seeds are a file there.
+# SMCalFlow's softmax is over the rules of a batch there, and over all here.
 PRESETS: dict[str, dict[str, Any]] = {
     "scan": {},
     "cogs": {

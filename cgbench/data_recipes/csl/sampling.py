@@ -34,8 +34,8 @@ class SamplingSettings(Request):
     slot_bias: float = option(
         "--set slot_bias",
         default=0.0,
-        help="Added to the weight of rules with at least `bias_arity` slots, relative to the mean"
-        " weight",
+        help="Added to the weight 1 of rules with at least `bias_arity` slots, or with a model to"
+        " their scores",
         least=0,
         group="Sampling",
     )
@@ -77,9 +77,13 @@ class Sampler:
         self.settings, self.model = settings, model
         self._random = random.Random(seed)
         self._arity = np.array([rule.arity for rule in model.rules])
-        self._weights = np.exp(model.log_probabilities())
-        favoured = self._arity >= settings.bias_arity
-        self._weights += settings.slot_bias * self._weights.mean() * favoured
+        bias = settings.slot_bias * (self._arity >= settings.bias_arity)
+        # As the authors' code: a bias of weights, or of the scores of a model.
+        self._weights = (
+            np.exp(model.log_probabilities(bias))
+            if model.is_trained
+            else np.exp(model.log_probabilities()) * (1 + bias)
+        )
         self._wraps = np.array([rule.wraps for rule in model.rules])
         self._typed = list(typed) or [TypedRule.untyped(rule) for rule in model.rules]
 

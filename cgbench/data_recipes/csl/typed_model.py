@@ -18,7 +18,7 @@ from cgbench.data_recipes.csl.rules import Rule
 from cgbench.progress import track
 from cgbench.request import KW_ONLY, Request, option
 
-BATCH, RATE = 256, 0.01  # pairs per update, and learning rate, in all their configurations
+BATCH, RATE = 256, 0.01  # pairs per update, and learning rate
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-7  # Adam of Keras
 START = 0.05  # standard deviation of the initial scores, as in TensorFlow
 
@@ -67,7 +67,7 @@ class TypedModel:
         """
         :param seed: of the random initial scores; None: all are 0.
         """
-        self.rules = list(rules)
+        self.rules, self.is_trained = list(rules), seed is not None
         self.row = {rule: row for row, rule in enumerate(self.rules)}
         slots: list[tuple[Rule | None, int]] = [(None, 0)]  # the root
         slots += [(rule, place) for rule in self.rules for place in range(rule.arity)]
@@ -82,9 +82,12 @@ class TypedModel:
         """Number of parameters."""
         return self.slot_scores.size + self.rule_scores.size
 
-    def log_probabilities(self) -> np.ndarray:
-        """log P(rule | slot), [slots, rules]."""
-        return np.log(_softmax(self.slot_scores) @ _softmax(self.rule_scores))
+    def log_probabilities(self, bias: np.ndarray | float = 0.0) -> np.ndarray:
+        """log P(rule | slot), [slots, rules].
+
+        :param bias: added to the score of each rule, [rules].
+        """
+        return np.log(_softmax(self.slot_scores) @ _softmax(self.rule_scores + bias))
 
     def log_likelihood(self, forest: "Forest", log_p: np.ndarray | None = None) -> float:
         """The log-probability of a pair, summed over its derivations."""

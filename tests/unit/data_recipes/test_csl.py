@@ -368,6 +368,18 @@ def test_favoured_rules_are_drawn_more_often(words):
     assert counts[1] > counts[0] + 50
 
 
+def test_a_bias_is_added_to_weights_or_to_the_scores_of_a_model(words):
+    rules = rules_of(words, *GRAMMAR)
+    bias = np.array([1.5 * (rule.arity >= 1) for rule in rules])
+    settings = SamplingSettings(slot_bias=1.5)
+    without, trained = TypedModel(rules, 2), TypedModel(rules, 2, 1)
+    assert np.allclose(Sampler(without, settings, 1)._weights, (1 + bias) / len(rules))
+    types, of_type = np.exp(trained.slot_scores), np.exp(trained.rule_scores + bias)
+    types /= types.sum(1, keepdims=True)
+    of_type /= of_type.sum(1, keepdims=True)
+    assert np.allclose(Sampler(trained, settings, 1)._weights, types @ of_type)
+
+
 def test_a_grammar_that_never_ends_is_an_error(words):
     sampler, *_ = sampler_of(words, ("NT_1 twice ### NT_1 NT_1",))
     with pytest.raises(InputError, match="no derivation of the grammar ends"):
