@@ -442,8 +442,8 @@ def test_no_right_answer_is_cut_short_where_answers_are_compared_whole(
 ):
     asked = []
 
-    def translate(sources, beam, progress, **limit):
-        asked.append((beam, limit))
+    def translate(sources, settings, progress):
+        asked.append(settings)
         return [SimpleNamespace(text="x")] * len(sources)
 
     opened = SimpleNamespace(
@@ -463,10 +463,9 @@ def test_no_right_answer_is_cut_short_where_answers_are_compared_whole(
         start=None, benchmark=benchmark, system=replace(colors.systems["LSTM"], beam=beam), rows=0
     )
     running.translate_test(run, tmp_path, tmp_path, "test", ("s", "t"), tmp_path, "cpu")
-    ((found, limit),) = asked
-    assert found == beam and bool(limit) == limited
-    if limited:
-        assert 1.2 + limit["max_length_extra"] >= 40
+    (settings,) = asked
+    assert settings.beam == beam
+    assert (settings.max_length_ratio + settings.max_length_extra >= 40) == limited
 
 
 def test_rows_over_roberta_are_tested_with_the_beam_of_their_code():
