@@ -38,6 +38,8 @@ ELLIPSIS = 3  # points
 REPEATED_ENDS = 2  # marks that end a sentence, one after another
 MOST_WORDS = 2  # of a string that no reference is compared with
 AGREEING = 0.2  # of the lines begin or end as their references do without a string of words
+LEAST_OF_SOME = 0.03  # of the hypotheses have a string that most do not have
+FEWEST_OF_SOME = 5
 LONGEST_WORD = 12  # characters per word, on average, where words are separated
 
 _MARKED_WORD = pattern(r"\S*[^\w\s.,;'’-]")  # noqa: RUF001 - an apostrophe
@@ -108,14 +110,55 @@ def foreign_affix(
     return Affix(mark, "between", hypotheses.lines_with(mark), remedy_of(mark))
 
 
+def affix_of_some(hypotheses: FormSample, references: FormSample) -> Affix | None:
+    """A string with a mark before the text of some hypotheses, fewer than most, and of hardly any
+    reference; None without one.
+
+    A language model may introduce only some of its answers (``Output:``). Hypotheses with the same
+    first word, or the same mark at their beginning, are judged as if they were all; they agree with
+    their references without the string.
+    """
+    pairs = [
+        pair for pair in zip(hypotheses.lines, references.lines, strict=True) if pair[0].strip()
+    ]
+    least = max(FEWEST_OF_SOME, LEAST_OF_SOME * len(pairs))
+    for opening_of in (first_field, _first_mark):
+        of_references = Counter(opening_of(reference) for _, reference in pairs)
+        groups: dict[str, list[Pair]] = {}
+        for pair in pairs:
+            groups.setdefault(opening_of(pair[0]), []).append(pair)
+        for opening, group in groups.items():
+            is_foreign = of_references[opening] <= HARDLY_ANY * len(group)
+            if opening and len(group) >= least and is_foreign:
+                affix = _before(group, are_references=True, must_agree=True)
+                if affix and affix.lines >= least and _is_introduction(affix.text):
+                    return affix
+    return None
+
+
+def _is_introduction(text: str) -> bool:
+    """Whether a string has a mark and is more than a quote or a dash, which are text."""
+    return _has_mark(text) and not (len(text.strip()) == 1 and _is_class(text.strip(), _OPENING))
+
+
+def _first_mark(text: str) -> str:
+    """The first character, unless it is a letter or a digit."""
+    return "" if text[:1].isalnum() else text[:1]
+
+
 def remedy_of(text: str) -> str:
     """What to do about a string."""
     remedy = next((remedy for sign, remedy in REMEDIES if sign.search(text)), None)
     return remedy or "remove it from every line"
 
 
-def _before(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
-    """A string before the text."""
+def _before(
+    pairs: Sequence[Pair], are_references: bool, *, must_agree: bool = False
+) -> Affix | None:
+    """A string before the text.
+
+    :param must_agree: the lines agree with their references without it, even if it has a mark.
+    """
     if not _is_common(hypothesis[0] for hypothesis, _ in pairs):
         return None  # fast: most texts end here
     common = whole_words(common_beginning([tokens_of(hypothesis) for hypothesis, _ in pairs]))
@@ -128,7 +171,7 @@ def _before(pairs: Sequence[Pair], are_references: bool) -> Affix | None:
     if not are_references and not _is_label(text):
         return None
     has_mark = _has_mark(text)
-    if not has_mark and not _agree_better_without(pairs, rests):
+    if (must_agree or not has_mark) and not _agree_better_without(pairs, rests):
         return None
     is_opening = has_mark and len(text.strip()) == 1 and _is_class(text.strip(), _OPENING)
     if is_opening and _references_open_too(pairs, rests):

@@ -1,14 +1,18 @@
-"""Symbols that only the hypotheses have.
+"""Characters that only the hypotheses have.
 
-The law: a symbol that most hypotheses and hardly any reference have is not of the language if the
-hypotheses match their references better without it.
+The laws: a symbol that most hypotheses and hardly any reference have is not of the language if the
+hypotheses match their references better without it. A character that many hypotheses and hardly
+any reference have stands for one that is missing from them (``。`` for ``.``, a Cyrillic ``а`` for
+``a``) if they match better with that.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from cgbench.records import Record
 from cgbench.text.form_sample import FormSample
 from cgbench.text.marks import AT_WORDS, RUNS, SENTENCE, Mark, is_symbol
 from cgbench.text.pieces import FEWEST_WORDS, LEAST_PARTS
@@ -17,6 +21,10 @@ LEAST_LINES = 0.3  # of the hypotheses have a symbol
 HARDLY_ANY = 0.1  # of that, of the references
 MOST_SYMBOLS = 5  # are tried
 LEAST_GAIN = 0.02  # of the units of all references
+LEAST_PER_LINE = 0.1  # times that a character in place of another occurs
+MOST_EXCHANGED = 4  # characters of each text are tried
+LEAST_RIGHT = 0.25  # of the units that an exchange makes are right
+FEWEST_RIGHT = 3  # different words, if a letter stands for another (not only "für" for "for")
 LEAST_LESS = 0.15  # of the units of the hypotheses are gone without a symbol
 
 Units = Callable[[str], Counter[str]]
@@ -111,3 +119,76 @@ def _runs_of(text: FormSample) -> Counter[str]:
         for run in RUNS.findall(word):
             counts[run] += count
     return counts
+
+
+class Exchange(Record):
+    """A character of ``lines`` hypotheses for which the references have another."""
+
+    character: str
+    expected: str
+    lines: int
+
+
+def exchanged_character(
+    hypotheses: FormSample, references: FormSample, units: Units
+) -> Exchange | None:
+    """The exchange without which hypotheses match best; None without one.
+
+    :param references: one per hypothesis.
+    """
+    of_hypotheses, of_references = (
+        Counter("".join(text.lines)) for text in (hypotheses, references)
+    )
+    foreign = _only_of_one(of_hypotheses, of_references, hypotheses.size)
+    missing = _only_of_one(of_references, of_hypotheses, references.size)
+    if not foreign:
+        return None
+    reference_units = [units(reference) for reference in references.lines]
+    least_gain = max(1, LEAST_GAIN * sum(map(Counter.total, reference_units)))
+    best, best_gain = None, 0
+    for character in foreign:
+        affected = [
+            (line, expected_units)
+            for line, expected_units in zip(hypotheses.lines, reference_units, strict=True)
+            if character in line
+        ]
+        for expected in (*missing, *_compatible(character)):
+            right, made = _units_of_exchange(character, expected, affected, units)
+            gain = right.total()
+            is_chance = character.isalpha() and len(right) < FEWEST_RIGHT
+            if gain >= max(least_gain, LEAST_RIGHT * made, best_gain + 1) and not is_chance:
+                best, best_gain = Exchange(character, expected, len(affected)), gain
+    return best
+
+
+def _units_of_exchange(
+    character: str, expected: str, pairs: Sequence[tuple[str, Counter[str]]], units: Units
+) -> tuple[Counter[str], int]:
+    """The units that match only with an exchange, and how many it makes.
+
+    :param pairs: hypotheses, and the units of their references.
+    """
+    right: Counter[str] = Counter()
+    made = 0
+    for line, expected_units in pairs:
+        before, after = units(line), units(line.replace(character, expected))
+        right += (after & expected_units) - (before & expected_units)
+        made += (after - before).total()
+    return right, made
+
+
+def _only_of_one(counts: Counter[str], others: Counter[str], lines: int) -> Sequence[str]:
+    """The most frequent characters of a text that the other text hardly has."""
+    return [
+        character
+        for character, count in counts.most_common()
+        if count >= max(1, LEAST_PER_LINE * lines)
+        and others[character] <= HARDLY_ANY * count
+        and not character.isspace()
+    ][:MOST_EXCHANGED]
+
+
+def _compatible(character: str) -> list[str]:
+    """The ordinary form of a full-width character or a ligature."""
+    ordinary = unicodedata.normalize("NFKC", character)
+    return [ordinary] if ordinary != character else []

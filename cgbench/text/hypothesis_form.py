@@ -8,8 +8,8 @@ is a law, not a list of errors:
   (:mod:`cgbench.text.affixes`);
 - lines of a format (XML, JSON) are no texts, even on both sides (:mod:`cgbench.text.markup_check`);
 - neither side is written in pieces of words (:mod:`cgbench.text.pieces`);
-- a symbol that only the hypotheses have does not keep them from matching
-  (:mod:`cgbench.text.foreign_symbols`);
+- a character that only the hypotheses have does not keep them from matching, nor stand for one
+  that only the references have (:mod:`cgbench.text.foreign_symbols`);
 - lines fit their own references better than others (:mod:`cgbench.text.line_order`);
 - case, tokenisation, blanks and escapes are those of the references
   (:mod:`cgbench.text.profile` and :mod:`cgbench.text.pair_contrasts`, only with enough evidence).
@@ -26,9 +26,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from cgbench.errors import argument
 from cgbench.records import Record
-from cgbench.text.affixes import foreign_affix
+from cgbench.text.affixes import affix_of_some, foreign_affix
 from cgbench.text.damage import FORM_LINES, LONGEST, forms_of, sampled, units_of
-from cgbench.text.foreign_symbols import foreign_symbol
+from cgbench.text.foreign_symbols import exchanged_character, foreign_symbol
 from cgbench.text.form_sample import FormSample
 from cgbench.text.line_order import displacement
 from cgbench.text.markup_check import JSON, are_counted, format_of, wrapper_of_both
@@ -99,16 +99,7 @@ def damages(
         the same examples: sources, or fragments that right hypotheses contain.
     :param order: :func:`order_problems`, or what returns the same.
     """
-    rows = sampled(len(hypotheses), FORM_LINES)
-    texts, others = (
-        FormSample(
-            [
-                _both_ends(lines[row].partition(reading.end)[0] if reading.end else lines[row])
-                for row in rows
-            ]
-        )
-        for lines in (hypotheses, references)
-    )
+    texts, others = _samples(hypotheses, references, reading.end)
     checks = (
         lambda: _formats(texts, others, reading),
         lambda: _known_forms(hypotheses, references, reading, are_references),
@@ -127,10 +118,7 @@ def pair_contrasts(
     """What pairs of lines tell that profiles do not: a text written twice, without blanks, or in
     another case.
     """
-    rows = sampled(len(hypotheses), FORM_LINES)
-    texts, others = (
-        FormSample([_both_ends(lines[row]) for row in rows]) for lines in (hypotheses, references)
-    )
+    texts, others = _samples(hypotheses, references)
     n = f"of {texts.size:,} hypotheses"
     if count := written_twice(texts, others):
         return _stop(f"the text is written twice in {count:,} {n}", "write it once")
@@ -143,10 +131,53 @@ def pair_contrasts(
     return []
 
 
+def partial_damages(
+    hypotheses: Sequence[str], references: Sequence[str], reading: Reading
+) -> list[Difference]:
+    """What keeps some hypotheses from matching, but may also be the system's own error: a string
+    before some of them, or one character in place of another. It warns.
+    """
+    texts, others = _samples(hypotheses, references)
+    problems = []
+    if affix := affix_of_some(texts, others):
+        text = (
+            f"{affix.text!r} {affix.place} the text of {affix.lines:,} of {texts.size:,}"
+            " hypotheses, and of hardly any reference"
+        )
+        problems.append(Difference(text, "remove it, unless the system wrote it", False, False))
+    if exchange := exchanged_character(texts, others, _units(reading)):
+        text = (
+            f"{_named_character(exchange.character)} where the references have"
+            f" {_named_character(exchange.expected)}, in {exchange.lines:,} of {texts.size:,}"
+            " hypotheses"
+        )
+        problems.append(Difference(text, "write both texts with the same", False, False))
+    return problems
+
+
+def _named_character(character: str) -> str:
+    """A character in quotes with its code, since it may look like another."""
+    if character.isascii():
+        return repr(character)
+    return f"{_visible(character)} (U+{ord(character[0]):04X})"
+
+
 def _same_case(reading: Reading) -> str:
     if reading.lowercase:
         return f"{argument('lowercase')} ignores case"
     return "put both texts in the same case"
+
+
+def _samples(
+    hypotheses: Sequence[str], references: Sequence[str], end: str | None = None
+) -> tuple[FormSample, FormSample]:
+    """The same lines of both texts, each up to ``end`` and without the middle if it is long."""
+    rows = sampled(len(hypotheses), FORM_LINES)
+    texts = [[lines[row] for row in rows] for lines in (hypotheses, references)]
+    if end is not None:
+        texts = [[line.partition(end)[0] for line in lines] for lines in texts]
+    of_hypotheses, of_references = (FormSample(list(map(_both_ends, lines))) for lines in texts)
+    return of_hypotheses, of_references
 
 
 def _both_ends(line: str) -> str:

@@ -9,7 +9,7 @@ from changed_outputs import MARKUP, ORDERS, PIECES, WRAPPERS
 from cgbench.benchmark.score.evaluation.evaluate import evaluate
 from cgbench.errors import InputError
 from cgbench.text.form_sample import FormSample
-from cgbench.text.hypothesis_form import Reading, damages, pair_contrasts
+from cgbench.text.hypothesis_form import Reading, damages, pair_contrasts, partial_damages
 from cgbench.text.line_order import displacement
 from cgbench.text.pair_contrasts import written_twice
 
@@ -324,6 +324,65 @@ def test_strings_of_a_minority_and_of_both_sides_are_text():
     assert told([f"note : {line}" for line in SENTENCES], noted) == []  # the same, tokenised
     quoted = [f"“{line}”" for line in SENTENCES]  # other quotes than the references have
     assert told(quoted, [f'"{line}"' for line in SENTENCES]) == []
+
+
+def warned(hypotheses, references=SENTENCES, **reading):
+    problems = partial_damages(hypotheses, references, Reading(**reading))
+    assert not any(problem.stops for problem in problems)
+    return [problem.text for problem in problems]
+
+
+OUTPUT_LINES = list(map(translated, SENTENCES))
+
+
+@pytest.mark.parametrize("introduction", ["Output: ", "```", "**Übersetzung:** ", "1. "])
+@pytest.mark.parametrize("step", [3, 10])
+def test_an_introduction_of_some_hypotheses_is_told(introduction, step):
+    lines = [line if row % step else introduction + line for row, line in enumerate(OUTPUT_LINES)]
+    (text,) = warned(lines)
+    count = len(range(0, len(lines), step))
+    assert text == (
+        f"{introduction!r} before the text of {count} of 60 hypotheses, and of hardly any reference"
+    )
+
+
+def test_what_some_sentences_begin_with_is_text():
+    assert warned(OUTPUT_LINES) == []
+    few = [f"Output: {line}" if row < 4 else line for row, line in enumerate(OUTPUT_LINES)]
+    assert warned(few) == []
+    for opening in ("- ", '"', "Anna: ", "Und "):
+        lines = [line if row % 4 else opening + line for row, line in enumerate(OUTPUT_LINES)]
+        references = [line if row % 4 else opening + line for row, line in enumerate(SENTENCES)]
+        assert warned(lines, references) == []
+        # Another sentence follows: it is no introduction of the text that the reference has.
+        others = [line if row % 4 else opening + sentence() for row, line in enumerate(SENTENCES)]
+        assert warned(others) == []
+    quoted = [line if row % 4 else f'"{line}"' for row, line in enumerate(OUTPUT_LINES)]
+    assert warned(quoted) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "character"), [("a", "\u0430"), (".", "\u3002"), ("e", "\uff45")]
+)
+def test_a_character_in_place_of_another_is_told(expected, character):
+    lines = [line.replace(expected, character) for line in OUTPUT_LINES]
+    count = sum(character in line for line in lines)
+    message = (
+        f"{character!r} (U+{ord(character):04X}) where the references have {expected!r}, in {count}"
+        " of 60 hypotheses"
+    )
+    for words in ("blanks", "marks"):
+        assert warned(lines, words=words) == [message]
+    of_references = [line.replace(expected, character) for line in SENTENCES]
+    assert warned(OUTPUT_LINES, of_references)[0].startswith(f"{expected!r} where the references")
+    # A full stop is one of the many characters that chrF compares.
+    assert warned(lines, words="characters") == ([] if expected == "." else [message])
+
+
+def test_a_character_that_no_other_is_missing_for_is_text():
+    lines = [line.replace("a", "ю", 1) for line in OUTPUT_LINES]
+    assert warned(lines) == []
+    assert warned(SENTENCES, OUTPUT_LINES) == []
 
 
 def test_a_system_that_repeats_itself_is_weak_and_not_wrapped():

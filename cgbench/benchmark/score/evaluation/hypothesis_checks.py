@@ -27,6 +27,7 @@ from cgbench.text.hypothesis_form import (
     differences,
     order_problems,
     pair_contrasts,
+    partial_damages,
 )
 from cgbench.text.inputs import Texts, as_column
 from cgbench.text.plain_text import words_of
@@ -403,6 +404,7 @@ class _Forms:
             damages(run, references, reading, order=self._order)
             or differences(self._profile(run), self._profile(references), reading)
             or pair_contrasts(run, references, reading)
+            or partial_damages(run, references, reading)
         )
         if self.kept:
             self.kept.write_bytes(
