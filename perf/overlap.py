@@ -26,6 +26,7 @@ from scan import (
     Usage,
     best,
     best_scan,
+    in_turn,
     run,
 )  # isort: skip - load takes this folder off the path
 
@@ -71,9 +72,13 @@ def measure(folder: Path, words: int, pairs: int, repeat: int) -> None:
         write_words(part, segments(words // 8, 200 + seed))
         write_words(folder / f"train.{whole.suffix[1:]}", segments(2_000_000, 300 + seed))
     run(overlap(test, [test[0]]))
-    small, found = best(overlap(test, quarter), 1), best(overlap(test, corpus), repeat)
+    small = best(overlap(test, quarter), 1)
+    found, pool = in_turn(
+        repeat,
+        lambda: run(overlap(test, corpus)),
+        lambda: best_scan(folder, corpus, folder / "work", 3000, 1),
+    )
     read = json.loads(found.output)["corpus"]["words"]
-    pool = best_scan(folder, corpus, folder / "work", 3000, repeat)
     print(f"{datetime.date.today()}, {description()}\n")
     print("| what | measured |\n|---|---|")
     print(

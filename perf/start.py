@@ -5,7 +5,6 @@ that of importing NumPy and click, which it needs.
 """
 
 import argparse
-import os
 import resource
 import statistics
 import subprocess
@@ -14,13 +13,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from scan import environment_with
+
 from cgbench.machine import description
 
 
 def processor_seconds(arguments: Sequence[str]) -> float:
     """The processor time of a Python process, with one thread."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    environment = environment_with(OPENBLAS_NUM_THREADS="1")
     subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
