@@ -8,9 +8,12 @@ worse.
 ``claims.tsv`` has one row per claim: the program of this folder that measures it, the beginning of
 the row that the program prints, the claim as this row has it (``0.61 x `wc -w```), whether more or
 less is better, and the processors for which it was measured (words of /proc/cpuinfo, ``!word`` for
-none such; nothing for all). Without CORPORA, texts of the same size are made, whose scan takes 1.12
-times as long relative to ``wc -w`` (processor time, 2026-11-29); without LMPLZ, the rows that need
-it are not measured.
+none such; nothing for all). Programs that compare one thread with one thread take processor times,
+so other work on the machine hardly matters. It matters for those that use all cores or wait for
+memory, such as the scan: the load is printed before each program.
+
+Without CORPORA, texts of the same size are made, whose scan takes 1.12 times as long relative to
+``wc -w`` (processor time, 2026-11-29); without LMPLZ, the rows that need it are not measured.
 """
 
 import argparse
@@ -100,6 +103,7 @@ def run(command: str, values: dict[str, str]) -> str:
     for name, value in values.items():
         command = command.replace(name, value)
     program, *arguments = command.split()
+    print(f"## {command} (load {os.getloadavg()[0]:.1f})\n", flush=True)
     done = subprocess.run(
         [sys.executable, FOLDER / program, *arguments], stdout=subprocess.PIPE, text=True
     )
