@@ -4,14 +4,16 @@
     python lab/laptop.py train WORK NAME SEED PRESET [KEY=VALUE ...]
     python lab/laptop.py score WORK NAME SEED[,SEED ...] [--beam 5]
     python lab/laptop.py table WORK
+    python lab/laptop.py compare WORK ENSEMBLE [ENSEMBLE ...] [--reference ENSEMBLE]
     python lab/laptop.py final WORK [--shared ../shared/data] [--precision float32]
 
 ``texts`` writes 20,000 training pairs of Tatoeba (German-English, at least seven words, Moses,
 lower case), other pairs of Tatoeba, the captions of Multi30k, news of WMT and talks of TED, and
 cuts each pool to 2,000 candidates. ``train`` trains one member and logs its processor seconds.
 ``score`` measures the candidates, a noisy version of each and shuffled pairs with the members of
-some seeds. ``table`` compares. ``final`` is a new user's build, to be run alone on a quiet machine:
-one command, with its time by the clock.
+some seeds. ``table`` compares. ``compare`` gives the spread of ensembles that differ only in their
+seeds, such as d2800.1+2.beam5, or compares them with another one. ``final`` is a new user's build,
+to be run alone on a quiet machine: one command, with its time by the clock.
 """
 
 import argparse
@@ -313,6 +315,87 @@ def print_table(work: Path, reference: str | None, judges: Sequence[str]) -> Non
         print(f"\n{pool}\n\n{table(rows, head)}")
 
 
+def window_of(scores: dict[str, np.ndarray]) -> np.ndarray:
+    """Which candidates are in the window, bool ``[candidates]``, if nothing is planted."""
+    uncertainty, values = hardness(scores)
+    config = {**SELECTION, "uncertainty": uncertainty}
+    columns: dict[str, Any] = {name: scores[name] for name in ("content", *NOISY)}
+    columns[uncertainty] = values
+    stages = select_rows(columns, config, selection_sizes(config, len(values)))[1]
+    return np.isin(np.array(stages), ("window", "selected"))
+
+
+def spread(values: Sequence[float], digits: int) -> str:
+    """The mean, and the lowest and the highest value."""
+    mean, *ends = (f"{value:.{digits}f}" for value in (np.mean(values), min(values), max(values)))
+    return mean if len(values) == 1 else f"{mean} ({ends[0]} to {ends[1]})"
+
+
+def print_comparison(work: Path, group: Sequence[str], reference: str | None) -> None:
+    """The spread of a group of ensembles, or how they compare with another one, on each pool."""
+    columns = []
+    for pool in POOLS:
+        keys = [*group, *([reference] if reference else [])]
+        scored = {key: dict(np.load(work / "scores" / f"{key}.{pool}.npz")) for key in keys}
+        if reference is None:
+            pairs = [(first, second) for first in group for second in group if first != second]
+            columns.append(quality_rows(scored, group) | agreement_rows(scored, pairs, ""))
+        else:
+            pairs = [(key, reference) for key in group]
+            back = [(reference, key) for key in group]
+            agreement = agreement_rows(scored, pairs, "") | agreement_rows(scored, back, ", back")
+            columns.append(quality_rows(scored, [reference]) | agreement)
+    rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
+    print(table(rows, ["", *POOLS]))
+
+
+def quality_rows(scored: dict[str, dict[str, np.ndarray]], group: Sequence[str]) -> dict[str, str]:
+    """Translation and noise of the ensembles of a group."""
+    noise = [
+        auc(
+            np.r_[scored[key][MEASURE], scored[key]["noisy"]],
+            np.arange(2 * len(scored[key]["noisy"])) >= len(scored[key]["noisy"]),
+        )
+        for key in group
+    ]
+    rows = {
+        "chrF": spread([float(scored[key]["chrf"]) for key in group], 1),
+        "AUC of noise": spread(noise, 3),
+    }
+    by_share = {share: [planted(scored[key], share) for key in group] for share in SHARES}
+    for share, results in by_share.items():
+        rows[f"noise in the window, {share:.0%} planted"] = spread([row[0] for row in results], 1)
+    for share, results in by_share.items():
+        rows[f"kept, {share:.0%} planted"] = spread([row[2] for row in results], 1)
+    return rows
+
+
+def agreement_rows(
+    scored: dict[str, dict[str, np.ndarray]], pairs: Sequence[tuple[str, str]], name: str
+) -> dict[str, str]:
+    """How the order of the first ensemble of each pair agrees with that of the second, and with its
+    errors.
+    """
+    windows = {key: window_of(scores) for key, scores in scored.items()}
+    shared = [
+        100 * float((windows[first] & windows[second]).sum() / windows[first].sum())
+        for first, second in pairs
+    ]
+    rows = {f"shared windows{name}": spread(shared, 0)}
+    for measure in ("rmi", "entropy_of_expected"):
+        orders = {
+            key: hardness(scores)[1] if measure == "rmi" else scores[measure]
+            for key, scores in scored.items()
+        }
+        rho = [spearman(orders[first], orders[second]) for first, second in pairs]
+        prr = [
+            prediction_rejection(orders[first], scored[second]["error"]) for first, second in pairs
+        ]
+        rows[f"correlation by {measure}{name}"] = spread(rho, 2)
+        rows[f"PRR of {measure}{name}"] = spread(prr, 2)
+    return rows
+
+
 def members_of(key: str) -> set[tuple[str, str]]:
     """The runs of a scored ensemble."""
     name, seeds, _ = key.split(".")
@@ -350,7 +433,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["texts", "train", "score", "table", "final"])
+    parser.add_argument("what", choices=["texts", "train", "score", "table", "compare", "final"])
     parser.add_argument("work", type=Path)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--shared", type=Path, default=Path("../shared/data"))
@@ -368,6 +451,8 @@ def main() -> None:
         score(work, words[0], words[1].split(","), options.beam)
     elif options.what == "table":
         print_table(work, options.reference, options.judges)
+    elif options.what == "compare":
+        print_comparison(work, words, options.reference)
     else:
         final(work, options.shared, options.precision)
 
