@@ -104,6 +104,7 @@ def scan(corpora: Path, pool: Sequence[Path], work: Path, candidates: int) -> li
         work,
         "--until",
         "candidates",
+        "--accept-text",  # made-up texts may have both sides in one language
         "--set",
         f"candidates={candidates}",
     ]
