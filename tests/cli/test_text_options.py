@@ -5,6 +5,7 @@ import json
 import pytest
 
 from cgbench.benchmark.release.release import Release
+from cgbench.models.search_settings import SearchSettings
 
 ONE = ["--preset", "demo", "--set", "candidates=1", "--set", "window=1", "--set", "select=1"]
 FORM = "* dog ( x _ {0} ) ; run . agent ( x _ {1} , x _ {0} )"
@@ -93,8 +94,8 @@ def test_the_length_limit_of_a_build_is_that_of_its_translations(run, tmp_path, 
 
     said = []
 
-    def translate(members, candidates, out, *, max_length_ratio, max_length_extra, **options):
-        said.append({"max_length_ratio": max_length_ratio, "max_length_extra": max_length_extra})
+    def translate(members, candidates, out, *, search, **options):
+        said.append(search)
         (out / "part-00000.jsonl").write_text(
             '{"hypothesis": "a", "rmi": 0.5, "reference_pe_stu": 0.5}\n'
         )
@@ -133,7 +134,5 @@ def test_the_length_limit_of_a_build_is_that_of_its_translations(run, tmp_path, 
     words += ["--out", tmp_path / "out"]
     run(*words)
     run(*words, "--set", "max_length_ratio=4", "--set", "max_length_extra=3")
-    assert said == [
-        {"max_length_ratio": 1.2, "max_length_extra": 10},
-        {"max_length_ratio": 4.0, "max_length_extra": 3},
-    ]
+    limited = SearchSettings(max_length_ratio=4.0, max_length_extra=3)
+    assert said == [SearchSettings(), limited]
