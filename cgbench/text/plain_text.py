@@ -54,7 +54,9 @@ def warn_of_mark(data: bytes | bytearray, begin: int, end: int, name: object, li
     :param data: lines, of which ``begin`` to ``end`` are searched. ``line``: the number of the
         first one.
     """
-    place = data.find(MARK, begin, end)
+    # A single byte is found twenty times as fast, and most texts have none of these.
+    place = data.find(MARK[0], begin, end)
+    place = data.find(MARK, place, end) if place >= 0 else place
     if place < 0:
         return False
     line += data.count(b"\n", 0, place)

@@ -39,7 +39,9 @@ def candidate_table(
     """
     import pyarrow.parquet
 
-    table = pyarrow.parquet.read_table(candidates / "candidates.parquet")
+    # read_table would load pyarrow.dataset and pandas.
+    with pyarrow.parquet.ParquetFile(candidates / "candidates.parquet") as file:
+        table = file.read()
     columns = {name: table[name] for name in table.column_names if not name.endswith("_offset")}
     columns |= places(table["line"].to_numpy(), table["pool"].to_numpy(), pools)
     texts = zip(
