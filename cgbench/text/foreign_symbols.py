@@ -23,7 +23,6 @@ MOST_SYMBOLS = 5  # are tried
 LEAST_GAIN = 0.02  # of the units of all references
 LEAST_PER_LINE = 0.1  # times that a character in place of another occurs
 MOST_EXCHANGED = 4  # characters of each text are tried
-LEAST_RIGHT = 0.25  # of the units that an exchange makes are right
 FEWEST_RIGHT = 3  # different words, if a letter stands for another (not only "für" for "for")
 LEAST_LESS = 0.15  # of the units of the hypotheses are gone without a symbol
 
@@ -153,28 +152,26 @@ def exchanged_character(
             if character in line
         ]
         for expected in (*missing, *_compatible(character)):
-            right, made = _units_of_exchange(character, expected, affected, units)
+            right = _units_of_exchange(character, expected, affected, units)
             gain = right.total()
             is_chance = character.isalpha() and len(right) < FEWEST_RIGHT
-            if gain >= max(least_gain, LEAST_RIGHT * made, best_gain + 1) and not is_chance:
+            if gain >= max(least_gain, best_gain + 1) and not is_chance:
                 best, best_gain = Exchange(character, expected, len(affected)), gain
     return best
 
 
 def _units_of_exchange(
     character: str, expected: str, pairs: Sequence[tuple[str, Counter[str]]], units: Units
-) -> tuple[Counter[str], int]:
-    """The units that match only with an exchange, and how many it makes.
+) -> Counter[str]:
+    """The units that match only with an exchange.
 
     :param pairs: hypotheses, and the units of their references.
     """
     right: Counter[str] = Counter()
-    made = 0
     for line, expected_units in pairs:
         before, after = units(line), units(line.replace(character, expected))
         right += (after & expected_units) - (before & expected_units)
-        made += (after - before).total()
-    return right, made
+    return right
 
 
 def _only_of_one(counts: Counter[str], others: Counter[str], lines: int) -> Sequence[str]:

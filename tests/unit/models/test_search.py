@@ -226,3 +226,15 @@ def test_nothing_to_translate():
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="no model"):
         beam_search([], Ragged.pack([[4, 2]]))
+
+
+def test_limits_and_the_room_that_targets_need():
+    lengths, targets = np.array([5, 10]), np.array([30, 11])
+    settings = SearchSettings(max_length_ratio=1.2, max_length_extra=2)
+    assert settings.limits(lengths).tolist() == [8, 14]
+    assert SearchSettings(max_length_ratio=0, max_length_extra=0).limits(lengths).tolist() == [1, 1]
+    extra = settings.extra_for(lengths, targets)
+    assert extra == 24  # 30 - 1.2 * 5
+    roomy = SearchSettings(max_length_extra=extra)
+    assert (roomy.limits(lengths) >= targets).all()
+    assert SearchSettings(max_length_ratio=9.0).extra_for(lengths, targets) == 0

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import warnings
 import zipfile
 
 import pytest
@@ -103,9 +104,17 @@ def test_texts_are_texts(text):
 
 def test_a_byte_order_mark_within_a_text_is_told(tmp_path):
     path = tmp_path / "joined.de"
-    path.write_bytes("\ufeffone\ntwo\n\ufeffthree\nfour\ufeff\n".encode())
-    for read in (lambda: list(read_text(path)), lambda: list(read_blocks(path))):
-        with pytest.warns(UserWarning, match="line 3: a byte order mark within the text"):
+    readers = (lambda: list(read_text(path)), lambda: list(read_blocks(path)))
+    # A full-width comma begins with the same byte as a mark.
+    for line in ("one", "one\uff0c"):
+        path.write_bytes(f"\ufeff{line}\ntwo\n\ufeffthree\nfour\ufeff\n".encode())
+        for read in readers:
+            with pytest.warns(UserWarning, match="line 3: a byte order mark within the text"):
+                read()
+    path.write_text("one\uff0c\ntwo\n", encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for read in readers:
             read()
 
 

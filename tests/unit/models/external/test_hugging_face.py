@@ -84,6 +84,11 @@ def test_translations_have_the_probability_that_the_model_gives_them(member, bea
             assert one.tokens[-1] == 1 and (one.tokens[:-1] != 1).all()
 
 
+def test_a_length_offset_is_refused_since_generate_has_none(member):
+    with pytest.raises(InputError, match=r"length_offset=5\.0: transformers has .* must be 0"):
+        member.translate(LINES, SearchSettings(length_offset=5.0))
+
+
 def test_a_translation_depends_on_its_own_sentence_alone(member):
     together = member.translate(
         LINES, SearchSettings(beam=2, max_length_ratio=1.0, max_length_extra=1)
