@@ -1,8 +1,8 @@
 """Parallel text as named by the user: one table with both sides, or one text per side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from cgbench.errors import InputError, argument
@@ -164,15 +164,19 @@ def read_pairs(spec: CorpusSpec) -> Iterator[Pair]:
     :raises InputError: a file is missing, damaged or not UTF-8, a row lacks a column, or the two
         sides have different numbers of lines.
     """
-    return _zip_sides(*spec.paths) if len(spec.paths) == 2 else _read_table(spec)
+    if len(spec.paths) == 1:
+        return _read_table(spec)
+    # Not one by one: a step of a generator for each pair would take as long as reading it.
+    return chain.from_iterable(_zip_sides(*spec.paths))
 
 
-def _zip_sides(source: Path, target: Path) -> Iterator[Pair]:
+def _zip_sides(source: Path, target: Path) -> Iterator[Iterable[Pair]]:
+    """The pairs of two files, many at once."""
     first, second = read_text(source), read_text(target)
     lines = 0
     while True:
         left, right = list(islice(first, _LINES)), list(islice(second, _LINES))
-        yield from zip(left, right, strict=False)
+        yield zip(left, right, strict=False)
         if len(left) != len(right):
             source_lines = lines + len(left) + sum(1 for _ in first)
             target_lines = lines + len(right) + sum(1 for _ in second)

@@ -2,6 +2,8 @@ import gzip
 import json
 import re
 import shutil
+import subprocess
+import sys
 
 import pyarrow.parquet
 import pytest
@@ -182,6 +184,20 @@ def test_until_candidates_needs_no_model(corpora, run, tmp_path):
     degrees = pyarrow.parquet.read_table(tmp_path / "x" / CANDIDATES)["degree"].to_pylist()
     assert degrees == sorted(degrees, reverse=True)
     run("verify", tmp_path / "x")
+
+
+def test_until_candidates_loads_no_heavy_package(corpora, tmp_path):
+    """pyarrow imports pandas for arrays and lists, though nothing here needs a data frame."""
+    words = ["build-react", *corpora, "--preset", "demo", "--out", tmp_path / "x"]
+    code = (
+        "import sys; from cgbench.cli import main;"
+        f" main({[*map(str, words), '--until', 'candidates']}, standalone_mode=False);"
+        " print({'pandas', 'torch', 'sacrebleu', 'spacy'} & {*sys.modules})"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.endswith("\nset()\n")
 
 
 def test_files_of_the_users_own_are_left_alone(corpora, run, tmp_path):

@@ -17,12 +17,13 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from cgbench.benchmark.candidates.matching import LENGTHS, RAREST
 from cgbench.benchmark.candidates.strata import COLUMNS
+from cgbench.text.arrow_tables import arrays_of
 
 CENTRAL = ("degree", *LENGTHS, *RAREST, "perplexity", "difficulty", "reference_pe_stu")
 """Measures that every other is correlated with, if the release has them. ``reference_pe_stu`` is
@@ -30,6 +31,7 @@ the negative log-likelihood of the reference under the ensemble, per token."""
 PLACES = ("line", "pool", "pool_line", "content", "pieces", "rank", *COLUMNS)
 """Columns that locate a candidate or describe its draw, or are contained in others."""
 Interval = tuple[float, float] | None
+Values: TypeAlias = "Sequence[Any] | np.ndarray"
 QUANTILE = 1.959963984540054  # of the normal distribution, 97.5%
 DIGITS = 6  # of a value in a file
 
@@ -69,7 +71,7 @@ class Correlation:
         }
 
 
-def correlations(columns: Mapping[str, Sequence[Any]], measure: str | None) -> list[Correlation]:
+def correlations(columns: Mapping[str, Values], measure: str | None) -> list[Correlation]:
     """Every measure of the candidates correlated with the central ones, each pair once.
 
     :param columns: of ``candidates.parquet``, by name.
@@ -96,7 +98,7 @@ def correlations(columns: Mapping[str, Sequence[Any]], measure: str | None) -> l
 
 def correlations_of(table: Any, measure: str | None) -> list[Correlation]:
     """:func:`correlations` of a pyarrow table of candidates."""
-    return correlations({name: table[name].to_numpy() for name in table.column_names}, measure)
+    return correlations(arrays_of(table, table.column_names), measure)
 
 
 def correlation_table(
@@ -139,7 +141,7 @@ def with_interval(value: float | None, interval: Interval, digits: int = 2) -> s
     )
 
 
-def numeric(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[float]]:
+def numeric(columns: Mapping[str, Values]) -> dict[str, Values]:
     """The columns that are measures of the candidates."""
     return {
         name: values

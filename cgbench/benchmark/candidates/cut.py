@@ -5,41 +5,44 @@ The pool cut of ReaCT (Zheng and Lapata 2023, section 4). It reads the files of
 Memory grows with the number of candidates, not with the pool.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.candidates.pool_scan import NO_LIMIT, arrow, number_table, numbers_of
+from cgbench.benchmark.candidates.pool_scan import NO_LIMIT
+from cgbench.benchmark.candidates.row_texts import SideTexts, read_texts
 from cgbench.files import atomic_path, write_atomic, write_json
 from cgbench.machine import in_threads
-from cgbench.text.blocks import padded_text, read_blocks, release_memory
-from cgbench.text.corpus import ParallelText, TextFile
+from cgbench.text.arrow_tables import arrays_of, arrow, number_table
+from cgbench.text.blocks import release_memory
+from cgbench.text.corpus import ParallelText
 from cgbench.text.hashes import mix
+from cgbench.text.normalisation import SIDES
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The candidates in order: ``rows`` (a scan's columns, by name) and their texts, words joined
-    by one blank.
-    """
+    """The candidates in order: ``rows`` (a scan's columns, by name) and their texts."""
 
     rows: dict[str, np.ndarray]
-    sources: list[bytes]
-    targets: list[bytes]
+    source: SideTexts
+    target: SideTexts
     counts: dict[str, int]
+
+    @property
+    def sides(self) -> tuple[SideTexts, SideTexts]:
+        """Source and target."""
+        return self.source, self.target
 
     def save(self, folder: Path) -> None:
         """Write ``candidates.parquet``, ``candidates.source``, ``candidates.target`` and
         ``counts.json``.
         """
         pyarrow = arrow()
-        for side, texts in (("source", self.sources), ("target", self.targets)):
-            write_atomic(folder / f"candidates.{side}", b"\n".join([*texts, b""]))
+        for name, side in zip(SIDES, self.sides, strict=True):
+            write_atomic(folder / f"candidates.{name}", b"\n".join([*side.texts, b""]))
         with atomic_path(folder / "candidates.parquet") as temporary:
             pyarrow.parquet.write_table(number_table(self.rows), temporary, compression="zstd")
         write_json(folder / "counts.json", self.counts)
@@ -105,7 +108,7 @@ def cut(
             best.add(block)
         release_memory()
         candidates = _take(best.rows(), pools, seen, size)
-        if not best.has_more or len(candidates.sources) == size:
+        if not best.has_more or candidates.counts["candidates"] == size:
             return candidates
         limit *= 4
 
@@ -136,7 +139,7 @@ def read_parts(files: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
         # read_table would load pyarrow.dataset, 20 MB of code.
         with pyarrow.parquet.ParquetFile(file_path) as file:
             table = file.read(columns=list(COLUMNS), use_threads=False)
-        return numbers_of(table, COLUMNS)
+        return arrays_of(table, COLUMNS)
 
     return in_threads(read, files, 2, 2)
 
@@ -218,7 +221,8 @@ def _take(
 ) -> Cut:
     """Take rows from the top that are neither seen nor repeats."""
     # The texts, and the order of rows.
-    (sources, targets), known = read_texts(rows, pools, seen)
+    sides, known = read_texts(rows, pools, seen)
+    sources, targets = (side.texts for side in sides)
     order: Sequence[int] = range(len(sources))
     same = (rows["tie"][1:] == rows["tie"][:-1]) & (rows["degree"][1:] == rows["degree"][:-1])
     if np.any(same):  # different texts with one hash: compare the texts
@@ -248,111 +252,5 @@ def _take(
             taken_targets.add(target)
     counts["candidates"] = len(chosen_rows)
     index = np.array(chosen_rows, np.int64)
-    return Cut(
-        {name: rows[name][index] for name in COLUMNS},
-        [sources[row] for row in chosen_rows],
-        [targets[row] for row in chosen_rows],
-        counts,
-    )
-
-
-def read_texts(
-    rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText]
-) -> tuple[list[list[bytes]], list[set[bytes]]]:
-    """The texts of rows on both sides, words joined by one blank; and those of them that are lines
-    of ``seen``.
-    """
-
-    def read(side: str) -> tuple[list[bytes], set[bytes]]:
-        texts_and_hashes = fetch_texts(rows, pools, side)
-        return texts_and_hashes[0], seen_texts(
-            texts_and_hashes, [getattr(corpus, side) for corpus in seen]
-        )
-
-    with ThreadPoolExecutor(2) as threads:
-        sides = list(threads.map(read, ("source", "target")))
-    return [texts for texts, _ in sides], [known for _, known in sides]
-
-
-def fetch_texts(
-    rows: dict[str, np.ndarray], pools: Sequence[ParallelText], side: str
-) -> tuple[list[bytes], np.ndarray]:
-    """The texts of rows on one side, words joined by one blank, and their hashes.
-
-    Reads nearby lines together.
-    """
-    texts: list[bytes] = [b""] * len(rows["line"])
-    codes = np.zeros(len(texts), np.uint64)
-    for pool_number, pool in enumerate(pools):
-        pool_rows = np.flatnonzero(rows["pool"] == pool_number)
-        pool_rows = pool_rows[np.argsort(rows[f"{side}_offset"][pool_rows], kind="stable")]
-        if len(pool_rows):
-            _fetch_from(
-                getattr(pool, side), rows[f"{side}_offset"][pool_rows], pool_rows, texts, codes
-            )
-    return texts, codes
-
-
-_WINDOW = 1 << 20
-_GAP = 64 << 10
-
-
-def _fetch_from(
-    text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: list[bytes], codes: np.ndarray
-) -> None:
-    from cgbench.text import word_kernels
-
-    breaks = [0, *(np.flatnonzero(np.diff(offsets) > _GAP) + 1).tolist(), len(offsets)]
-    offsets = offsets + text.begin
-    file = os.open(text.path, os.O_RDONLY)
-    try:
-        for begin, end in pairwise(breaks):
-            while begin < end:
-                start = int(offsets[begin])
-                stop = begin + int(np.searchsorted(offsets[begin:end], start + _WINDOW))
-                span = int(offsets[stop - 1]) - start
-                chunk = os.pread(file, span + 4096, start)
-                while chunk.find(b"\n", span) < 0 and start + len(chunk) < text.bytes:
-                    chunk += os.pread(file, max(4096, len(chunk)), start + len(chunk))
-                out = np.empty(len(chunk), np.uint8)
-                bounds = np.empty(stop - begin + 1, np.int64)
-                hashes = np.empty(stop - begin, np.uint64)
-                word_kernels.gather_lines(
-                    padded_text(chunk), offsets[begin:stop] - start, out, bounds, hashes
-                )
-                data = out[: bounds[-1]].tobytes()
-                codes[where[begin:stop]] = hashes
-                for row, (low, high) in zip(
-                    where[begin:stop].tolist(), pairwise(bounds.tolist()), strict=True
-                ):
-                    texts[row] = data[low:high]
-                begin = stop
-    finally:
-        os.close(file)
-
-
-def seen_texts(candidates: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]) -> set[bytes]:
-    """The texts of :func:`fetch_texts` that are lines of ``files``: looked up by hash, then
-    compared.
-    """
-    from cgbench.text import word_kernels
-
-    texts, codes = candidates
-    hashes_wanted = np.unique(codes)
-    candidate_texts = set(texts)
-    result: set[bytes] = set()
-    if not len(hashes_wanted):
-        return result
-    for file in files:
-        for block in read_blocks(file.path):
-            lines = block.count_lines()
-            offsets = np.empty(lines + 1, np.int64)
-            hashes = np.empty(lines, np.uint64)
-            word_kernels.hash_lines(block.buffer, block.size, offsets, hashes)
-            offsets[lines] = block.size
-            position = np.minimum(np.searchsorted(hashes_wanted, hashes), len(hashes_wanted) - 1)
-            for line in np.flatnonzero(hashes_wanted[position] == hashes).tolist():
-                text = b" ".join(block.buffer[offsets[line] : offsets[line + 1]].tobytes().split())
-                if text in candidate_texts:
-                    result.add(text)
-    return result
+    taken_source, taken_target = (side.take(chosen_rows) for side in sides)
+    return Cut({name: rows[name][index] for name in COLUMNS}, taken_source, taken_target, counts)

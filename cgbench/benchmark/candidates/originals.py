@@ -4,44 +4,48 @@ Pairs are selected in the normalised form of their text, and published as their 
 byte for byte, without the line end. If the user says that a pool is tokenised (``detokenize``), its
 original is the text without tokenisation.
 
-A pool that is used in place is not read again: the scan knows the byte offset of each line. Another
-one (compressed, a table, normalised text) is read once more, up to the last line that is needed.
+The lines of a pool that is used in place have been read with the text of the pairs. Another pool
+(compressed, a table, normalised text) is read once more, up to the last line that is needed.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
+from cgbench.benchmark.candidates.row_texts import SideTexts
 from cgbench.errors import InputError
-from cgbench.text.corpus import ParallelText, TextFile
+from cgbench.text.corpus import ParallelText
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
-from cgbench.text.normalisation import SIDES, Normalisation
+from cgbench.text.normalisation import Normalisation
 from cgbench.text.tokenizers import detokenizer
-
-_BLOCK = 512  # bytes read at once; more than most lines
 
 
 def original_pairs(
     specs: Sequence[CorpusSpec],
     pools: Sequence[ParallelText],
     rows: Mapping[str, np.ndarray],
+    sides: Sequence[SideTexts],
     normalisation: Normalisation,
 ) -> tuple[list[str], list[str]]:
     """The sources and targets of pairs as in their files.
 
     :param specs: the corpora of the pool as the user named them.
     :param pools: the same as they were scanned.
-    :param rows: of the pairs by column of the scan: ``pool``, ``line`` (from 0) and the offsets.
+    :param rows: of the pairs by column of the scan: ``pool`` and ``line`` (from 0).
+    :param sides: the text of the pairs as it was scanned.
     :raises InputError: a corpus cannot be read.
     """
     originals = np.full((2, len(rows["line"])), "", object)
     for corpus, (spec, pool) in enumerate(zip(specs, pools, strict=True)):
         corpus_rows = np.flatnonzero(rows["pool"] == corpus)
         if _in_place(spec, pool):
-            offsets = [rows[f"{side}_offset"][corpus_rows] for side in SIDES]
-            pairs = [*zip(*map(_lines_at, (pool.source, pool.target), offsets), strict=True)]
+            texts = [
+                _decoded(file.path, [side.lines[row] for row in corpus_rows.tolist()])
+                for file, side in zip((pool.source, pool.target), sides, strict=True)
+            ]
+            pairs = [*zip(*texts, strict=True)]
         else:
             pairs = _read_lines(spec, rows["line"][corpus_rows])
         for side in (0, 1):
@@ -56,31 +60,11 @@ def _in_place(spec: CorpusSpec, pool: ParallelText) -> bool:
     return spec.is_plain and tuple(spec.paths) == (pool.source.path, pool.target.path)
 
 
-def _lines_at(text: TextFile, offsets: np.ndarray) -> list[str]:
-    """The lines that begin at byte offsets of a text, as the file has them."""
-    with text.path.open("rb") as file:
-        lines = [_line_at(file.fileno(), start) for start in (offsets + text.begin).tolist()]
+def _decoded(path: Path, lines: Sequence[bytes]) -> list[str]:
     try:
         return b"\n".join(lines).decode().split("\n")[: len(lines)]
     except UnicodeDecodeError:
-        raise InputError(
-            f"{text.path}: the file has changed while it was read; run again"
-        ) from None
-
-
-def _line_at(file: int, start: int) -> bytes:
-    """The bytes from ``start`` to the end of the line.
-
-    Read, not mapped: the pages of a mapped file count as memory of the process, and lines from all
-    over a pool would be nearly all of its pages.
-    """
-    line = b""
-    while block := os.pread(file, max(_BLOCK, len(line)), start + len(line)):
-        end = block.find(b"\n")
-        if end >= 0:
-            return line + block[:end]
-        line += block
-    return line
+        raise InputError(f"{path}: the file has changed while it was read; run again") from None
 
 
 def _read_lines(spec: CorpusSpec, numbers: np.ndarray) -> list[Pair]:

@@ -30,7 +30,7 @@ import json
 import os
 import queue
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,6 +47,7 @@ from cgbench.errors import InputError
 from cgbench.files import atomic_path
 from cgbench.machine import in_threads, usable_cores
 from cgbench.progress import bar
+from cgbench.text.arrow_tables import arrow, number_table
 from cgbench.text.blocks import check_text, padded, read_range, release_memory
 from cgbench.text.corpus import ParallelText, TextFile
 from cgbench.text.hashes import pair_hash
@@ -428,34 +429,6 @@ def filter_arrays(words: Vocabulary | None, filters: bool) -> tuple[Any, ...]:
     if words is None:
         return np.zeros(16, np.uint8), np.zeros(1, np.int64), np.zeros((1, 3), np.uint64), NO_LIMIT
     return words.arena, words.starts, words.table, words.usable if filters else NO_LIMIT
-
-
-def arrow() -> Any:
-    """pyarrow with the C library's allocator: its own does not release some 30 MB."""
-    import pyarrow
-    import pyarrow.parquet
-
-    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
-    return pyarrow
-
-
-def number_table(columns: Mapping[str, np.ndarray]) -> Any:
-    """A pyarrow table of numbers, without ``pyarrow.table``: this imports pandas if it is
-    installed, which takes longer than the scan of a small text.
-    """
-    pyarrow = arrow()
-
-    def column(values: np.ndarray) -> Any:
-        kind, buffer = pyarrow.from_numpy_dtype(values.dtype), np.ascontiguousarray(values)
-        return pyarrow.Array.from_buffers(kind, len(values), [None, pyarrow.py_buffer(buffer)])
-
-    arrays = [column(values) for values in columns.values()]
-    return pyarrow.Table.from_arrays(arrays, names=list(columns))
-
-
-def numbers_of(table: Any, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Columns of a :func:`number_table` by name, without ``to_numpy``, which imports pandas."""
-    return {name: np.from_dlpack(table[name].combine_chunks()) for name in names}
 
 
 def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from cgbench.benchmark.candidates.matching import RAREST, MatchedControl, word_f
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
+from cgbench.text.arrow_tables import arrays_of, arrow, number_table
 from cgbench.text.columns import read_text
 from cgbench.text.corpus import ParallelText
 from cgbench.text.formats import CorpusSpec
@@ -37,13 +38,11 @@ def candidate_table(
     :param learned: the step with the known n-grams of ``degree_side`` and the words of the other
         side.
     """
-    import pyarrow.parquet
-
     # read_table would load pyarrow.dataset and pandas.
-    with pyarrow.parquet.ParquetFile(candidates / "candidates.parquet") as file:
+    with arrow().parquet.ParquetFile(candidates / "candidates.parquet") as file:
         table = file.read()
-    columns = {name: table[name] for name in table.column_names if not name.endswith("_offset")}
-    columns |= places(table["line"].to_numpy(), table["pool"].to_numpy(), pools)
+    columns = arrays_of(table, table.column_names)
+    columns |= places(columns["line"], columns["pool"], pools)
     texts = zip(
         RAREST, vocabularies_of(learned, degree_side), candidate_lines(candidates), strict=True
     )
@@ -52,7 +51,7 @@ def candidate_table(
     if perplexity:
         columns["perplexity"] = np.load(perplexity / "perplexity.npy", allow_pickle=False)
         names.append("perplexity")
-    return pyarrow.table({name: columns[name] for name in names})
+    return number_table({name: columns[name] for name in names})
 
 
 def places(

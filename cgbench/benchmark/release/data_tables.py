@@ -16,6 +16,7 @@ from cgbench.benchmark.candidates.table import ROW_KEYS
 from cgbench.benchmark.release.manifest import ROW_FILES, normalised_text, summary, table_file
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, write_atomic, write_json_lines
+from cgbench.text.arrow_tables import text_column
 
 TRANSLATION = "translation"  # the column with the text, a struct of two strings by language
 NORMALISED = "normalised"  # the same for the form of the text that selected it, if it is another
@@ -124,7 +125,7 @@ def with_text(
 
     for name, sides in ((NORMALISED, normalised), (TRANSLATION, texts)):
         if sides is not None:
-            arrays = [pyarrow.array(list(lines), pyarrow.string()) for lines in sides]
+            arrays = [text_column(lines) for lines in sides]
             table = table.add_column(
                 0, name, pyarrow.StructArray.from_arrays(arrays, names=list(languages))
             )

@@ -13,8 +13,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from cgbench.benchmark.candidates.cut import fetch_texts
 from cgbench.benchmark.candidates.pool_scan import Chunk, Scan, chunks_of, open_sides
+from cgbench.benchmark.candidates.row_texts import read_side
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.shots.postings import places_of
 from cgbench.machine import in_threads, usable_cores
@@ -184,7 +184,7 @@ class Search:
         rows = _ordered(rows, "line", "pool", "content", "rank")
         first = np.sort(np.unique(rows["content"], return_index=True)[1])
         rows = {name: values[first] for name, values in rows.items()}
-        texts = [[text.decode() for text in fetch_texts(rows, corpora, side)[0]] for side in SIDES]
+        texts = [[text.decode() for text in read_side(rows, corpora, side).texts] for side in SIDES]
         ids, lengths = self.known.words.read_lines(texts[self.own])
         lines, pieces, new = self.lines_with(ids, lengths, self.find(ids, lengths))
         good = new <= most[pieces]

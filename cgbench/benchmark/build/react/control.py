@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.cut import COLUMNS, Bounds, read_parts, read_texts
+from cgbench.benchmark.candidates.cut import COLUMNS, Bounds, read_parts
 from cgbench.benchmark.candidates.matching import (
     LENGTHS,
     RAREST,
@@ -31,6 +31,7 @@ from cgbench.benchmark.candidates.matching import (
     scaled_covariates,
     word_frequency,
 )
+from cgbench.benchmark.candidates.row_texts import read_texts
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.text.corpus import ParallelText
@@ -139,7 +140,8 @@ def _usable(
     test: Texts,
 ) -> tuple[dict[str, np.ndarray], tuple[list[str], list[str]]]:
     """The rows that are neither seen, nor in the test set, nor repeats, with their texts."""
-    all_lines, known = read_texts(rows, pools, seen)
+    sides, known = read_texts(rows, pools, seen)
+    all_lines = [side.texts for side in sides]
     seen_lines = [known[side] | set(test[side]) for side in (0, 1)]
     usable = []
     for row, (source, target) in enumerate(zip(*all_lines, strict=True)):

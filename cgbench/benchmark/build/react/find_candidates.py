@@ -25,6 +25,7 @@ from cgbench.engines import saying_where
 from cgbench.files import read_json, write_atomic, write_json
 from cgbench.lm.language_model import LanguageModel
 from cgbench.steps import Workspace
+from cgbench.text.arrow_tables import arrays_of
 from cgbench.text.corpus import ParallelText
 from cgbench.text.normalisation import SIDES
 
@@ -65,7 +66,7 @@ def describe_candidates(
         )
     degree_side = build.request.filters.degree_side
     table = candidate_table(candidates, build.pools, perplexity, ngrams, degree_side)
-    pool, line = table["pool"].to_numpy(), table["pool_line"].to_numpy()
+    pool, line = arrays_of(table, ("pool", "pool_line")).values()
     if difficulty:
         values = [difficulty[i - 1][j - 1] for i, j in zip(pool, line, strict=True)]
         table = with_columns(table, {DIFFICULTY: list(map(float, values))})
@@ -89,7 +90,11 @@ def write_candidates(out: Path, build: Build, scans: Sequence[Path]) -> None:
     )
     replace(candidates, counts={**lengths, **candidates.counts}).save(out)
     originals = original_pairs(
-        build.plan.inputs.pools, build.pools, candidates.rows, build.plan.train.normalisation
+        build.plan.inputs.pools,
+        build.pools,
+        candidates.rows,
+        candidates.sides,
+        build.plan.train.normalisation,
     )
     for side, lines in zip(SIDES, originals, strict=True):
         write_atomic(out / f"originals.{side}", "".join(line + "\n" for line in lines))

@@ -22,6 +22,7 @@ from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
 from cgbench.benchmark.candidates.division import POOL_SHARE
 from cgbench.benchmark.candidates.ensemble_quality import control_step, stop_of
 from cgbench.benchmark.candidates.originals import original_pairs
+from cgbench.benchmark.candidates.row_texts import read_side
 from cgbench.benchmark.candidates.selection import count_stages
 from cgbench.benchmark.candidates.strata import design_of
 from cgbench.benchmark.candidates.table import control_table
@@ -51,6 +52,7 @@ from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.external.addresses import shown_name
 from cgbench.steps import Step, Workspace, hash_file
 from cgbench.text.hashes import content_of
+from cgbench.text.normalisation import SIDES
 from cgbench.text.remote import as_given, is_address
 from cgbench.text.streams import split_name
 from cgbench.text.tokenizers import versions as tokenizer_versions
@@ -92,7 +94,10 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     )
     if control := built.control:
         form = control.sources, control.targets
-        texts = original_pairs(inputs.pools, built.pools, control.rows, plan.train.normalisation)
+        scanned = [read_side(control.rows, built.pools, side) for side in SIDES]
+        texts = original_pairs(
+            inputs.pools, built.pools, control.rows, scanned, plan.train.normalisation
+        )
         table = control_table(control, built.pools).append_column("content", [content_of(*form)])
         tables["control"] = with_text(table, texts, form if keeps else None, languages)
     if plan.request.release_options.release_text == "none":

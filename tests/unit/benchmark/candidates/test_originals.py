@@ -9,11 +9,17 @@ import pytest
 from cgbench import InputError
 from cgbench.benchmark.candidates import originals
 from cgbench.benchmark.candidates.originals import original_pairs
+from cgbench.benchmark.candidates.row_texts import read_side
 from cgbench.text.corpus import index_pair
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.normalisation import Normalisation
 
 PLAIN = Normalisation()
+
+
+def originals_of(specs, pools, rows):
+    sides = [read_side(rows, pools, side) for side in ("source", "target")]
+    return original_pairs(specs, pools, rows, sides, PLAIN)
 
 
 def pool_of(folder, pairs, mark=b"", end=b"\n", last=b"\n"):
@@ -46,10 +52,10 @@ def test_in_place_is_what_reading_gives(tmp_path, monkeypatch, mark, end, last):
     expected = tuple(list(texts) for texts in zip(*(PAIRS[row] for row in order), strict=True))
     # The text is not read a second time.
     monkeypatch.setattr(originals, "read_pairs", None)
-    assert original_pairs([spec], [pool], rows, PLAIN) == expected
+    assert originals_of([spec], [pool], rows) == expected
     monkeypatch.undo()
     monkeypatch.setattr(originals, "_in_place", lambda spec, pool: False)
-    assert original_pairs([spec], [pool], rows, PLAIN) == expected
+    assert originals_of([spec], [pool], rows) == expected
 
 
 def test_other_pools_are_read_up_to_the_last_line_needed(tmp_path):
@@ -60,7 +66,7 @@ def test_other_pools_are_read_up_to_the_last_line_needed(tmp_path):
         packed[-1].write_bytes(gzip.compress(path.read_bytes()))
     both = {name: np.concatenate([values, values]) for name, values in rows.items()}
     both["pool"][len(PAIRS) :] = 1
-    sources, targets = original_pairs([CorpusSpec(tuple(packed)), spec], [pool, pool], both, PLAIN)
+    sources, targets = originals_of([CorpusSpec(tuple(packed)), spec], [pool, pool], both)
     assert sources == [PAIRS[row][0] for row in order] * 2
     assert targets == [PAIRS[row][1] for row in order] * 2
 
@@ -70,4 +76,4 @@ def test_a_file_that_changed_is_named(tmp_path):
     content = spec.paths[1].read_bytes()
     spec.paths[1].write_bytes(b"\xff" + content[1:])
     with pytest.raises(InputError, match="target: the file has changed while it was read"):
-        original_pairs([spec], [pool], rows, PLAIN)
+        originals_of([spec], [pool], rows)

@@ -17,7 +17,7 @@ from text_files import write_pairs
 from cgbench.benchmark.candidates import cut as cut_module
 from cgbench.benchmark.candidates import pool_scan as pool_module
 from cgbench.benchmark.candidates.cut import Bounds, Cut, count_lengths, cut
-from cgbench.benchmark.candidates.pool_scan import Scan, number_table, numbers_of, scan
+from cgbench.benchmark.candidates.pool_scan import Scan, scan
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.measure.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
@@ -33,25 +33,6 @@ spaced = st.tuples(texts, st.sampled_from(["", " ", "\t"])).map(
     lambda parts: parts[0].replace(" ", "  ") + parts[1]
 )
 pairs = st.tuples(texts | spaced, texts | spaced)
-
-
-@given(st.lists(st.floats(allow_nan=True), max_size=9), st.sampled_from([1, 2]))
-def test_a_table_of_numbers_is_that_of_pyarrow(values, step):
-    columns = {
-        "degree": np.array(values)[::step],
-        "line": np.arange(len(values), dtype=np.int32)[::step],
-        "content": np.arange(len(values), dtype=np.uint64)[::step],
-    }
-    table = number_table(columns)
-    pyarrow_table = pyarrow.table(columns)
-    assert table.schema == pyarrow_table.schema
-    assert [column.to_pylist() for column in table.columns[1:]] == [
-        column.to_pylist() for column in pyarrow_table.columns[1:]
-    ]
-    parts = pyarrow.concat_tables([table, table])
-    for name, column in numbers_of(parts, columns).items():
-        assert column.dtype == columns[name].dtype
-        np.testing.assert_array_equal(column, np.tile(columns[name], 2))
 
 
 @pytest.fixture(autouse=True)
@@ -217,10 +198,10 @@ def test_the_cut_is_its_definition(
     lines = (result.rows["line"] + first[result.rows["pool"]]).tolist()
     assert lines == expected_cut(corpus, rows, size, min_length, seed, TRAIN + exclude)
     chosen = [corpus[line] for line in lines]
-    assert [text.decode() for text in result.sources] == [
+    assert [text.decode() for text in result.source.texts] == [
         " ".join(twins.words_of(source)) for source, _ in chosen
     ]
-    assert [text.decode() for text in result.targets] == [
+    assert [text.decode() for text in result.target.texts] == [
         " ".join(twins.words_of(target)) for _, target in chosen
     ]
     lengths = [row["target_length"] for row in rows]
@@ -255,7 +236,9 @@ def known_train(folder: Path) -> ParallelText:
 
 
 def texts_of(result: Cut) -> list[tuple[bytes, bytes, float]]:
-    return list(zip(result.sources, result.targets, result.rows["degree"].tolist(), strict=True))
+    return list(
+        zip(result.source.texts, result.target.texts, result.rows["degree"].tolist(), strict=True)
+    )
 
 
 def test_a_byte_order_mark_moves_no_offset(tmp_path: Path):
@@ -312,7 +295,7 @@ def test_the_order_of_the_pool_does_not_matter(tmp_path: Path):
     assert texts_of(results[0]) == texts_of(results[1])
     assert np.array_equal(results[0].rows["content"], results[1].rows["content"])
     assert results[0].counts == results[1].counts
-    assert len(results[0].sources) == 50
+    assert len(results[0].source.texts) == 50
 
 
 def test_of_equal_pairs_the_first_of_the_first_corpus_counts(tmp_path: Path):
@@ -391,8 +374,8 @@ def test_a_last_line_without_newline_and_long_lines(tmp_path: Path):
     ]
     assert found == [(0, 2, 4, 1), (1, 100_000, 1, 1), (2, 3, 70_000, 70_000)]
     result = cut(parts, [pool], size=3)
-    assert result.targets[0] == b"d"
-    assert len(result.sources[0].split()) == 100_000
+    assert result.target.texts[0] == b"d"
+    assert len(result.source.texts[0].split()) == 100_000
 
 
 def test_a_saved_cut(tmp_path: Path):
@@ -400,7 +383,7 @@ def test_a_saved_cut(tmp_path: Path):
     parts, _ = scan_all(tmp_path, train, [pool])
     result = cut(parts, [pool], size=10)
     result.save(tmp_path)
-    assert (tmp_path / "candidates.source").read_bytes().split(b"\n") == [*result.sources, b""]
+    assert (tmp_path / "candidates.source").read_bytes().split(b"\n") == [*result.source.texts, b""]
     table = pyarrow.parquet.read_table(tmp_path / "candidates.parquet")
     assert table["line"].to_pylist() == result.rows["line"].tolist()
     assert (tmp_path / "counts.json").is_file()
