@@ -5,8 +5,9 @@ import pyarrow
 import pyarrow.parquet
 from small_build import list_files
 
+from cgbench.benchmark.candidates.correlations import as_jsonl, correlations
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
-from cgbench.benchmark.release.manifest import FORMAT, digest, table_file
+from cgbench.benchmark.release.manifest import CORRELATIONS, FORMAT, digest, table_file
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, default_work
 from cgbench.files import write_json
@@ -53,6 +54,7 @@ def write_finished(
         "test.en": [targets[row] for row in chosen],
     }
     texts["split.jsonl"] = ["{}"] * len(chosen)
+    texts[CORRELATIONS] = as_jsonl(correlations(columns, config["uncertainty"])).splitlines()
     if control:
         config["control"] = True
         texts |= {"control.de": ["ein hund"] * len(control), "control.en": list(control)}

@@ -54,6 +54,22 @@ class Correlation:
     given_length: float | None = None
     given_length_interval: Interval = None
 
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "Correlation":
+        """From a row of ``correlations.jsonl``.
+
+        :raises KeyError: a column is missing.
+        """
+        return cls(
+            row["first"],
+            row["second"],
+            row["n"],
+            row["rho"],
+            interval_of(row["low"], row["high"]),
+            row["given_length"],
+            interval_of(row["given_length_low"], row["given_length_high"]),
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """The row of ``correlations.jsonl``."""
         low, high = self.interval or (None, None)

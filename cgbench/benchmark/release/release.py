@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.candidates.correlations import Correlation, correlations_of
+from cgbench.benchmark.candidates.correlations import Correlation
 from cgbench.benchmark.candidates.noise_share import with_cut
 from cgbench.benchmark.measure.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, TRANSLATION, sides_of
 from cgbench.benchmark.release.listed_digests import is_listed
 from cgbench.benchmark.release.manifest import (
     CONTROL,
+    CORRELATIONS,
     MANIFEST,
     SAMPLE,
     SET_NAMES,
@@ -318,16 +319,24 @@ class Release:
                 f"{self.folder}: a split has no candidates; its tables are train and test"
             )
         file = table_file(name)
-        # While the release is being written, its tables are not listed yet.
-        listed = replace(self, check=file in self.manifest.get("files", {}))
         # Not by PyArrow alone, which a flipped bit can crash.
-        return read_parquet(listed.path(file), TEXTS, leave_out=not text)
+        return read_parquet(self._written_path(file), TEXTS, leave_out=not text)
 
     def correlations(self) -> list[Correlation]:
         """The correlations of the candidates' measures
         (:mod:`cgbench.benchmark.candidates.correlations`).
+
+        :raises InputError: their file is missing or damaged.
         """
-        return correlations_of(self.table(), self.configuration.get("uncertainty"))
+        path = self._written_path(CORRELATIONS)
+        try:
+            return [Correlation.of_row(row) for row in rows_of_file(path)]
+        except KeyError as error:
+            raise InputError(f"{path}: a row has no {error}; see cgbench verify") from None
+
+    def _written_path(self, name: str) -> Path:
+        """:meth:`path`; while the release is being written, its files are not listed yet."""
+        return replace(self, check=name in self.manifest.get("files", {})).path(name)
 
     @property
     def test(self) -> DataFrame:
