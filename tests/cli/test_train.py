@@ -72,6 +72,15 @@ def test_what_is_printed_and_that_a_finished_model_is_kept(corpus, run, tmp_path
     assert "remove it or choose another" in run(*words, "--seed", "2", status=2).stderr
 
 
+def test_a_dry_run_refuses_what_needs_validation_data(corpus, run, tmp_path):
+    words = [*TINY, "--set", "training.patience=2", "--dry-run", "--out", tmp_path / "m"]
+    run("train", *corpus, *words)
+    without_validation = corpus[: corpus.index("--valid")]
+    for command in ("train", "train-ensemble"):
+        error = run(command, *without_validation, *words, status=2).stderr
+        assert "training.patience=2: needs validation data" in error
+
+
 def test_an_ensemble_says_how_many_pairs_it_uses(corpus, run, tmp_path):
     words = ["train-ensemble", *corpus, *TINY, "--members", "2", "--out", tmp_path / "e"]
     result = run(*words)

@@ -61,6 +61,18 @@ class Preset:
             },
         )
 
+    def without_validation(self) -> Preset:
+        """The same for a training without validation data, which keeps the last model.
+
+        :raises InputError: ``training.patience`` needs such data.
+        """
+        if self.training.patience:
+            raise InputError(
+                f"training.patience={self.training.patience}: needs validation data; add some, or"
+                " set it to 0"
+            )
+        return dataclasses.replace(self, training=dataclasses.replace(self.training, keep="last"))
+
     def _changed(self, section: str, fields: Mapping[str, Any]) -> Any:
         before = getattr(self, section)
         values = asdict(before)

@@ -88,6 +88,9 @@ def plan_ensemble(
 
     check_whole(preset, init)
     check_lexicon(preset.model, lexicon)
+    if not (valid or held_out):
+        # Only to refuse what needs validation data: the settings in the steps' keys are as given.
+        preset.without_validation()
     preset = resolve_precision(preset, device)
     subwords = subwords_step(preset, train, init)
     division = (

@@ -53,7 +53,8 @@ def train_from(preset: Preset, outside: Start | None, request: TrainRequest) -> 
 
     # Check everything that can be checked before the text is read.
     out, device = request.folder, choose_device(request.device)
-    preset = resolve_precision(preset, device)
+    has_validation = request.valid is not None
+    preset = resolve_precision(preset if has_validation else preset.without_validation(), device)
     check_folder(out)
     check_whole(preset, outside)
     if outside and request.subwords:
@@ -78,7 +79,7 @@ def train_from(preset: Preset, outside: Start | None, request: TrainRequest) -> 
     if request.execution.dry_run:
         if step:
             workspace.say(workspace.why(step))
-        _check_settings(out, preset, request.seed, valid_text is not None)
+        _check_settings(out, preset, request.seed)
         workspace.say(f"train: {_state(out, preset)}")
         return {}
     # Run them; of several processes, only the first locks the workspace.
@@ -193,19 +194,18 @@ def _updates_of_state(out: Path) -> int | None:
         return int(json.loads(state.metadata()["text"])["update"])
 
 
-def _check_settings(out: Path, preset: Preset, seed: int, valid: bool) -> None:
+def _check_settings(out: Path, preset: Preset, seed: int) -> None:
     if not (out / CONFIG).is_file():
         return
     from cgbench.models.training.trainer import is_finished
 
-    training = preset.training if valid else replace(preset.training, keep="last")
     known = replace(
         read_config(out),
         updates=0,
         preset=preset.name,
         seed=seed,
         model=preset.model,
-        training=training,
+        training=preset.training,
     )
     is_finished(out, replace(known, method=preset.method))
 

@@ -73,27 +73,19 @@ def train_model(
     :raises InputError: invalid files, a folder with another run, a loss that is not finite, not
         enough GPU memory.
     """
-    # Settings, and what the parameters start from.
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
-    preset = resolve_precision(preset, device)
+    preset = resolve_precision(preset if valid else preset.without_validation(), device)
+    check_lexicon(preset.model, lexicon)
     config = preset.training
     in_bfloat16 = config.precision == "bfloat16"
     subwords = Subwords.load(subwords) if isinstance(subwords, Path) else subwords
-    check_lexicon(preset.model, lexicon)
-    if valid is None:
-        if config.patience:
-            raise InputError(
-                f"training.patience={config.patience}: needs validation data; add some, or set it"
-                " to 0"
-            )
-        config = replace(config, keep="last")
     with (
         init_process_group(device) as processes,
         reproducible(config.threads, processes.device, seed),
     ):
         # The model, before the loop draws its first random number.
         model, subwords = _first_model(preset, subwords, init, lexicon, processes.device)
-        # The objective, the data, and what the checkpoint will record.
+        # The objective and the data.
         objectives = build_objectives(
             model, config, preset.method, subwords.target_size, in_bfloat16
         )
@@ -103,6 +95,7 @@ def train_model(
         held_out = Data(valid, subwords, config, keep_lines=True) if valid else None
         if processes.is_main:
             _warn_of_left_out({"training": data, "validation": held_out})
+        # What the checkpoint will record. Is there nothing to do?
         checkpoint = CheckpointConfig(
             preset.model,
             config,
@@ -117,11 +110,11 @@ def train_model(
             lexicon="" if lexicon is None else hash_file(lexicon),
             corpus=dict(digests or {}),
         )
-        # Nothing to do, or train until finished or stopped.
         if (out / CONFIG).is_file() and is_finished(out, checkpoint):
             if processes.is_main:
                 remove_leftovers(out, keep_state)
             return True
+        # Train until finished or stopped.
         out.mkdir(parents=True, exist_ok=True)
         validation = (
             Validation(config, held_out, subwords, in_bfloat16, processes) if held_out else None
@@ -137,20 +130,29 @@ def train_model(
             title or out.name,
             deadline,
         )
-        try:
-            with held_signals() as run.signals:
-                finished = run.train()
-                if finished and processes.is_main:
-                    run.finish(keep_state)
-                processes.any(False)  # wait until the first has written everything
-        except torch.OutOfMemoryError as error:
-            setting = "batch_sentences" if config.batch_sentences else "max_tokens"
-            raise InputError(
-                f"{device}: not enough memory for training.{setting}={getattr(config, setting)};"
-                " lower it and raise training.accumulation accordingly"
-                f" ({str(error).splitlines()[0]})"
-            ) from None
-        return finished
+        return _run_to_end(run, keep_state)
+
+
+def _run_to_end(run: TrainingRun, keep_state: bool) -> bool:
+    """Train until finished or stopped; returns whether it is finished.
+
+    :raises InputError: not enough GPU memory.
+    """
+    processes, config = run.processes, run.checkpoint.training
+    try:
+        with held_signals() as run.signals:
+            finished = run.train()
+            if finished and processes.is_main:
+                run.finish(keep_state)
+            processes.any(False)  # wait until the first has written everything
+    except torch.OutOfMemoryError as error:
+        setting = "batch_sentences" if config.batch_sentences else "max_tokens"
+        raise InputError(
+            f"{processes.device}: not enough memory for training.{setting}="
+            f"{getattr(config, setting)}; lower it and raise training.accumulation accordingly"
+            f" ({str(error).splitlines()[0]})"
+        ) from None
+    return finished
 
 
 def _first_model(
