@@ -102,6 +102,9 @@ def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_pa
     assert not part["finished"] and not (tmp_path / "part/config.json").exists()
     assert 0 < part["trained"] < 6
     assert "resumes" in run(*words, tmp_path / "part", "--dry-run").stdout
+    for further in (["--dry-run"], []):  # another run is refused before anything runs
+        error = run(*words, tmp_path / "part", "--seed", "7", *further, status=2).stderr
+        assert "with other settings, data or seed (seed is 1 there and 7 here)" in error
     assert (
         "not finished" in run("translate", "--model", tmp_path / "part", input="", status=2).stderr
     )

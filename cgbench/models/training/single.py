@@ -79,7 +79,7 @@ def train_from(preset: Preset, outside: Start | None, request: TrainRequest) -> 
     if request.execution.dry_run:
         if step:
             workspace.say(workspace.why(step))
-        _check_settings(out, preset, request.seed)
+        _check_earlier(out, preset, request.seed)
         workspace.say(f"train: {_state(out, preset)}")
         return {}
     # Run them; of several processes, only the first locks the workspace.
@@ -194,20 +194,25 @@ def _updates_of_state(out: Path) -> int | None:
         return int(json.loads(state.metadata()["text"])["update"])
 
 
-def _check_settings(out: Path, preset: Preset, seed: int) -> None:
-    if not (out / CONFIG).is_file():
-        return
+def _check_earlier(out: Path, preset: Preset, seed: int) -> None:
+    """Refuse a folder with a run of other settings, as far as they are known before the text is
+    read.
+    """
+    from cgbench.models.training.state import check_state
     from cgbench.models.training.trainer import is_finished
 
-    known = replace(
-        read_config(out),
-        updates=0,
-        preset=preset.name,
-        seed=seed,
-        model=preset.model,
-        training=preset.training,
-    )
-    is_finished(out, replace(known, method=preset.method))
+    known: dict[str, Any] = {
+        "preset": preset.name,
+        "seed": seed,
+        "model": preset.model,
+        "training": preset.training,
+        "method": preset.method,
+    }
+    if (out / CONFIG).is_file():
+        is_finished(out, replace(read_config(out), updates=0, **known))
+    else:
+        sections = {name: asdict(known[name]) for name in ("model", "training", "method")}
+        check_state(out, {**known, **sections})
 
 
 def _state(out: Path, preset: Preset) -> str:

@@ -122,27 +122,8 @@ def read_state(
     path = folder / STATE
     if not path.is_file():
         return Progress(), {}
-    try:
-        tensors, text = read_tensors(path)
-    except InputError as error:
-        finished = (folder / CONFIG).is_file()
-        remedy = (
-            f"choose another folder with {argument('out')}"
-            if finished
-            else "remove it to train from scratch"
-        )
-        raise InputError(f"{error.message}; {remedy}") from None
-    try:
-        stored = json.loads(text or "{}")  # may contain -Infinity
-    except (ValueError, RecursionError):
-        stored = None
-    check_shape(stored, _SHAPE, path, f"not a training state; remove {folder}")
-    saved, current = stored.pop("made_of"), json.loads(json.dumps(made_of))
-    if saved != current and not may_become(saved, current, path):
-        raise InputError(
-            f"{path}: belongs to a run {run_differences(saved, current)}; remove {folder} or choose"
-            " another"
-        )
+    stored, tensors = _read_stored(path)
+    _check_same_run(stored.pop("made_of"), json.loads(json.dumps(made_of)), path)
     if (count := stored.pop("processes")) != processes.world_size:
         raise InputError(
             f"{path}: belongs to a run with {count} process{'es' if count > 1 else ''}, but this"
@@ -153,6 +134,46 @@ def read_state(
         return Progress(**stored), tensors
     except TypeError:
         raise InputError(f"{path}: not a training state; remove {folder}") from None
+
+
+def check_state(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Refuse a state in ``folder`` that belongs to a run with other settings.
+
+    :param settings: those that are known before the text is read, as in ``made_of``.
+    """
+    path = folder / STATE
+    if path.is_file():
+        saved = _read_stored(path)[0]["made_of"]
+        current = json.loads(json.dumps({**saved[0], **settings}))
+        _check_same_run(saved, [current, *saved[1:]], path)
+
+
+def _read_stored(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The text and the tensors of a state."""
+    try:
+        tensors, text = read_tensors(path)
+    except InputError as error:
+        finished = (path.parent / CONFIG).is_file()
+        remedy = (
+            f"choose another folder with {argument('out')}"
+            if finished
+            else "remove it to train from scratch"
+        )
+        raise InputError(f"{error.message}; {remedy}") from None
+    try:
+        stored = json.loads(text or "{}")  # may contain -Infinity
+    except (ValueError, RecursionError):
+        stored = None
+    check_shape(stored, _SHAPE, path, f"not a training state; remove {path.parent}")
+    return stored, tensors
+
+
+def _check_same_run(saved: Sequence[Any], current: Sequence[Any], path: Path) -> None:
+    if saved != current and not may_become(saved, current, path):
+        raise InputError(
+            f"{path}: belongs to a run {run_differences(saved, current)}; remove {path.parent} or"
+            " choose another"
+        )
 
 
 def may_become(saved: Sequence[Any], current: Sequence[Any], where: Path) -> bool:
