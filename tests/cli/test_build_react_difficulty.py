@@ -79,7 +79,9 @@ def test_values_that_do_not_fit_are_one_line(folder, corpora, run, tmp_path, cha
         "--out",
         tmp_path / "out",
     )
-    assert message in run("build-react", *corpora, *SMALL, *words, status=2).stderr
+    for further in (["--dry-run"], []):
+        error = run("build-react", *corpora, *SMALL, *words, *further, status=2).stderr
+        assert message in error
     assert not (tmp_path / "out/manifest.json").exists()
 
 

@@ -98,11 +98,14 @@ def read_difficulty(
 ) -> tuple[np.ndarray, ...]:
     """The difficulty of every pair: a float64 array ``[lines]`` for each corpus of the pool, from
     files with one number per line. Such values come from Sentinel-src for a source (Proietti et al.
-    2025, "Estimating Machine Translation Difficulty"), or are the error of some system.
+    2025, "Estimating Machine Translation Difficulty"), or are the error of some system. Without
+    files there is none.
 
     :raises InputError: a file has more or fewer lines than its corpus, or a line that is not a
         number.
     """
+    if not files:
+        return ()
     result = []
     for path, pool, spec in zip(files, pools, specs, strict=True):
         values = array("d")

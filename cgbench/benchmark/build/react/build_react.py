@@ -12,6 +12,7 @@ from cgbench.benchmark.build.react.find_pairs import find_pairs
 from cgbench.benchmark.build.react.request import BuildRequest
 from cgbench.benchmark.build.react.write_release import write_release
 from cgbench.benchmark.candidates.division import publish_division
+from cgbench.benchmark.candidates.table import read_difficulty
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private
 from cgbench.engines import Engine
@@ -83,6 +84,9 @@ def explain(plan: Plan, workspace: Workspace) -> list[str]:
     if train := plan.train.kept(workspace):
         check_ensembles(plan, train)
     open_lm(plan, workspace)
+    pools = [pool for planned in plan.pools if (pool := planned.kept(workspace))]
+    if len(pools) == len(plan.pools):
+        read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools)
     return [workspace.why(step) for step in plan.steps]
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from cgbench.benchmark.build.react.build_plan import Built, Plan
 from cgbench.benchmark.build.react.build_texts import Build
 from cgbench.benchmark.build.react.checks import check_enough, check_ensemble, size_warnings
@@ -49,9 +47,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     # What can fail fails before the expensive scan.
     check_ensembles(plan, build.train)
     model = open_lm(plan, workspace)
-    difficulty: tuple[np.ndarray, ...] = ()
-    if plan.inputs.difficulty:
-        difficulty = read_difficulty(plan.inputs.difficulty, build.pools, plan.inputs.pools)
+    difficulty = read_difficulty(plan.inputs.difficulty, build.pools, plan.inputs.pools)
     # Known n-grams: of any length, from the training corpus or an overlap result.
     ngrams = workspace.run(
         plan.ngrams, lambda out: learn_known(out, plan, build.train, build.pools)
