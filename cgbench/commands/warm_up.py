@@ -85,21 +85,27 @@ def warm_up_command(context: click.Context) -> None:
             # What these say is about a text of a few words; errors are raised.
             with contextlib.redirect_stderr(io.StringIO()):
                 program.main([str(word) for word in words], standalone_mode=False)
-    # What ensembles are measured with.
+    # What ensembles search and are measured with.
     try:
-        _measure()
+        _search_and_measure()
     except ModuleNotFoundError as error:
         if missing_package(error) is None:
             raise
         note("the code of models is left out: torch is not installed")
 
 
-def _measure() -> None:
-    """Compile what ensembles are measured with, as no command can without a model."""
+def _search_and_measure() -> None:
+    """Compile what ensembles search and are measured with, as no command can without a model."""
     import torch
 
+    from cgbench.models.config.architectures import build_model
+    from cgbench.models.config.presets import load_preset
+    from cgbench.models.parts.ragged import Ragged
+    from cgbench.models.search import beam_search
+    from cgbench.models.special_ids import EOS
     from cgbench.models.teacher_forcing import measure_members
 
+    beam_search([build_model(load_preset("laptop").model, 4, 4).eval()], Ragged.pack([[EOS]]))
     measure_members(
         [lambda batch, _: torch.zeros(1, 2)], torch.zeros(1, dtype=torch.int64), [1], 2, 1
     )

@@ -12,22 +12,25 @@ in its batch, so a translation does not depend on its batch.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from cgbench.errors import InputError
+from cgbench.models.parts.cpu import fast_form
 from cgbench.models.parts.ragged import Ragged, to_device
+from cgbench.models.parts.vocabulary import largest, mean_softmax
 from cgbench.models.search_settings import DEFAULT_SEARCH, SearchSettings
 from cgbench.models.special_ids import BOS, EOS, PAD
 
 # The smallest normal float32 keeps the logarithm finite if the softmax of a forced end token
 # underflows.
 LEAST = torch.finfo(torch.float32).tiny
+ROWS = 128  # hypotheses whose probabilities stay in a CPU's cache
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,10 @@ def beam_search(
     scores = np.zeros((count, 1))  # cumulative, [N, hypotheses]
     history = np.full((count, 1, 1), EOS)  # [N, hypotheses, consumed tokens]
     for step in range(int(limit.max(initial=-1)) + 1):
-        p = _mean_probabilities(
-            models, states, to_device(history[:, :, -1].ravel(), source.ids.device)
-        )
-        _forbid(p, step, np.repeat(limit[alive], history.shape[1]))
-        best, parent, token = _continuations(p, scores, 2 * beam)
+        last = to_device(history[:, :, -1].ravel(), source.ids.device)
+        limits = np.repeat(limit[alive], history.shape[1])
+        p, words = _next_words(models, states, last, step, limits, 2 * beam)
+        best, parent, token = _continuations(p, words, scores, 2 * beam)
         ends = token == EOS
         # Only the best B may end: unfinished hypotheses may still beat a worse one.
         done = ends & (np.arange(2 * beam) < beam) & np.isfinite(best)
@@ -120,18 +122,40 @@ def not_finite() -> InputError:
     )
 
 
-def _mean_probabilities(models: Sequence[Any], states: Sequence[Any], tokens: Tensor) -> Tensor:
-    """Consume one token per hypothesis ``[R]``; the mean probabilities of the next, float32 ``[R,
-    vocabulary]``.
+def _next_words(
+    models: Sequence[Any],
+    states: Sequence[Any],
+    tokens: Tensor,
+    step: int,
+    limit: np.ndarray,
+    count: int,
+) -> tuple[Tensor, Tensor]:
+    """Consume one token per hypothesis ``[R]``; the best words that may follow.
+
+    :param limit: of each hypothesis, ``[R]``; ``count``: of words, at most.
+    :returns: mean probabilities, float32 ``[R, words]``, -1 where forbidden, and the words' ids.
     """
-    each = (
-        torch.softmax(model.step(tokens, state), 1, dtype=torch.float32)
-        for model, state in zip(models, states, strict=True)
-    )
-    total = next(each)
-    for p in each:
-        total.add_(p)
-    return total.div_(len(models)) if len(models) > 1 else total
+    logits = [_step(model, tokens, state) for model, state in zip(models, states, strict=True)]
+    at_a_time = ROWS if fast_form(tokens) else len(tokens)
+    best = []
+    for first in range(0, len(tokens), at_a_time):
+        rows = slice(first, first + at_a_time)
+        p = mean_softmax((logits_of(rows) for logits_of in logits), len(models))
+        _forbid(p, step, limit[rows])
+        best.append(largest(p, min(count, p.shape[1])))
+    values, words = zip(*best, strict=True)
+    return torch.cat(values), torch.cat(words)
+
+
+def _step(model: Any, tokens: Tensor, state: Any) -> Callable[[slice], Tensor]:
+    """Consume one token per hypothesis ``[R]``; a function from some of these to the logits of the
+    next, ``[rows, vocabulary]``.
+    """
+    if hasattr(model, "step_states"):
+        decoded = model.step_states(tokens, state)
+        return lambda rows: cast("Tensor", model.project(decoded[rows]))
+    logits = model.step(tokens, state)
+    return lambda rows: cast("Tensor", logits[rows])
 
 
 def limits_of(
@@ -154,9 +178,8 @@ def _forbid(p: Tensor, step: int, limit: np.ndarray) -> None:
     """Set forbidden probabilities to -1, in place: an end token at once, any other token at the
     limit.
     """
-    p[:, [BOS, PAD]] = -1
-    if step == 0:
-        p[:, EOS] = -1
+    for token in (BOS, PAD, *([EOS] if step == 0 else [])):
+        p[:, token] = -1
     if (limit <= step).any():
         over = to_device(np.flatnonzero(limit <= step), p.device)
         end = p[over, EOS]
@@ -165,20 +188,17 @@ def _forbid(p: Tensor, step: int, limit: np.ndarray) -> None:
 
 
 def _continuations(
-    p: Tensor, scores: np.ndarray, count: int
+    p: Tensor, words: Tensor, scores: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The best ``count`` continuations of each sentence: cumulative scores, hypotheses and tokens,
     each ``[N, count]``.
 
-    :param p: probabilities ``[N x hypotheses, vocabulary]``, -1 where forbidden; ``scores``: ``[N,
-        hypotheses]``.
+    :param p: probabilities of the best words of each hypothesis, -1 where forbidden, ``[N x
+        hypotheses, at most count]``, and these ``words``; ``scores``: ``[N, hypotheses]``.
     """
-    # A sentence needs at most `count` continuations of a hypothesis, and within one the order of
-    # probabilities is that of scores. So only those few need logarithms.
-    value, token = p.topk(min(count, p.shape[1]), dim=1)
-    log_p = value.double().clamp_min(LEAST).log().masked_fill(value < 0, -math.inf)
+    log_p = p.double().clamp_min(LEAST).log().masked_fill(p < 0, -math.inf)
     # Ids are exact in float64; a single tensor means a single transfer from the GPU.
-    log_p, token = torch.stack((log_p, token.double())).cpu().numpy()
+    log_p, token = torch.stack((log_p, words.double())).cpu().numpy()
     choices = log_p.shape[1]
     total = (scores.reshape(-1, 1) + log_p).reshape(len(scores), -1)
     missing = max(0, count - total.shape[1])

@@ -227,9 +227,9 @@ class Bert2Seq(PretrainedTransformer):
         """Return the state before the first step, with one row for each sentence."""
         return self.begin_decoding(encoded, np.arange(len(encoded.layout)))
 
-    def step(self, tokens: Tensor, state: RecurrentState) -> Tensor:
-        """Consume one id per row [rows] and return the log-probabilities of the next."""
-        return self.project(self.advance(self.read_target(tokens), state))
+    def step_states(self, tokens: Tensor, state: RecurrentState) -> Any:
+        """Consume one id per row [rows] and return what predicts the next."""
+        return self.advance(self.read_target(tokens), state)
 
     # The recurrence
 

@@ -231,10 +231,10 @@ class CoarseToFine(Bert2Seq):
         parents = Parents(none, none, none[:, :, 0], count, count)
         return SlotState(state.hidden, state.memory, state.linears, parents)
 
-    def step(self, tokens: Tensor, state: Any) -> Tensor:
+    def step_states(self, tokens: Tensor, state: Any) -> Any:
         """See :class:`Bert2Seq`."""
         if int(self.slot) < 0:
-            return super().step(tokens, state)
+            return super().step_states(tokens, state)
         parents, hidden = state.parents, state.hidden
         is_slot = (tokens == self.slot) & (parents.begun == 0)
         if bool(is_slot.any()):
@@ -249,7 +249,7 @@ class CoarseToFine(Bert2Seq):
             parents.begun = parents.begun + begins.long()
         states = self.advance(self.read_target(tokens), state)
         more = parents.slots > parents.begun
-        return self.project(SlotStates(**vars(states), more=more))
+        return SlotStates(**vars(states), more=more)
 
     def read_target(self, ids: Tensor) -> Tensor:
         """See :class:`Bert2Seq`; a subtree begins as a sketch does."""
@@ -283,7 +283,7 @@ class _Level(nn.Module):
     def step(self, tokens: Tensor, state: RecurrentState) -> Tensor:
         """Consume one id per row; the end is the end of this level."""
         (model,) = self._model
-        return Bert2Seq.step(model, tokens, state)
+        return model.project(Bert2Seq.step_states(model, tokens, state))
 
 
 def _running(flags: np.ndarray, starts: np.ndarray, sentences: np.ndarray) -> np.ndarray:

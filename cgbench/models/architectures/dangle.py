@@ -195,11 +195,11 @@ class Dangle(PretrainedTransformer):
         prefix = torch.empty(len(sentence), 0, dtype=torch.int64, device=encoded.states.device)
         return PrefixState(encoded, sentence, prefix, [], [])
 
-    def step(self, tokens: Tensor, state: Any) -> Tensor:
+    def step_states(self, tokens: Tensor, state: Any) -> Tensor:
         """See :class:`Transformer`; everything is recomputed."""
         state.prefix = torch.cat((state.prefix, tokens[:, None]), 1)
         prefixes = Prefixes.whole(state.encoded.layout, state.sentence, state.prefix.shape[1])
-        return self.project(self.predict(state.encoded, state.prefix.flatten(), prefixes))
+        return self.predict(state.encoded, state.prefix.flatten(), prefixes)
 
 
 class EncoderDecoderDangle(Dangle):

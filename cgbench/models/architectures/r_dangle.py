@@ -13,7 +13,7 @@ are shared with the keys.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -117,7 +117,7 @@ class RDangle(EncoderDecoderDangle):
         )
         return cross.kv_cache_of_grids(keys, values)
 
-    def step(self, tokens: Tensor, state: PrefixState) -> Tensor:
+    def step_states(self, tokens: Tensor, state: PrefixState) -> Tensor:
         """See :class:`Transformer`."""
         length = state.prefix.shape[1]
         state.prefix = torch.cat((state.prefix, tokens[:, None]), 1)
@@ -128,10 +128,10 @@ class RDangle(EncoderDecoderDangle):
             states = self.encode_anew(state.encoded, read, prefixes)
             state.target, state.source = [], []
             caches = state if self.config.interval > 1 else None
-            return self.project(self.decode_prefixes(state.encoded, states, y, prefixes, caches))
+            return self.decode_prefixes(state.encoded, states, y, prefixes, caches)
         y = self.embed_step(tokens, length)
         for layer, target, source in zip(
             self.decoder_stack(), state.target, state.source, strict=True
         ):
             y = layer.step(y, target, source, state.mask)
-        return self.project(self.decoder_norm(y))
+        return cast("Tensor", self.decoder_norm(y))

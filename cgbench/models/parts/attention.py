@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cgbench.models.parts.cpu import fast_form
 from cgbench.models.parts.dropout import dropout
 from cgbench.models.parts.linear import Linear, linear
-from cgbench.models.parts.positions import RelativeLogits
+from cgbench.models.parts.positions import DistanceTable, RelativeLogits
 from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing
 
 
@@ -138,17 +139,18 @@ class SelfAttention(nn.Module):
         :param distances: from each stored position to the new one, whose distance is 0 (default:
             consecutive).
         """
-        query, keys, values = split_heads(
-            self.project_in(x).unflatten(0, (len(cache), -1)), self.heads, 3
-        )
+        projected = self.project_in(x)
+        query, keys, values = split_heads(projected.unflatten(0, (len(cache), -1)), self.heads, 3)
         cache.append(keys, values)
-        if self.relative is not None:
-            if distances is None:
-                distances = torch.arange(cache.length - 1, -1, -1, device=x.device)
-            mask = _plus(self.relative.last_logits(query, cache.keys, distances) * self.scale, mask)
-        return self.project_out(
-            join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1)
-        )
+        if distances is None:
+            distances = torch.arange(cache.length - 1, -1, -1, device=x.device)
+        attended = _attend_stored(projected, cache, mask, self.relative, distances)
+        if attended is None:
+            if self.relative is not None:
+                relative = self.relative.last_logits(query, cache.keys, distances)
+                mask = _plus(relative * self.scale, mask)
+            attended = join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1)
+        return self.project_out(attended)
 
     def empty(self, rows: int, like: Tensor) -> KVCache:
         """Return an empty cache, with the type and device of ``like``."""
@@ -226,10 +228,12 @@ class CrossAttention(nn.Module):
         :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` adjacent
             rows share one.
         """
-        (query,) = split_heads(self.project_query(x).unflatten(0, (len(cache), -1)), self.heads, 1)
-        return self.project_out(
-            join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1)
-        )
+        projected = self.project_query(x)
+        attended = _attend_stored(projected, cache, mask)
+        if attended is None:
+            (query,) = split_heads(projected.unflatten(0, (len(cache), -1)), self.heads, 1)
+            attended = join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1)
+        return self.project_out(attended)
 
 
 class KVCache:
@@ -243,6 +247,11 @@ class KVCache:
 
     def __len__(self) -> int:
         return len(self._stored[0])
+
+    @property
+    def stored(self) -> tuple[Tensor, Tensor]:
+        """Keys and values, with spare capacity behind ``length``."""
+        return self._stored
 
     @property
     def capacity(self) -> int:
@@ -283,6 +292,29 @@ class KVCache:
         larger = x.new_empty(*x.shape[:2], capacity, x.shape[3])
         larger[:, :, : self.length] = x
         return larger
+
+
+def _attend_stored(
+    queries: Tensor,
+    cache: KVCache,
+    mask: Tensor | None,
+    relative: RelativeLogits | None = None,
+    distances: Tensor | None = None,
+) -> Tensor | None:
+    """Attend from one position of each hypothesis in a compiled loop, [hypotheses, width]; None if
+    there is none for this device, type or form of positions, or with gradients.
+
+    :param queries: [hypotheses, at least width], the queries first; the rest as for
+        :meth:`SelfAttention.step`.
+    """
+    if not (relative is None or isinstance(relative, DistanceTable)):
+        return None
+    if not fast_form(queries) or queries.dtype != torch.float32 or torch.is_grad_enabled():
+        return None
+    from cgbench.models.parts.cpu.attention import attend_stored
+
+    table, by_key = (None, False) if relative is None else (relative.table, relative.by_key)
+    return attend_stored(queries, cache.stored, cache.length, mask, table, by_key, distances)
 
 
 def split_heads(x: Tensor, heads: int, count: int) -> tuple[Tensor, ...]:

@@ -29,7 +29,7 @@ def add(monkeypatch):
         point = importlib.metadata.EntryPoint(name, value, "cgbench.architectures")
         points = importlib.metadata.EntryPoints([point])
         monkeypatch.setattr(
-            importlib.metadata, "entry_points", lambda group: points.select(group=group)
+            importlib.metadata, "entry_points", lambda **filters: points.select(**filters)
         )
 
     add("mean_of_layers", "mean_of_layers:ARCHITECTURE")

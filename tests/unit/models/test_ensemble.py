@@ -71,14 +71,14 @@ def test_translations_come_in_the_order_of_the_lines(folder):
 
 def test_batches_at_a_time_change_nothing(folder, monkeypatch):
     ensemble, threads = Ensemble.open(folder), set()
-    step = type(ensemble.members[0]).step
+    step = type(ensemble.members[0]).step_states
 
     def watched(model, tokens, state):
         assert torch.get_num_threads() == 1
         threads.add(threading.get_ident())
         return step(model, tokens, state)
 
-    monkeypatch.setattr(type(ensemble.members[0]), "step", watched)
+    monkeypatch.setattr(type(ensemble.members[0]), "step_states", watched)
     before = torch.get_num_threads()
     alone = ensemble.search(LINES, SearchSettings(beam=3), batch_tokens=5)
     assert threads == {threading.get_ident()}

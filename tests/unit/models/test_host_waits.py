@@ -23,7 +23,7 @@ from cgbench.models.config.common import MethodConfig, TrainingConfig
 from cgbench.models.config.methods import METHODS
 from cgbench.models.parts.cpu import plain_definitions
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.search import _forbid, _mean_probabilities, beam_search
+from cgbench.models.search import _next_words, beam_search
 from cgbench.models.search_settings import SearchSettings
 from cgbench.models.training.distributed import Processes
 from cgbench.models.training.loop import TrainingRun
@@ -130,9 +130,8 @@ def test_a_step_of_search_reads_nothing_before_its_candidates(config, name):
         state = model.start(model.encode(source))
         for rows in ([0, 0, 1, 2, 2], [1, 3], [0]):  # hypotheses that continue
             tokens = torch.zeros(count, dtype=torch.int64, device="meta")
-            p = _mean_probabilities([model], [state], tokens)
-            _forbid(p, 0, np.full(count, 3))
-            assert p.shape == (count, TARGET_SIZE)
+            p, words = _next_words([model], [state], tokens, 0, np.full(count, 3), 4)
+            assert p.shape == words.shape == (count, 4)
             state.reorder(np.array(rows))
             count = len(rows)
     assert not devices.mixed
@@ -178,8 +177,9 @@ def test_search_reads_once_per_step_whatever_the_members(config, name):
     members = [small_model(config, seed) for seed in range(3)]
     source, _ = batch_on("cpu")
     steps = []
-    step = members[0].step
-    members[0].step = lambda *arguments: (steps.append(0), step(*arguments))[1]
+    name_of_step = "step_states" if hasattr(members[0], "step_states") else "step"
+    step = getattr(members[0], name_of_step)
+    setattr(members[0], name_of_step, lambda *arguments: (steps.append(0), step(*arguments))[1])
     with plain_definitions(), Reads() as reads:  # without forms for CPUs
         beam_search(members, source, SearchSettings(beam=4))
     assert len(steps) > 3

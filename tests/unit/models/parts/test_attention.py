@@ -1,12 +1,15 @@
 """The attention core against loops that follow the formulas word by word."""
 
+import contextlib
 import math
+from unittest import mock
 
 import pytest
 import torch
 
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.attention import CrossAttention, KVCache, SelfAttention, attend
+from cgbench.models.parts.cpu import attention as fast
 from cgbench.models.parts.cpu.dropout import keep_mask
 from cgbench.models.parts.layers import build_self_attention
 from cgbench.models.parts.positions import (
@@ -101,15 +104,36 @@ def test_skew_reads_along_diagonals():
         assert torch.equal(skew(x), expected)
 
 
-def test_steps_are_the_last_rows_of_the_whole(module):
+# With gradients, and on other devices, the steps are operations of torch.
+STEPS = pytest.mark.parametrize("steps", [contextlib.nullcontext, torch.no_grad])
+
+
+@STEPS
+def test_steps_are_the_last_rows_of_the_whole(module, steps):
     x = torch.randn(3, 9, 12)
     whole = module(x.flatten(0, 1), Layout([9, 9, 9]), causal=True).view(3, 9, 12)
     memory = module.empty(3, x)
-    for t in range(9):
-        assert torch.allclose(module.step(x[:, t], memory), whole[:, t], atol=1e-5)
+    with steps():
+        for t in range(9):
+            assert torch.allclose(module.step(x[:, t], memory), whole[:, t], atol=1e-5)
 
 
-def test_hypotheses_that_share_a_memory_attend_as_if_each_had_its_own(module):
+def test_steps_across_are_the_whole_in_a_loop_too():
+    """Sources of different lengths; two hypotheses of each."""
+    torch.manual_seed(0)
+    cross, source = CrossAttention(12, 3, 0.0).eval(), Layout([4, 1, 7])
+    states, x = torch.randn(source.tokens, 12), torch.randn(6, 12)
+    targets = Layout([2, 2, 2])
+    pairing = Pairing(targets, source)
+    whole = cross(x, targets, cross.kv_cache(states, pairing), pairing.masks)
+    (memory,), (mask,) = cross.kv_cache(states, pairing), pairing.masks
+    with mock.patch.object(fast, "_attend", wraps=fast._attend) as loop, torch.no_grad():
+        assert torch.allclose(cross.step(x, memory, mask), whole, atol=1e-6)
+    assert loop.call_count == 1
+
+
+@STEPS
+def test_hypotheses_that_share_a_memory_attend_as_if_each_had_its_own(module, steps):
     """Two rows a sentence; after two steps the second row of each goes on from the first."""
     separate, shared = module.empty(4, torch.empty(0)), module.empty(2, torch.empty(0))
     own = torch.full((2, 2), -math.inf).fill_diagonal_(0)
@@ -121,9 +145,9 @@ def test_hypotheses_that_share_a_memory_attend_as_if_each_had_its_own(module):
         x = torch.randn(4, 12)
         mask = torch.cat((mask, own.expand(2, 1, 2, 2)), 3)
         positions = torch.cat((positions, torch.full((2,), t)))
-        assert torch.allclose(
-            module.step(x, shared, mask, t - positions), module.step(x, separate), atol=1e-6
-        )
+        with steps():
+            together = module.step(x, shared, mask, t - positions)
+            assert torch.allclose(together, module.step(x, separate), atol=1e-6)
 
 
 def test_a_memory_grows_and_keeps_rows_as_plain_tensors_do():
