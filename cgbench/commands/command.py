@@ -159,7 +159,15 @@ class Command(Documented):
     """A command whose arguments may be addresses of files."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Fetch the files at addresses; names of models stay."""
+        """Fetch the files at addresses; names of models stay. An option with a second value is
+        refused if it takes one: which one was meant is unknown.
+        """
+        options = [] if ctx.resilient_parsing else [word.partition("=")[0] for word in args]
+        for param in self.params:
+            is_single = isinstance(param, click.Option) and not (param.multiple or param.is_flag)
+            times = sum(map(options.count, param.opts))
+            if is_single and times > 1:
+                ctx.fail(f"{param.opts[0]} is given {times} times; it takes one value")
         left = set(OUTPUTS) | {
             name
             for param in self.params

@@ -48,14 +48,4 @@ class Hinting(click.Command):
 
 
 class MetricCommand(Hinting, Command):
-    """The command of a metric, which refuses a second value of an option that takes one."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words of the command line."""
-        flags = [word.partition("=")[0] for word in args]
-        for param in self.params:
-            is_single = isinstance(param, click.Option) and not (param.multiple or param.is_flag)
-            times = sum(map(flags.count, param.opts))
-            if is_single and times > 1:
-                ctx.fail(f"{param.opts[0]} is given {times} times; it takes one value")
-        return super().parse_args(ctx, args)
+    """The command of a metric."""

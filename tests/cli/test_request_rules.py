@@ -216,3 +216,17 @@ def test_library_messages_name_arguments():
 
 def test_every_request_is_found():
     assert len(OF_REQUESTS) > 25 and Request not in FUNCTIONS and len(FUNCTIONS) > 20
+
+
+def test_an_option_with_one_value_is_given_once():
+    for name, command in COMMANDS.items():
+        singles = (
+            param
+            for param in command.params
+            if isinstance(param, click.Option) and not (param.multiple or param.is_flag)
+        )
+        if option := next(singles, None):
+            words = [*name.split(), option.opts[0], "1", f"{option.opts[-1]}=2"]
+            result = CliRunner().invoke(main, words)
+            assert result.exit_code == 2
+            assert f"{option.opts[0]} is given 2 times; it takes one value" in result.output

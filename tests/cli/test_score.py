@@ -841,10 +841,3 @@ def test_a_plot_of_differences_with_other_names(run, tmp_path):
     assert "systems were not compared; give --paired" in run(*words, *chosen, status=2).stderr
     one = ["--set", "plot_systems=other"]
     assert "no such system; they are base, mine" in run(*words, *one, status=2).stderr
-
-
-def test_an_option_with_one_value_is_given_once(tmp_path, run):
-    (tmp_path / "ref").write_text("a b\nc d\n")
-    files = ("--ref", tmp_path / "ref", "--hyp", f"a={tmp_path / 'ref'}")
-    failed = run("score", "exact", *files, "--by", "length", "--by=degree", status=2)
-    assert "--by is given 2 times; it takes one value" in failed.stderr
