@@ -264,9 +264,11 @@ def print_answer(study: Study, results: Sequence[BuildResult]) -> None:
 
 
 def print_controls(study: Study, results: Sequence[BuildResult]) -> None:
-    """The memory's effect in chrF, and the effects of all in missing parts."""
+    """The memory's effect in chrF, the effects of all in missing parts, and the interval of
+    Apertium's over the pools.
+    """
     by_name = {result.name: result for result in results}
-    rows, missing = [], []
+    rows, missing, of_apertium = [], [], []
     for direction in study.directions:
         for pool in study.pools:
             if (direction, pool) not in by_name:
@@ -283,6 +285,8 @@ def print_controls(study: Study, results: Sequence[BuildResult]) -> None:
                     for run in runs
                 ]
                 cells.append(f"{np.mean(shares):z.1f}" if shares else "-")
+                if system == "apertium":
+                    of_apertium += shares
             name = f"{pool}, {direction}"
             missing.append([name, *cells])
             if (memory := study.judged(direction, pool, "memory")) is not None:
@@ -303,6 +307,10 @@ def print_controls(study: Study, results: Sequence[BuildResult]) -> None:
         )
     )
     print(table(missing, ["missing parts, %", "memory", "apertium", *study.systems]))
+    if len(of_apertium) == len(study.pools):
+        interval = over_pools(np.array(of_apertium)[:, None, None, None])
+        ends = f"[{interval.low:.1f}, {interval.high:.1f}]"
+        print(f"apertium, missing parts: {interval.mean:.1f} {ends}\n")
 
 
 def draw(study: Study, results: Sequence[BuildResult]) -> None:
