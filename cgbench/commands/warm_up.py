@@ -85,9 +85,10 @@ def warm_up_command(context: click.Context) -> None:
             # What these say is about a text of a few words; errors are raised.
             with contextlib.redirect_stderr(io.StringIO()):
                 program.main([str(word) for word in words], standalone_mode=False)
-    # What ensembles search and are measured with.
+    # What no command compiles without a model.
     try:
         _search_and_measure()
+        _train_recurrences()
     except ModuleNotFoundError as error:
         if missing_package(error) is None:
             raise
@@ -95,7 +96,7 @@ def warm_up_command(context: click.Context) -> None:
 
 
 def _search_and_measure() -> None:
-    """Compile what ensembles search and are measured with, as no command can without a model."""
+    """Compile what ensembles search and are measured with."""
     import torch
 
     from cgbench.models.config.architectures import build_model
@@ -109,3 +110,15 @@ def _search_and_measure() -> None:
     measure_members(
         [lambda batch, _: torch.zeros(1, 2)], torch.zeros(1, dtype=torch.int64), [1], 2, 1
     )
+
+
+def _train_recurrences() -> None:
+    """Compile the recurrences of LSTMs and their gradients."""
+    from cgbench.models.config.architectures import build_model
+    from cgbench.models.config.presets import load_preset
+    from cgbench.models.parts.ragged import Ragged
+    from cgbench.models.special_ids import EOS
+
+    sentence = Ragged.pack([[EOS]])
+    model = build_model(load_preset("cgps_scan").model, 4, 4)
+    model(sentence, sentence).sum().backward()

@@ -21,7 +21,7 @@ from numba import njit, types  # noqa: E402
 from numba.core import caching, event  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
-__all__ = ["inlined", "intrinsic", "ir", "kernel", "part", "sums_kernel", "types"]
+__all__ = ["inlined", "intrinsic", "ir", "kernel", "part", "sums_in_lanes", "sums_kernel", "types"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,6 +75,15 @@ def sums_kernel(function: F) -> F:
     once.
     """
     return kernel(function, error_model="numpy", fastmath={"contract"})
+
+
+def sums_in_lanes(function: F) -> F:
+    """Compile a kernel whose sums may be in any order, so that they use all lanes.
+
+    An innermost loop that adds up must write nothing: LLVM decides by the addresses of arrays
+    whether a loop that also writes uses lanes, so the same numbers would have other sums.
+    """
+    return kernel(function, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
 def part(function: F) -> F:

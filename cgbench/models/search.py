@@ -151,11 +151,23 @@ def _step(model: Any, tokens: Tensor, state: Any) -> Callable[[slice], Tensor]:
     """Consume one token per hypothesis ``[R]``; a function from some of these to the logits of the
     next, ``[rows, vocabulary]``.
     """
-    if hasattr(model, "step_states"):
+    if _steps_by_states(type(model)):
         decoded = model.step_states(tokens, state)
         return lambda rows: cast("Tensor", model.project(decoded[rows]))
     logits = model.step(tokens, state)
     return lambda rows: cast("Tensor", logits[rows])
+
+
+def _steps_by_states(kind: type) -> bool:
+    """Whether a model's step is ``step_states`` and ``project``: not if a class that extends such a
+    model has another ``step``.
+    """
+    for base in kind.__mro__:
+        if "step_states" in vars(base):
+            return True
+        if "step" in vars(base):
+            return False
+    return False
 
 
 def limits_of(

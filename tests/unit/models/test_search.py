@@ -98,6 +98,28 @@ def test_a_beam_of_one_takes_the_most_probable_token_at_every_step():
         assert log_p.argmax(1).tolist()[: len(tokens) - 1] == tokens[:-1].tolist()
 
 
+def test_a_class_that_extends_a_model_is_searched_by_its_own_step():
+    model = transformer(0, size=30)
+    sources, greedy = Ragged.pack(random_sources(3, 30, 0)), SearchSettings(beam=1)
+    calls = []
+
+    class OwnStates(type(model)):
+        def step_states(self, tokens, state):
+            calls.append("states")
+            return super().step_states(tokens, state)
+
+    class OwnStep(OwnStates):
+        def step(self, tokens, state):
+            calls.append("step")
+            return super().step(tokens, state)
+
+    for kind, expected in ((OwnStates, {"states"}), (OwnStep, {"step", "states"})):
+        calls.clear()
+        model.__class__ = kind
+        beam_search([model], sources, greedy)
+        assert {*calls} == expected
+
+
 def test_translations_do_not_depend_on_the_batch():
     members = [transformer(seed, size=30) for seed in range(2)]
     rows = random_sources(12, 30, 1)

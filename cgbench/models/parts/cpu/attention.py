@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from cgbench.models.parts.cpu.lstm import sums_in_lanes
+from cgbench.engines.compiled import sums_in_lanes
 from cgbench.models.uncertainty_kernels import exponential
 
 _f = np.float32
@@ -42,7 +42,9 @@ def attend_stored(
     rows, heads, _, head_width = keys.shape
     result = queries.new_empty(len(queries), heads * head_width)
     _attend(
-        *(tensor.contiguous().numpy() for tensor in (queries, keys, values)),
+        queries.contiguous().numpy(),
+        keys.contiguous().numpy(),
+        values.contiguous().numpy(),
         np.zeros((rows, 1, length), np.float32) if mask is None else mask[:, 0].numpy(),
         NO_TABLE if table is None else table.detach().numpy(),
         by_key,
@@ -102,7 +104,7 @@ def _attend(
                             logit += query * (key + table[entry, j])
                 weights[i] = logit * scale
                 top = max(top, weights[i])
-            # Softmax; a loop that also writes may add up in another order, depending on addresses.
+            # Softmax.
             for i in range(count):
                 weights[i] = exponential(weights[i] - top)
             total = _f(0)

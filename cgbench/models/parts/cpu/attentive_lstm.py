@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from cgbench.engines.compiled import inlined
-from cgbench.models.parts.cpu.lstm import Workspace, sums_in_lanes, tanh, update_cell
+from cgbench.engines.compiled import inlined, sums_in_lanes
+from cgbench.models.parts.cpu.lstm import Workspace, tanh, update_cell
 from cgbench.models.parts.cpu.packed import multiply, onednn_is_faster
 from cgbench.models.uncertainty_kernels import exponential
 
@@ -199,6 +199,7 @@ def _softmax(scores: Any, weights: Any) -> None:
         top = max(top, scores[column])
     for column in range(len(weights)):
         weights[column] = exponential(scores[column] - top)
+    for column in range(len(weights)):
         total += weights[column]
     for column in range(len(weights)):
         weights[column] /= total
@@ -299,6 +300,7 @@ def _from_attended(
         value, of_value, of_weight = values[column], of_values[column], _f(0)
         for j in range(len(of_attended)):
             of_weight += of_attended[j] * value[j]
+        for j in range(len(of_attended)):
             of_value[j] += weights[column] * of_attended[j]
         of_scores[column] = of_weight
         mean += weights[column] * of_weight
@@ -412,6 +414,7 @@ def _read_back(
                 of_weight = of_weights[token, column]
                 for j in range(len(row)):
                     of_weight += row[j] * value[j]
+                for j in range(len(row)):
                     of_value[j] += weight[column] * row[j]
                 of_score[column] = of_weight
                 mean += weight[column] * of_weight

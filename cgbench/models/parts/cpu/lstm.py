@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from cgbench.engines.compiled import inlined, kernel
+from cgbench.engines.compiled import inlined, sums_in_lanes
 from cgbench.models.uncertainty_kernels import exponential
 
 _f = np.float32
@@ -29,11 +29,6 @@ def sigmoid(x: Any) -> Any:
 def tanh(x: Any) -> Any:
     """The hyperbolic tangent in float32."""
     return _f(2) * sigmoid(_f(2) * x) - _f(1)
-
-
-def sums_in_lanes(function: Any) -> Any:
-    """Compile a kernel whose sums may be in any order, so that they use all lanes."""
-    return kernel(function, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
 @inlined

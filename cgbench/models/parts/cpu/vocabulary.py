@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cgbench.engines.compiled import inlined, kernel
-from cgbench.models.parts.cpu.lstm import sums_in_lanes
+from cgbench.engines.compiled import inlined, kernel, sums_in_lanes
 from cgbench.models.uncertainty_kernels import exponential
 
 LANES = 512
@@ -54,7 +53,6 @@ def _add_softmax(logits: Any, share: Any, mean: Any, scratch: Any) -> None:
             top = scratch[lane] if scratch[lane] > top else top
         for word in range(width):
             scratch[word] = exponential(logit[word] - top)
-        # A loop that also writes may add up in another order, depending on addresses.
         total = _f(0)
         for word in range(width):
             total += scratch[word]
