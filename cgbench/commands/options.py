@@ -187,19 +187,15 @@ class Words:
 
 
 def parse_assignments(items: Sequence[str]) -> dict[str, str]:
-    """``KEY=VALUE`` items as a dict.
+    """``KEY=VALUE`` items as a dict; of two with one key, the last counts.
 
-    :raises InputError: an item has no ``=``, or two have the same key.
+    :raises InputError: an item has no ``=``.
     """
-    values: dict[str, str] = {}
-    for item in items:
-        key, sign, value = item.partition("=")
+    pairs = [item.partition("=") for item in items]
+    for key, sign, _ in pairs:
         if not sign:
-            raise InputError(f"--set {item}: write it as key=value")
-        if key.strip() in values:
-            raise InputError(f"--set {item}: {key.strip()} is set twice; keep one")
-        values[key.strip()] = value.strip()
-    return values
+            raise InputError(f"--set {key}: write it as key=value")
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _option(field: Field) -> Callable[[Any], Any]:

@@ -67,8 +67,10 @@ def test_unknown_keys_are_named():
         make_settings(Settings, {"cuont": "1"})
     with pytest.raises(InputError, match="key=value"):
         parse_assignments(["count"])
-    with pytest.raises(InputError, match="--set count = 2: count is set twice"):
-        parse_assignments(["count=1", "count = 2"])
+
+
+def test_the_last_value_of_a_key_counts():
+    assert parse_assignments(["count=1", "count = 2"]) == {"count": "2"}
 
 
 @pytest.mark.parametrize(
