@@ -130,7 +130,7 @@ def test_warm_up_needs_no_torch(run, monkeypatch):
     def missing():
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
-    monkeypatch.setattr(warm_up, "_measure", missing)
+    monkeypatch.setattr(warm_up, "_search_and_measure", missing)
     assert "the code of models is left out: torch is not installed" in run("warm-up").stderr
 
 

@@ -182,7 +182,7 @@ def test_an_encoder_has_no_shots(texts, run):
         (["--write-prompts", "p.jsonl", "--prompt", PROMPT], "uses shots, but no shots are given"),
         (["--write-prompts", "test.en", "--prompt", "{source}"], "test.en"),
         ([*WITH, "--prompt", PROMPT], "--shots needs --system"),
-        ([*WITH, "--shots", 6, "--prompt", PROMPT, "--write-prompts", "p.jsonl"], "needs 6"),
+        (["--shots", 6, *WITH[2:], "--prompt", PROMPT, "--write-prompts", "p.jsonl"], "needs 6"),
     ],
 )
 def test_wrong_calls(texts, run, words, said):
