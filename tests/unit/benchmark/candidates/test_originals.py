@@ -77,3 +77,11 @@ def test_a_file_that_changed_is_named(tmp_path):
     spec.paths[1].write_bytes(b"\xff" + content[1:])
     with pytest.raises(InputError, match="target: the file has changed while it was read"):
         originals_of([spec], [pool], rows)
+
+
+def test_texts_are_words_joined_by_one_blank(tmp_path):
+    _, pool, rows, order = pool_of(tmp_path, PAIRS)
+    source = read_side(rows, [pool], "source")
+    lines = [PAIRS[row][0].encode() for row in order]
+    assert source.lines == lines
+    assert source.texts == [b" ".join(line.split()) for line in lines] != lines

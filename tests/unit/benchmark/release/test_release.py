@@ -9,6 +9,7 @@ import pytest
 from small_build import list_files, write_release
 
 from cgbench.benchmark.build.react.build_react import build_react
+from cgbench.benchmark.candidates.correlations import correlations_of
 from cgbench.benchmark.release.card import _code, _escape, write_card
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify
@@ -155,6 +156,10 @@ def test_the_card_shows_markup_and_does_not_mean_it():
     assert _escape("The old man, it's 5 % - (so).") == "The old man, it's 5 % - (so)."
     assert _code("train.de") == "`train.de`" and _code("a`b``c") == "``` a`b``c ```"
     assert _code("a\nb") == "`a\\nb`"
+
+
+def test_correlations_are_those_of_the_table(candidates):
+    assert candidates.correlations() == correlations_of(candidates.table(), "rmi")
 
 
 def test_the_card_of_candidates(candidates):
