@@ -55,11 +55,11 @@ def warn_of_mark(data: bytes | bytearray, begin: int, end: int, name: object, li
         first one.
     """
     # A single byte is found twenty times as fast, and most texts have none of these.
-    place = data.find(MARK[0], begin, end)
-    place = data.find(MARK, place, end) if place >= 0 else place
-    if place < 0:
+    position = data.find(MARK[0], begin, end)
+    position = data.find(MARK, position, end) if position >= 0 else position
+    if position < 0:
         return False
-    line += data.count(b"\n", 0, place)
+    line += data.count(b"\n", 0, position)
     warn(
         f"{name}, line {line:,}: a byte order mark within the text, which makes another word of the"
         " one beside it; remove all of them: sed 's/\\xef\\xbb\\xbf//g'"
